@@ -62,6 +62,13 @@ static void mr_set_unsure(struct proxy *mr)
     mr_unlock(mr);
 }
 
+static void mr_begin_change(struct proxy *mr)
+{
+    mr_lock(mr);
+    ((struct region *)mr)->changing++;
+    mr_unlock(mr);
+}
+
 /* ---- NdkRegisterMr ---- */
 
 /* A registration in progress. */
@@ -75,16 +82,16 @@ static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
     const struct mr_registration *m = subject;
     struct region *r = (struct region *)mr;
     UINT32 local = 0, remote = 0;
+    bool succeeded = NT_SUCCESS(status), known = succeeded && region_ask(r, &local, &remote);
 
-    if (!NT_SUCCESS(status)) {
-        if (m->watches)
-            mr_clear_mdls(mr);
-        return;
-    }
-    bool known = region_ask(r, &local, &remote);
+    if (!succeeded && m->watches)
+        mr_clear_mdls(mr);
     mr_lock(mr);
-    r->registration++;
-    r->was_registered = r->registered = true;
+    r->changing--;
+    if (succeeded) {
+        r->registration++;
+        r->was_registered = r->registered = true;
+    }
     if (known) {
         tokens_set(r, local, TOKEN_VALID, &m->memory);
         tokens_set(r, remote, TOKEN_VALID, &m->memory);
@@ -110,11 +117,29 @@ static void mr_report_kind(const struct proxy *p, const char *routine, bool fast
                   (const void *)p, fast ? "fast registration" : "NdkRegisterMr");
 }
 
+/* Reports a region that is registered. Returns false if it is not registered. */
+static bool mr_check_registered(const struct proxy *p)
+{
+    const struct region *r = (const struct region *)p;
+
+    mr_lock(p);
+    bool changes = r->changing > 0, wrong = !r->unsure && (r->registered || changes);
+    mr_unlock(p);
+    if (!wrong)
+        return false;
+    proxy_set_report_object(p);
+    report_breach(&verify_rules[RULE_MR_REGISTERED_TWICE], "NdkRegisterMr", (uintptr_t)p, changes, 0, 0,
+                  changes ? "a call of NdkRegisterMr or NdkDeregisterMr with NDK_MR %p has not completed"
+                          : "NDK_MR %p is registered",
+                  (const void *)p);
+    return true;
+}
+
 static void mr_check_registration(const struct proxy *p, const MDL *mdl, SIZE_T length)
 {
     SIZE_T max = proxy_adapter_info(p)->MaxRegistrationSize;
 
-    if (!verify_on())
+    if (!verify_on() || mr_check_registered(p))
         return;
     if (((const struct region *)p)->fast) {
         mr_report_kind(p, "NdkRegisterMr", true);
@@ -153,6 +178,7 @@ static NTSTATUS verify_mr_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG f
     if (!verify_on())
         source_set_unknown_writers();
     now.watches = verify_on() && mr_set_mdls(p, mdl, length);
+    mr_begin_change(p);
     later = malloc(sizeof *later);
     if (later)
         *later = now;
@@ -179,10 +205,10 @@ static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
 
     (void)subject;
     mr_clear_mdls(mr);
-    if (NT_SUCCESS(status))
-        return;
     mr_lock(mr);
-    tokens_doubt(r);
+    r->changing--;
+    if (!NT_SUCCESS(status))
+        tokens_doubt(r);
     mr_unlock(mr);
 }
 
@@ -214,11 +240,29 @@ static NTSTATUS verify_mr_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done
     mr_begin_deregistration(p);
     region_memory_check(p, "NdkDeregisterMr");
     c = async_call_begin(p, "NdkDeregisterMr", done, context, mr_on_deregistered);
+    if (c)
+        mr_begin_change(p);
     return async_call_end(
         c, real->Dispatch->NdkDeregisterMr(real, async_call_routine(c, done), async_call_context(c, context)));
 }
 
 /* ---- NdkInitializeFastRegisterMr ---- */
+
+static void mr_check_initialization(const struct proxy *p, ULONG pages)
+{
+    static const char routine[] = "NdkInitializeFastRegisterMr";
+    ULONG limit = proxy_adapter_info(p)->FRMRPageCount;
+
+    if (!verify_on())
+        return;
+    if (!((const struct region *)p)->fast) {
+        mr_report_kind(p, routine, false);
+    } else if (limit && pages > limit) {
+        proxy_set_report_object(p);
+        report_breach(&verify_rules[RULE_FAST_REGISTER_LIMIT], routine, (uintptr_t)p, pages, limit, 0,
+                      "%u pages, but the adapter's FRMRPageCount is %u", pages, limit);
+    }
+}
 
 /* Packs the arguments of an initialization into the value of one pointer. */
 static void *mr_pack_initialization(ULONG pages, bool remote)
@@ -251,8 +295,7 @@ static NTSTATUS verify_mr_initialize_fast_register(NDK_MR *pub, ULONG pages, BOO
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    if (verify_on() && !((struct region *)p)->fast)
-        mr_report_kind(p, "NdkInitializeFastRegisterMr", false);
+    mr_check_initialization(p, pages);
     c = async_call_begin(p, "NdkInitializeFastRegisterMr", done, context, mr_on_initialized);
     async_call_set_subject(c, subject);
     status = real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, async_call_routine(c, done),

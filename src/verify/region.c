@@ -303,16 +303,30 @@ static bool region_get_memory(const struct region *r, struct registration *memor
     return false;
 }
 
+/* Returns true if the region has certainly no registration. Requires the lock. */
+static bool region_is_unregistered(const struct region *r)
+{
+    if (r->unsure || r->posting > 0)
+        return false;
+    return r->fast ? !r->was_posted || region_find_ended(r) : !r->registered;
+}
+
 /* A bind, and the memory of its region. */
 struct bind {
     const struct proxy *mr, *mw;
     uint64_t address, length;
     ULONG flags;
+    bool is_unregistered; /* `memory` has no meaning */
     struct registration memory;
 };
 
 static void bind_report_range(const struct bind *b)
 {
+    if (b->is_unregistered) {
+        report_breach(&verify_rules[RULE_WINDOW_RANGE], "NdkBind", (uintptr_t)b->mw, (uintptr_t)b->mr, b->address,
+                      b->length, "NDK_MR %p is not registered", (const void *)b->mr);
+        return;
+    }
     report_breach(&verify_rules[RULE_WINDOW_RANGE], "NdkBind", (uintptr_t)b->mw, (uintptr_t)b->mr, b->address,
                   b->length, "%llu bytes at 0x%llx are not inside NDK_MR %p, %llu bytes at 0x%llx",
                   (unsigned long long)b->length, (unsigned long long)b->address, (const void *)b->mr,
@@ -328,7 +342,7 @@ static void bind_check(const struct bind *b)
         report_breach(&verify_rules[RULE_WINDOW_SIZE], "NdkBind", (uintptr_t)b->mw, b->length, max, 0,
                       "a window of %llu bytes, but the adapter's MaxWindowSize is %llu", (unsigned long long)b->length,
                       (unsigned long long)max);
-    } else if (!range_within(b->memory.base, b->memory.length, b->address, b->length)) {
+    } else if (b->is_unregistered || !range_within(b->memory.base, b->memory.length, b->address, b->length)) {
         proxy_set_report_object(b->mw);
         bind_report_range(b);
     } else if (b->flags & REMOTE_WRITE_ONLY && !b->memory.local_write) {
@@ -352,7 +366,8 @@ void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, 
         return;
     region_lock((const struct region *)mr);
     known = region_get_memory((const struct region *)mr, &b.memory);
+    b.is_unregistered = !known && region_is_unregistered((const struct region *)mr);
     region_unlock((const struct region *)mr);
-    if (known)
+    if (known || b.is_unregistered)
         bind_check(&b);
 }

@@ -20,6 +20,7 @@ struct region {
     bool unsure;           /* a call's end was not seen, so nothing is known about the region */
     bool was_registered;   /* by NdkRegisterMr, at least once */
     bool registered;       /* by NdkRegisterMr, now */
+    unsigned changing;     /* calls of NdkRegisterMr and NdkDeregisterMr that have not completed */
     bool was_posted;       /* NdkFastRegister was posted, at least once */
     bool remote;           /* initialized for remote access */
     ULONG max_pages;       /* the most pages of all initializations; 0: not initialized */

@@ -402,6 +402,12 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_create_mr",
         .sentence = "If TRUE, MR is for fast-register only. Otherwise, MR is for normal register only.",
         .advice = "Create the region with the FastRegister value that its use needs." },
+    [RULE_MR_REGISTERED_TWICE] = { .name = "mr-registered-twice", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
+        .text = "A region is registered once: NdkRegisterMr is called again only after NdkDeregisterMr has completed.",
+        .page = "nc-ndkpi-ndk_fn_register_mr",
+        .sentence = "On an NDK_MR object that was created with the FastRegister parameter set to FALSE, NdkRegisterMr "
+                    "is used to register a virtually contiguous memory region with the adapter.",
+        .advice = "Create a region for each registration, or wait for the completion of NdkDeregisterMr." },
     [RULE_MR_UNREGISTERED] = { .name = "mr-unregistered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "NdkDeregisterMr is for a region that NdkRegisterMr has registered, once for each registration.",
         .page = "nc-ndkpi-ndk_fn_deregister_mr",
@@ -440,6 +446,13 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "ns-ndkinfo-ndk_adapter_info",
         .sentence = "The maximum size, in bytes, of a single memory registration that the adapter can address.",
         .advice = "Register the memory in several regions." },
+    /* Advice, because FRMRPageCount is not the adapter's maximum. An adapter may accept more pages. */
+    [RULE_FAST_REGISTER_LIMIT] = { .name = "fast-register-limit", .kind = RULE_ADVICE,
+        .text = "A region is initialized for at most FRMRPageCount pages. An adapter need not support more.",
+        .page = "ns-ndkinfo-ndk_adapter_info",
+        .sentence = "The fast-register memory region (FRMR) size (in PAGE_SIZE pages) for which the adapter supports "
+                    "the greatest number of FRMRs.",
+        .advice = "Initialize regions for FRMRPageCount pages or less, and register more memory in parts." },
     [RULE_FAST_REGISTER_STATE] = { .name = "fast-register-state", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "NdkFastRegister is for a region that NdkInitializeFastRegisterMr has initialized.",
         .page = "nc-ndkpi-ndk_fn_fast_register",
@@ -492,7 +505,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_bind",
         .sentence = "The address in the VirtualAddress parameter must be an address within the virtually contiguous "
                     "region that is described by the MDL chain that was specified during memory registration.",
-        .advice = "Count from MmGetMdlVirtualAddress of the region's first MDL." },
+        .advice = "Register the region first. Count from MmGetMdlVirtualAddress of its first MDL." },
     [RULE_WINDOW_SIZE] = { .name = "window-size", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A window has at most MaxWindowSize bytes.",
         .page = "ns-ndkinfo-ndk_adapter_info",

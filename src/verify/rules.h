@@ -67,6 +67,7 @@ enum verify_rule {
     RULE_TOKEN_UNKNOWN,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region that had the token, or 0 */
     RULE_SGE_RANGE,                /* p1 queue pair or SRQ, p2 SGE, p3 address, p4 region */
     RULE_MR_KIND,                  /* p1 region, p2 is 1 if the region is for fast registration */
+    RULE_MR_REGISTERED_TWICE,      /* p1 region, p2 is 1 if NdkRegisterMr or NdkDeregisterMr is pending */
     RULE_MR_UNREGISTERED,          /* p1 region */
     RULE_MDL_UNLOCKED,             /* p1 is always 0xe, p2 MDL, p3 its flags */
     RULE_MDL_READ_ONLY,            /* p1 queue pair or SRQ, p2 SGE, p3 token, p4 region */
@@ -74,6 +75,7 @@ enum verify_rule {
     RULE_MDL_USED_PENDING,         /* p1 MDL, p2 object of the pending call */
     RULE_MR_LENGTH,                /* p1 MDL, p2 length, p3 bytes of the MDL chain */
     RULE_REGISTRATION_SIZE,        /* p1 region, p2 length, p3 limit */
+    RULE_FAST_REGISTER_LIMIT,      /* p1 region, p2 number of pages, p3 FRMRPageCount */
     RULE_FAST_REGISTER_STATE,      /* p1 region */
     RULE_FAST_REGISTER_PAGES,      /* p1 region, p2 number of pages, p3 limit */
     RULE_FAST_REGISTER_LENGTH,     /* p1 region, p2 length, p3 number of pages, p4 first byte offset */

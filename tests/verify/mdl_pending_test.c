@@ -95,6 +95,30 @@ static void test_other_thread(void **state)
     assert_report(NULL);
 }
 
+/* A region is registered while its registration, or the end of it, is pending. */
+static void test_registered_twice(void **state)
+{
+    MDL other;
+
+    (void)state;
+    describe(&other, (char *)&other, NULL);
+    assert_int_equal(call_register(&first_mdl, true), STATUS_PENDING);
+    (void)call_register(&other, false);
+    assert_report("mr-registered-twice in NdkRegisterMr");
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    fake->pend = true;
+    call_deregister();
+    (void)call_register(&other, false);
+    assert_report("mr-registered-twice in NdkRegisterMr");
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    call_deregister(); /* the fake provider has accepted the second registration */
+    assert_int_equal(call_register(&other, true), STATUS_PENDING);
+    fake_provider_complete(fake, STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(call_register(&other, false), STATUS_SUCCESS);
+    call_deregister();
+    assert_report(NULL);
+}
+
 static void test_freed(void **state)
 {
     (void)state;
@@ -114,6 +138,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_used_by_registration, start_region, stop_region),
         cmocka_unit_test_setup_teardown(test_other_mdl, start_region, stop_region),
         cmocka_unit_test_setup_teardown(test_other_thread, start_region, stop_region),
+        cmocka_unit_test_setup_teardown(test_registered_twice, start_region, stop_region),
         cmocka_unit_test_setup_teardown(test_freed, start_region, stop_region),
     };
 

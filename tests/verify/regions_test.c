@@ -69,6 +69,29 @@ CASE(deregistration_without_registration, 0)
     close_pair();
 }
 
+/* A region is registered a second time. The first registration stays. */
+CASE(registration_of_a_registered_region, 0)
+{
+    NDK_MR *normal;
+    MDL mdl;
+
+    open_pair();
+    normal = data_mr(p.active.pd);
+    kit_init_mdl(&mdl, p.active.memory, LENGTH, NULL);
+    CHECK(data_register(normal, &mdl, LENGTH + 1, DATA_ALL) < 0);
+    CHECK_BREACHES("mr-length in NdkRegisterMr");
+    CHECK_STATUS(data_register(normal, &mdl, LENGTH, DATA_ALL), STATUS_SUCCESS); /* the call before has failed */
+    CHECK_BREACHES("");
+    for (int i = 0; i < 2; i++) {
+        CHECK(data_register(normal, &mdl, LENGTH, DATA_ALL) < 0);
+        CHECK_BREACHES("mr-registered-twice in NdkRegisterMr");
+    }
+    CHECK_STATUS(data_deregister(normal), STATUS_SUCCESS);
+    CHECK_STATUS(data_register(normal, &mdl, LENGTH, DATA_ALL), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(normal), STATUS_SUCCESS);
+    close_pair();
+}
+
 static NTSTATUS build_lam(MDL *mdl, SIZE_T length)
 {
     static union {
@@ -272,6 +295,25 @@ CASE(fast_registration_with_rights_that_were_not_initialized, 0)
     close_fast();
 }
 
+/* The adapter's FRMRPageCount is not its maximum: more pages are an advice. */
+CASE(initialization_for_many_pages, 0)
+{
+    NDK_ADAPTER_INFO info = { .Version = { 2, 1 } };
+    ULONG size = sizeof info;
+    NDK_MR *fast;
+
+    open_pair();
+    fast = fast_mr(p.active.pd);
+    CHECK_STATUS(p.active.adapter->Dispatch->NdkQueryAdapterInfo(p.active.adapter, &info, &size), STATUS_SUCCESS);
+    CHECK_STATUS(fast_initialize(fast, info.FRMRPageCount, FALSE), STATUS_SUCCESS);
+    CHECK_BREACHES("");
+    CHECK_STATUS(fast_initialize(fast, info.FRMRPageCount + 1, FALSE), STATUS_IMPLEMENTATION_LIMIT);
+    CHECK_BREACHES("fast-register-limit in NdkInitializeFastRegisterMr");
+    CHECK_EQ(ondk_verify_breaches(), 0);
+    CHECK_STATUS(kit_close(fast), STATUS_SUCCESS);
+    close_pair();
+}
+
 /* ---- NdkInvalidate ---- */
 
 CASE(invalidation_of_what_was_never_registered_by_a_request, 0)
@@ -374,6 +416,62 @@ CASE(window_outside_its_region, 0)
     CHECK_BREACHES("");
     CHECK(bind_window(mr, mw, base, LENGTH, flags) < 0);
     CHECK_BREACHES("window-range in NdkBind");
+    CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
+    close_fast();
+}
+
+static void check_bind(NDK_MR *of, NDK_MW *mw, const char *breaches)
+{
+    NTSTATUS status = fast_bind(&p.active, 1, of, mw, base + 16, LENGTH, NDK_OP_FLAG_ALLOW_REMOTE_READ);
+
+    CHECK_EQ(NT_SUCCESS(status), !breaches[0]);
+    CHECK_BREACHES(breaches);
+    if (!breaches[0])
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeBind), 1);
+}
+
+/* The region is registered for the bind, and then not any more. */
+CASE(window_of_an_unregistered_region, 0)
+{
+    NDK_MR *normal;
+    NDK_MW *mw;
+    MDL mdl;
+
+    open_fast(PAGES, TRUE);
+    mw = fast_mw(p.active.pd);
+    check_bind(mr, mw, "window-range in NdkBind");
+    CHECK_STATUS(post(1, 16, LENGTH, base + 16, FAST_ALL), STATUS_SUCCESS);
+    check_bind(mr, mw, "");
+    normal = data_mr(p.active.pd);
+    check_bind(normal, mw, "window-range in NdkBind");
+    kit_init_mdl(&mdl, p.active.memory, LENGTH, NULL);
+    CHECK_STATUS(data_register(normal, &mdl, LENGTH, DATA_ALL), STATUS_SUCCESS);
+    CHECK_STATUS(bind_window(normal, mw, p.active.memory, LENGTH, NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_SUCCESS);
+    CHECK_STATUS(fast_invalidate(&p.active, 2, mw, 0), STATUS_SUCCESS);
+    CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 2);
+    CHECK_STATUS(data_deregister(normal), STATUS_SUCCESS);
+    check_bind(normal, mw, "window-range in NdkBind");
+    CHECK_STATUS(kit_close(normal), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
+    close_fast();
+}
+
+/* A request has ended the registration. While its result was not polled, the bind is not reported. */
+CASE(window_of_an_invalidated_region, 0)
+{
+    NDK_MW *mw;
+
+    open_fast(PAGES, TRUE);
+    mw = fast_mw(p.active.pd);
+    for (int polled = 0; polled < 2; polled++) {
+        CHECK_STATUS(post(1, 16, LENGTH, base + 16, FAST_ALL), STATUS_SUCCESS);
+        CHECK_STATUS(fast_invalidate(&p.active, 2, mr, polled ? 0 : NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
+        if (polled)
+            CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeInvalidate), 2);
+        (void)fast_bind(&p.active, 3, mr, mw, base + 16, LENGTH, NDK_OP_FLAG_ALLOW_REMOTE_READ);
+        CHECK_BREACHES(polled ? "window-range in NdkBind" : "");
+        data_reconnect(&p); /* the failed request may have ended the connection */
+    }
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     close_fast();
 }

@@ -14,6 +14,7 @@
 #include "ndkpi.h"
 
 #include "ndk_driver.h"
+#include "openndk/verify.h"
 #include "report.h"
 
 enum {
@@ -169,6 +170,7 @@ static void test_registrations(void **state)
     IoFreeMdl(other);
     info.Version = (NDK_VERSION){ 2, 1 };
     assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, &info, &size), STATUS_SUCCESS);
+    BREAKS("mr-registered-twice in NdkRegisterMr", assert_false(NT_SUCCESS(try_register(normal, buffer_mdl, BYTES))));
     BREAKS("registration-size in NdkRegisterMr",
            assert_false(NT_SUCCESS(try_register(mr, page_mdl, info.MaxRegistrationSize + 1))));
     call_init(&c);
@@ -200,6 +202,28 @@ static void test_fast_registrations(void **state)
                near.qp, NULL, fast, 1, &(NDK_LOGICAL_ADDRESS){ .QuadPart = PAGE_SIZE }, 0, 16, base, 0))));
     BREAKS("invalidate-kind in NdkInvalidate",
            assert_false(NT_SUCCESS(near.qp->Dispatch->NdkInvalidate(near.qp, NULL, &fast->Header, 0))));
+    close_objects();
+}
+
+/* The rule is an advice. */
+static void test_fast_register_limit(void **state)
+{
+    NDK_ADAPTER_INFO info = { .Version = { 2, 1 } };
+    uint32_t advices = ondk_verify_advices();
+    ULONG size = sizeof info;
+    struct report *r;
+
+    (void)state;
+    open_objects();
+    assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, &info, &size), STATUS_SUCCESS);
+    r = report_start();
+    assert_int_equal(initialize(fast, info.FRMRPageCount, FALSE), STATUS_SUCCESS);
+    assert_int_equal(ondk_verify_advices(), advices);
+    assert_int_equal(initialize(fast, info.FRMRPageCount + 1, FALSE), STATUS_IMPLEMENTATION_LIMIT);
+    assert_int_equal(ondk_verify_advices(), advices + 1);
+    fflush(r->out);
+    assert_non_null(strstr(r->text, "*** NDK advice: fast-register-limit in NdkInitializeFastRegisterMr"));
+    report_is_empty(r);
     close_objects();
 }
 
@@ -240,6 +264,8 @@ static void test_windows(void **state)
     open_objects();
     assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, &info, &size), STATUS_SUCCESS);
     BREAKS("window-range in NdkBind",
+           assert_false(NT_SUCCESS(near.qp->Dispatch->NdkBind(near.qp, NULL, fast, mw, NULL, 1, 0))));
+    BREAKS("window-range in NdkBind",
            assert_false(NT_SUCCESS(bind_window(near.buffer + 1, BYTES, NDK_OP_FLAG_ALLOW_REMOTE_READ))));
     BREAKS("window-size in NdkBind",
            assert_false(NT_SUCCESS(bind_window(near.buffer, info.MaxWindowSize + 1, NDK_OP_FLAG_ALLOW_REMOTE_READ))));
@@ -258,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_privileged_token),
         cmocka_unit_test(test_registrations),
         cmocka_unit_test(test_fast_registrations),
+        cmocka_unit_test(test_fast_register_limit),
         cmocka_unit_test(test_invalidated_by_the_peer),
         cmocka_unit_test(test_windows),
     };
