@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A foreign provider below the kernel: OpenNDK's, but with the host's AF_INET6, and with NdkListen replaced by a function
- * that stores the address which the provider receives.
+ * Foreign providers below the kernel, each of which is OpenNDK's with a replaced function. One has the host's AF_INET6,
+ * and its NdkListen stores the address which the provider receives. The adapter of the other one needs the read sink
+ * right.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include "openndk/adapter.h"
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
+#include "report.h"
 #include "verify/verify.h"
 
 enum { HOST_INET6 = 10, LOOPBACK = 1 };
@@ -54,7 +56,8 @@ static NTSTATUS foreign_create_listener(NDK_ADAPTER *a, NDK_FN_CONNECT_EVENT_CAL
     return status;
 }
 
-static int32_t foreign_open(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **out)
+/* Opens an adapter of OpenNDK whose table is adapter_table, which is a copy of its own at first. */
+static int32_t changed_open(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **out)
 {
     NTSTATUS status = front_open_provider((NDK_VERSION){ major, minor }, if_index, out);
 
@@ -63,8 +66,15 @@ static int32_t foreign_open(uint16_t major, uint16_t minor, uint32_t if_index, N
     opens++;
     own_adapter_table = (*out)->Dispatch;
     adapter_table = *own_adapter_table;
-    adapter_table.NdkCreateListener = foreign_create_listener;
     (*out)->Dispatch = &adapter_table;
+    return status;
+}
+
+static int32_t foreign_open(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **out)
+{
+    NTSTATUS status = changed_open(major, minor, if_index, out);
+
+    adapter_table.NdkCreateListener = foreign_create_listener;
     return status;
 }
 
@@ -138,6 +148,88 @@ static void test_ndis(void **state)
     assert_int_equal(closes, 1);
 }
 
+/* ---- read-sink-right ---- */
+
+static NTSTATUS sink_query_info(NDK_ADAPTER *a, NDK_ADAPTER_INFO *info, ULONG *size)
+{
+    NTSTATUS status = own_adapter_table->NdkQueryAdapterInfo(a, info, size);
+
+    if (NT_SUCCESS(status))
+        info->AdapterFlags &= ~(ULONG)NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED;
+    return status;
+}
+
+static int32_t sink_open(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **out)
+{
+    NTSTATUS status = changed_open(major, minor, if_index, out);
+
+    adapter_table.NdkQueryAdapterInfo = sink_query_info;
+    return status;
+}
+
+/* Registers the buffer of an end. Returns an SGE over it. */
+static NDK_SGE register_end(const struct end *e, ULONG flags, NDK_MR **mr, PMDL *mdl)
+{
+    struct call c;
+
+    *mdl = IoAllocateMdl(e->buffer, BYTES, FALSE, FALSE, NULL);
+    assert_non_null(*mdl);
+    MmBuildMdlForNonPagedPool(*mdl);
+    MADE(NDK_MR, *mr, pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, &c_, &inline_));
+    call_init(&c);
+    assert_int_equal(finish(&c, (*mr)->Dispatch->NdkRegisterMr(*mr, *mdl, BYTES, flags, request_done, &c)),
+                     STATUS_SUCCESS);
+    return (NDK_SGE){ .VirtualAddress = e->buffer,
+                      .Length = BYTES,
+                      .MemoryRegionToken = (*mr)->Dispatch->NdkGetLocalTokenFromMr(*mr) };
+}
+
+/* Reads the memory of the far end into a near region with these rights. */
+static void read_into(ULONG flags)
+{
+    NDK_MR *sink, *source;
+    PMDL sink_mdl, source_mdl;
+    NDK_SGE sge;
+
+    establish();
+    sge = register_end(&near, flags, &sink, &sink_mdl);
+    (void)register_end(&far, NDK_MR_FLAG_ALLOW_REMOTE_READ, &source, &source_mdl);
+    assert_int_equal(near.qp->Dispatch->NdkRead(near.qp, NULL, &sge, 1, (uintptr_t)far.buffer,
+                                                source->Dispatch->NdkGetRemoteTokenFromMr(source), 0),
+                     STATUS_SUCCESS);
+    assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+    disconnect();
+    deregister(sink);
+    deregister(source);
+    IoFreeMdl(sink_mdl);
+    IoFreeMdl(source_mdl);
+}
+
+static void read_and_compare(ondk_wdk_open_adapter_t open, ULONG flags, const char *words)
+{
+    struct report *r;
+
+    ondk_wdk_set_provider(open, open ? foreign_close : NULL);
+    open_all();
+    r = report_start();
+    read_into(flags);
+    if (words)
+        report_is(r, words);
+    else
+        report_is_empty(r);
+    close_all();
+}
+
+static void test_read_sink(void **state)
+{
+    const ULONG write = NDK_MR_FLAG_ALLOW_LOCAL_WRITE, sink = NDK_MR_FLAG_RDMA_READ_SINK;
+
+    (void)state;
+    read_and_compare(sink_open, write, "read-sink-right in NdkRead");
+    read_and_compare(sink_open, write | sink, NULL);
+    read_and_compare(NULL, write, NULL); /* the adapter of OpenNDK needs no such right */
+}
+
 /* OpenNDK is the default again. */
 static void test_own(void **state)
 {
@@ -153,9 +245,8 @@ static void test_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_mapped_addresses),
-        cmocka_unit_test(test_ndis),
+        cmocka_unit_test(test_families), cmocka_unit_test(test_mapped_addresses),
+        cmocka_unit_test(test_ndis),     cmocka_unit_test(test_read_sink),
         cmocka_unit_test(test_own),
     };
 
