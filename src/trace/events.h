@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "trace/call_events.h"
+#include "trace/wdk_events.h"
 
 /* K(kind, C type): how a field is stored. Readers print u as decimal, x as hexadecimal numbers. */
 #define TRACE_KINDS(K)                                                                                                 \
@@ -51,7 +52,23 @@
     N(operation)                                                                                                       \
     N(arm)                                                                                                             \
     N(op_flag)                                                                                                         \
-    N(mr_flag)
+    N(mr_flag)                                                                                                         \
+    N(kernel_routine)                                                                                                  \
+    N(irp_major)                                                                                                       \
+    N(irp_mode)                                                                                                        \
+    N(io_code)                                                                                                         \
+    N(family)                                                                                                          \
+    N(socket_type)                                                                                                     \
+    N(socket_kind)                                                                                                     \
+    N(protocol)                                                                                                        \
+    N(wsk_client_code)                                                                                                 \
+    N(wsk_wait)                                                                                                        \
+    N(wsk_control)                                                                                                     \
+    N(wsk_option)                                                                                                      \
+    N(wsk_send_flag)                                                                                                   \
+    N(wsk_receive_flag)                                                                                                \
+    N(wsk_disconnect_flag)                                                                                             \
+    N(wsk_event_flag)
 
 struct trace_addr {
     uint8_t family; /* 4 or 6; 0: no address */
@@ -90,7 +107,8 @@ struct trace_text16 {
     EVENT(30, tagged)                                                                                                  \
     EVENT(31, untagged)                                                                                                \
     EVENT(32, no_segment)                                                                                              \
-    TRACE_CALL_EVENTS(EVENT)
+    TRACE_CALL_EVENTS(EVENT)                                                                                           \
+    TRACE_WDK_EVENTS(EVENT)
 
 /* The thread of the events that follow in the segment. */
 #define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)

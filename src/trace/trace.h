@@ -13,9 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/private_export.h"
 #include "trace/events.h"
 
-extern atomic_bool trace_on;
+extern atomic_bool trace_on PRIVATE_EXPORT(trace_on);
 
 static inline bool trace_is_on(void)
 {
@@ -46,14 +47,14 @@ static inline bool trace_is_on(void)
 enum { TRACE_MAX_FIELDS = 1024 };
 
 /* The clock of events: CLOCK_MONOTONIC. */
-uint64_t trace_now_ns(void);
+uint64_t trace_now_ns(void) PRIVATE_EXPORT(trace_now_ns);
 /* Records an event. `size` is at most TRACE_MAX_FIELDS. Does nothing while tracing is off. */
-void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size);
+void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) PRIVATE_EXPORT(trace_append);
 /* Does the same with an event that happened at `time_ns`, as TRACE_AT. */
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /* Fills a field of the kind text16. */
-struct trace_text16 trace_text16(const char *text);
+struct trace_text16 trace_text16(const char *text) PRIVATE_EXPORT(trace_text16);
 
 /*
  * Returns the name with this index, which counts from 0, and sets *value to the value that has the name. Returns NULL
@@ -61,7 +62,7 @@ struct trace_text16 trace_text16(const char *text);
  */
 typedef const char *(*trace_next_name)(unsigned index, unsigned *value);
 /* Registers the names of a list. To be called by a constructor, so that the schema of each trace has the names. */
-void trace_set_names(enum trace_names list, trace_next_name next);
+void trace_set_names(enum trace_names list, trace_next_name next) PRIVATE_EXPORT(trace_set_names);
 
 /* What a value means, and what to do about it: sentences of printable ASCII. */
 struct trace_text {
@@ -79,6 +80,6 @@ enum { TRACE_MAX_PROBLEM = 4500 };
  * writes the reason to `problem`. Repeated calls do nothing and return true. A child of fork records nothing until its
  * first call, which begins a file of the child's own.
  */
-bool trace_start(char problem[TRACE_MAX_PROBLEM]);
+bool trace_start(char problem[TRACE_MAX_PROBLEM]) PRIVATE_EXPORT(trace_start);
 
 #endif
