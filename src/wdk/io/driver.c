@@ -25,6 +25,7 @@
 #include "wdk/ex/worker.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
+#include "wdk/io/io_trace.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/pool_pages.h"
@@ -427,14 +428,14 @@ static void driver_run_entry(void *context)
     struct ondk_wdk_driver *d = context;
     UNICODE_STRING path = d->registry_path;
 
-    d->entry_status = d->object.DriverInit(&d->object, &path);
+    d->entry_status = io_trace_driver_entry(&d->object, &path);
 }
 
 static void driver_run_unload(void *context)
 {
     struct ondk_wdk_driver *d = context;
 
-    d->object.DriverUnload(&d->object);
+    io_trace_driver_unload(&d->object);
 }
 
 /* Creates the registry key that the installation of a service creates: type kernel driver, start on demand. */
@@ -480,6 +481,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         return -1;
     }
     driver_link(d);
+    io_trace_start();
     if (!check_on()) /* the pool uses runs of pages only while checks are off */
         pool_runs_prepare();
     if (!driver_call(driver_run_entry, d)) {

@@ -7,10 +7,12 @@
 #include "wdm.h"
 
 #include "wdk/common/check.h"
+#include "wdk/common/kernel_call.h"
 #include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
+#include "wdk/io/io_trace.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/thread.h"
@@ -98,9 +100,13 @@ PIRP irp_build(PDEVICE_OBJECT device, bool system)
 
 PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 {
+    PIRP irp;
+
     UNREFERENCED_PARAMETER(ChargeQuota);
     irql_check_max("IoAllocateIrp", DISPATCH_LEVEL);
-    return StackSize > 0 ? irp_alloc(StackSize, NULL, false) : NULL;
+    irp = StackSize > 0 ? irp_alloc(StackSize, NULL, false) : NULL;
+    TRACE(IoAllocateIrp, 0, .object = (uintptr_t)irp, .locations = (uint8_t)StackSize);
+    return irp;
 }
 
 /*
@@ -174,6 +180,7 @@ VOID IoFreeIrp(PIRP Irp)
     struct irp_block *b = irp_block_from_irp(Irp);
 
     irql_check_max("IoFreeIrp", DISPATCH_LEVEL);
+    TRACE(IoFreeIrp, 0, .object = (uintptr_t)Irp);
     if (check_on() && (irp_is_released(Irp) || !b || b->system)) {
         if (irp_is_released(Irp))
             irp_add_release_stack(Irp);
@@ -201,6 +208,7 @@ static PDRIVER_DISPATCH irp_dispatch_routine(PDEVICE_OBJECT device, PIRP irp)
 
 NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 {
+    struct kernel_call call = { .begun_ns = 0 };
     PDRIVER_DISPATCH dispatch;
     struct thread_mark mark;
     NTSTATUS status;
@@ -211,10 +219,12 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     IoSetNextIrpStackLocation(Irp);
     IoGetCurrentIrpStackLocation(Irp)->DeviceObject = DeviceObject;
     dispatch = irp_dispatch_routine(DeviceObject, Irp);
+    if (trace_is_on())
+        call = io_trace_call_driver(DeviceObject, Irp);
     mark = thread_mark_get();
     status = dispatch(DeviceObject, Irp);
     thread_mark_check(&mark, "a dispatch routine", (const void *)(uintptr_t)dispatch);
-    return status;
+    return kernel_call_return(&call, status);
 }
 
 /* ---- Complete --------------------------------------------------------------------------------------------------- */
@@ -265,6 +275,8 @@ static void irp_finish(PIRP irp, struct irp_block *b)
     if (!b->completing)
         irp->Flags &= ~(ULONG)IRP_INPUT_OPERATION;
     pthread_mutex_unlock(&lock);
+    TRACE(irp_ended, 0, .object = (uintptr_t)irp, .status = (uint32_t)irp->IoStatus.Status,
+          .information = irp->IoStatus.Information);
     irp_release_buffers(irp, b);
     irp_check_pending(b, COMPLETED | (irp->PendingReturned ? COMPLETED_MARKED : 0));
     if (irp->UserIosb)
@@ -294,36 +306,50 @@ static bool irp_call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
     PDEVICE_OBJECT device = irp->CurrentLocation > irp->StackCount ? NULL
                                                                    : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
+    const struct kernel_call call = KERNEL_CALL(
+        completion_routine, .object = (uintptr_t)irp, .completion_routine = (uintptr_t)done->CompletionRoutine,
+        .status = (uint32_t)irp->IoStatus.Status, .information = irp->IoStatus.Information);
     struct thread_mark mark = thread_mark_get();
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 
     thread_mark_check(&mark, "a completion routine", (const void *)(uintptr_t)done->CompletionRoutine);
+    (void)kernel_call_return(&call, status);
     return status != STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+void irp_complete(PIRP irp)
+{
+    struct irp_block *b;
+
+    irql_check_max("IoCompleteRequest", DISPATCH_LEVEL);
+    if (check_on() && !irp_check_completion(irp))
+        return;
+    while (irp->CurrentLocation <= irp->StackCount) {
+        IO_STACK_LOCATION done = *IoGetCurrentIrpStackLocation(irp);
+
+        irp->PendingReturned = (done.Control & SL_PENDING_RETURNED) != 0;
+        IoSkipCurrentIrpStackLocation(irp);
+        if (irp_wants_completion(irp, done.Control)) {
+            if (!irp_call_completion(irp, &done))
+                return;
+        } else if (irp->PendingReturned && irp->CurrentLocation <= irp->StackCount) {
+            IoMarkIrpPending(irp);
+        }
+    }
+    b = irp_block_from_irp(irp);
+    if (b)
+        irp_finish(irp, b);
 }
 
 VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
 {
-    struct irp_block *b;
+    const struct kernel_call call = KERNEL_CALL(IoCompleteRequest, .object = (uintptr_t)Irp,
+                                                .status = (uint32_t)Irp->IoStatus.Status,
+                                                .information = Irp->IoStatus.Information);
 
     UNREFERENCED_PARAMETER(PriorityBoost);
-    irql_check_max("IoCompleteRequest", DISPATCH_LEVEL);
-    if (check_on() && !irp_check_completion(Irp))
-        return;
-    while (Irp->CurrentLocation <= Irp->StackCount) {
-        IO_STACK_LOCATION done = *IoGetCurrentIrpStackLocation(Irp);
-
-        Irp->PendingReturned = (done.Control & SL_PENDING_RETURNED) != 0;
-        IoSkipCurrentIrpStackLocation(Irp);
-        if (irp_wants_completion(Irp, done.Control)) {
-            if (!irp_call_completion(Irp, &done))
-                return;
-        } else if (Irp->PendingReturned && Irp->CurrentLocation <= Irp->StackCount) {
-            IoMarkIrpPending(Irp);
-        }
-    }
-    b = irp_block_from_irp(Irp);
-    if (b)
-        irp_finish(Irp, b);
+    irp_complete(Irp);
+    kernel_call_done(&call);
 }
 
 /* ---- Requests of the system ------------------------------------------------------------------------------------- */

@@ -73,6 +73,9 @@ static inline void irp_set_cancel(PIRP irp)
  */
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
 
+/* Completes the IRP as IoCompleteRequest does. The kernel calls this for requests that a driver has sent to it. */
+void irp_complete(PIRP irp);
+
 /* Cancels the file's requests for which irp_send waits. */
 void irp_cancel_file(PFILE_OBJECT file);
 /*

@@ -6,6 +6,7 @@
 #include "wdm.h"
 
 #include "wdk/common/check.h"
+#include "wdk/common/kernel_call.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/lock.h"
 
@@ -186,6 +187,7 @@ VOID IoReleaseCancelSpinLock(KIRQL Irql)
 BOOLEAN IoCancelIrp(PIRP Irp)
 {
     struct thread_mark mark = thread_mark_get();
+    struct kernel_call call;
     PDRIVER_CANCEL routine;
     KIRQL irql;
 
@@ -193,12 +195,14 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     cancel_lock_acquire(&irql, __builtin_return_address(0));
     irp_set_cancel(Irp);
     routine = IoSetCancelRoutine(Irp, NULL);
-    if (!routine) {
+    call = KERNEL_CALL(IoCancelIrp, .object = (uintptr_t)Irp, .cancel_routine = (uintptr_t)routine);
+    if (routine) {
+        Irp->CancelIrql = irql;
+        routine(IoGetCurrentIrpStackLocation(Irp)->DeviceObject, Irp);
+        thread_mark_check(&mark, "a cancel routine", (const void *)(uintptr_t)routine);
+    } else {
         cancel_lock_release("IoCancelIrp", irql);
-        return FALSE;
     }
-    Irp->CancelIrql = irql;
-    routine(IoGetCurrentIrpStackLocation(Irp)->DeviceObject, Irp);
-    thread_mark_check(&mark, "a cancel routine", (const void *)(uintptr_t)routine);
-    return TRUE;
+    kernel_call_done(&call);
+    return routine ? TRUE : FALSE;
 }

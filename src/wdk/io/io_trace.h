@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The I/O system's events (trace/wdk_events.h): a driver's entry and unload, and the IRPs that go to it. */
+#ifndef WDK_IO_TRACE_H
+#define WDK_IO_TRACE_H
+
+#include "wdm.h"
+
+#include "wdk/common/kernel_call.h"
+
+/* Begins to record if ONDK_TRACE asks for it. If that fails, prints the reason to the stream of reports. */
+void io_trace_start(void);
+
+/* Call the driver's routine, and record the call. */
+NTSTATUS io_trace_driver_entry(PDRIVER_OBJECT driver, PUNICODE_STRING registry_path);
+void io_trace_driver_unload(PDRIVER_OBJECT driver);
+
+/* Records IoCallDriver. Requires the parameters to be in the IRP's current location. */
+struct kernel_call io_trace_call_driver(PDEVICE_OBJECT device, PIRP irp);
+
+#endif
