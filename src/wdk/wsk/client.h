@@ -8,6 +8,8 @@
 
 #include "wsk.h"
 
+#include "wdk/common/kernel_call.h"
+
 struct wsk_client;
 
 /*
@@ -30,5 +32,10 @@ ULONG wsk_client_static_events(struct wsk_client *c);
 
 /* Completes the IRP of a driver's call before the call returns. Does nothing if `irp` is NULL. Returns `status`. */
 NTSTATUS wsk_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information);
+/*
+ * Records that the IRP of a call that has returned STATUS_PENDING is about to be completed. `object` is the call's
+ * object. Does nothing if tracing was off when the call began.
+ */
+void wsk_trace_completed(const struct kernel_call *call, PIRP irp, NTSTATUS status, ULONG_PTR information);
 
 #endif

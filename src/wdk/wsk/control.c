@@ -171,22 +171,40 @@ static NTSTATUS wsk_control_dispatch(struct wsk_control *c, WSK_CONTROL_SOCKET_T
     }
 }
 
+/* The option or I/O control code as the event has it. */
+static uint32_t wsk_control_option(WSK_CONTROL_SOCKET_TYPE type, ULONG code, ULONG level)
+{
+    return type == WskIoctl ? code : level << 16 | (code & 0xffff);
+}
+
+static NTSTATUS wsk_control_run(const struct kernel_call *call, struct wsk_control *c, WSK_CONTROL_SOCKET_TYPE type,
+                                SIZE_T *returned, PIRP irp)
+{
+    NTSTATUS status;
+
+    irql_check_max("WskControlSocket", DISPATCH_LEVEL);
+    if (!wsk_socket_is_usable("WskControlSocket", (PWSK_SOCKET)c->s))
+        return wsk_complete_irp(irp, STATUS_INVALID_HANDLE, 0);
+    if (type == WskSetOption && c->level == SOL_SOCKET && c->code == SO_WSK_EVENT_CALLBACK)
+        return wsk_event_control(call, c->s, c->in, c->in_size, irp);
+    status = wsk_control_dispatch(c, type);
+    if (returned)
+        *returned = c->returned;
+    return wsk_complete_irp(irp, status, c->returned);
+}
+
 NTSTATUS WSKAPI wsk_control_socket(PWSK_SOCKET Socket, WSK_CONTROL_SOCKET_TYPE RequestType, ULONG ControlCode,
                                    ULONG Level, SIZE_T InputSize, PVOID InputBuffer, SIZE_T OutputSize,
                                    PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskControlSocket, .object = (uintptr_t)Socket,
+                                                .request = (uint8_t)RequestType,
+                                                .option = wsk_control_option(RequestType, ControlCode, Level),
+                                                .in = InputSize, .out = OutputSize, .irp = (uintptr_t)Irp);
     struct wsk_control c = {
         (struct wsk_socket *)Socket, ControlCode, Level, InputBuffer, InputSize, OutputBuffer, OutputSize, 0
     };
-    NTSTATUS status;
+    NTSTATUS status = wsk_control_run(&call, &c, RequestType, OutputSizeReturned, Irp);
 
-    irql_check_max("WskControlSocket", DISPATCH_LEVEL);
-    if (!wsk_socket_is_usable("WskControlSocket", Socket))
-        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
-    if (RequestType == WskSetOption && Level == SOL_SOCKET && ControlCode == SO_WSK_EVENT_CALLBACK)
-        return wsk_event_control(c.s, InputBuffer, InputSize, Irp);
-    status = wsk_control_dispatch(&c, RequestType);
-    if (OutputSizeReturned)
-        *OutputSizeReturned = c.returned;
-    return wsk_complete_irp(Irp, status, c.returned);
+    return kernel_call_return_with(&call, status, (struct kernel_call_result){ .bytes = c.returned });
 }

@@ -80,41 +80,54 @@ static struct wsk_socket *wsk_create_socket(struct wsk_client *c, const struct w
     return s;
 }
 
-/* Registers the socket as live. Inlined so that the stored stack begins at the driver's call. */
-__attribute__((always_inline)) static inline void wsk_create_record_opener(struct wsk_socket *s)
+/* Registers the socket as live. `by` is the return address of the driver's call. */
+static void wsk_create_record_opener(struct wsk_socket *s, const void *by)
 {
     if (check_on())
-        stack_capture(&s->opened, __builtin_return_address(0));
+        stack_capture(&s->opened, by);
     live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+}
+
+/* Creates a socket for the driver's call, which completes the IRP. `by` is the return address of the call. */
+static NTSTATUS wsk_create_for_call(const struct wsk_create_params *w, PWSK_CLIENT client, PIRP irp, const void *by,
+                                    struct wsk_socket **created)
+{
+    struct wsk_client *c = wsk_client_begin_call("WskSocket", client);
+    NTSTATUS status;
+
+    irql_check_max("WskSocket", DISPATCH_LEVEL);
+    if (!c)
+        return wsk_complete_irp(irp, STATUS_INVALID_HANDLE, 0);
+    if (!irp) {
+        wsk_client_end_call(c);
+        return STATUS_INVALID_PARAMETER;
+    }
+    *created = wsk_create_socket(c, w, &status);
+    if (*created)
+        wsk_create_record_opener(*created, by);
+    status = wsk_complete_irp(irp, status, (ULONG_PTR)*created);
+    wsk_client_end_call(c);
+    return status;
 }
 
 NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol,
                            ULONG Flags, PVOID SocketContext, const VOID *Dispatch, PEPROCESS OwningProcess,
                            PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskSocket, .object = (uintptr_t)Client, .family = AddressFamily,
+                                                .type = SocketType, .protocol = Protocol, .kind = Flags,
+                                                .irp = (uintptr_t)Irp);
     const struct wsk_create_params w = { AddressFamily, SocketType, Protocol, Flags, SocketContext, Dispatch };
-    struct wsk_client *c = wsk_client_begin_call("WskSocket", Client);
-    struct wsk_socket *s;
-    NTSTATUS status;
+    struct wsk_socket *s = NULL;
+    NTSTATUS status = wsk_create_for_call(&w, Client, Irp, __builtin_return_address(0), &s);
 
     (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
-    irql_check_max("WskSocket", DISPATCH_LEVEL);
-    if (!c)
-        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
-    if (!Irp) {
-        wsk_client_end_call(c);
-        return STATUS_INVALID_PARAMETER;
-    }
-    s = wsk_create_socket(c, &w, &status);
-    if (s)
-        wsk_create_record_opener(s);
-    status = wsk_complete_irp(Irp, status, (ULONG_PTR)s);
-    wsk_client_end_call(c);
-    return status;
+    return kernel_call_return_with(&call, status, (struct kernel_call_result){ .created = s });
 }
 
-static struct wsk_request *wsk_create_connect_request(struct wsk_client *c, const struct wsk_create_params *w,
-                                                      PSOCKADDR local, PSOCKADDR remote, PIRP irp, NTSTATUS *status)
+static struct wsk_request *wsk_create_connect_request(const struct kernel_call *call, struct wsk_client *c,
+                                                      const struct wsk_create_params *w, PSOCKADDR local,
+                                                      PSOCKADDR remote, PIRP irp, NTSTATUS *status)
 {
     struct wsk_address from, to;
     struct wsk_socket *s;
@@ -126,7 +139,7 @@ static struct wsk_request *wsk_create_connect_request(struct wsk_client *c, cons
     s = wsk_create_socket(c, w, status);
     if (!s)
         return NULL;
-    r = wsk_request_alloc(s, WSK_SOCKET_CONNECT, irp);
+    r = wsk_request_alloc(call, s, WSK_SOCKET_CONNECT, irp);
     if (!r) {
         *status = STATUS_INSUFFICIENT_RESOURCES;
         wsk_socket_abandon(s);
@@ -142,6 +155,9 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
                                    const WSK_CLIENT_CONNECTION_DISPATCH *Dispatch, PEPROCESS OwningProcess,
                                    PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskSocketConnect, .object = (uintptr_t)Client, .type = SocketType,
+                                                .protocol = Protocol, .local = kernel_call_addr(LocalAddress),
+                                                .remote = kernel_call_addr(RemoteAddress), .irp = (uintptr_t)Irp);
     const struct wsk_create_params w = { LocalAddress ? LocalAddress->sa_family : AF_UNSPEC,
                                          SocketType,
                                          Protocol,
@@ -155,12 +171,12 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
     (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
     irql_check_max("WskSocketConnect", DISPATCH_LEVEL);
     if (!c)
-        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
+        return kernel_call_return(&call, wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0));
     if (Irp && !Flags)
-        r = wsk_create_connect_request(c, &w, LocalAddress, RemoteAddress, Irp, &status);
+        r = wsk_create_connect_request(&call, c, &w, LocalAddress, RemoteAddress, Irp, &status);
     if (r)
-        wsk_create_record_opener(r->socket);
+        wsk_create_record_opener(r->socket, __builtin_return_address(0));
     status = r ? wsk_request_post(r) : wsk_complete_irp(Irp, status, 0);
     wsk_client_end_call(c);
-    return status;
+    return kernel_call_return(&call, status);
 }

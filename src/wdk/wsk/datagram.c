@@ -335,12 +335,15 @@ static void wsk_datagram_call_event(struct wsk_socket *s, struct wsk_datagram *l
     const ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL | (wsk_datagram_flags(&list->info) & (MSG_BCAST | MSG_MCAST));
     PFN_WSK_RECEIVE_FROM_EVENT routine = s->on_datagram->WskReceiveFromEvent;
     struct thread_mark mark = thread_mark_get();
+    struct kernel_call call;
     NTSTATUS status;
 
     atomic_fetch_add(&s->retained, bytes);
     live_add_made(LIVE_WSK, list, "WSK_DATAGRAM_INDICATION", &s->opened);
+    call = KERNEL_CALL(WskReceiveFromEvent, .object = (uintptr_t)s, .bytes = bytes, .flags = flags);
     status = routine(s->context, flags, &list->indication);
     thread_mark_check(&mark, "WskReceiveFromEvent", (const void *)(uintptr_t)routine);
+    (void)kernel_call_return(&call, status);
     if (status == STATUS_PENDING)
         return;
     if (!live_remove(LIVE_WSK, list)) {
@@ -395,13 +398,15 @@ void wsk_datagram_pump(struct wsk_socket *s)
 
 NTSTATUS WSKAPI wsk_datagram_release(PWSK_SOCKET Socket, PWSK_DATAGRAM_INDICATION DatagramIndication)
 {
+    const struct kernel_call call = KERNEL_CALL(WskRelease, .object = (uintptr_t)Socket,
+                                                .indication = (uintptr_t)DatagramIndication);
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct wsk_datagram *list = (struct wsk_datagram *)DatagramIndication;
     NTSTATUS status = wsk_indication_remove(Socket, list, "WskReceiveFromEvent");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    atomic_fetch_sub(&s->retained, wsk_datagram_total_bytes(list));
-    wsk_datagrams_free(list);
-    return STATUS_SUCCESS;
+    if (status == STATUS_SUCCESS) {
+        atomic_fetch_sub(&s->retained, wsk_datagram_total_bytes(list));
+        wsk_datagrams_free(list);
+    }
+    return kernel_call_return(&call, status);
 }

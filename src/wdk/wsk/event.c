@@ -74,15 +74,21 @@ void wsk_event_disconnect(struct wsk_socket *s)
 {
     bool abortive = wsk_state(s) == WSK_LOST && s->lost_by_peer;
     PFN_WSK_DISCONNECT_EVENT routine = s->on_connection ? s->on_connection->WskDisconnectEvent : NULL;
+    struct kernel_call call;
     struct thread_mark mark;
+    NTSTATUS status;
+    ULONG flags;
 
     if (s->disconnect_indicated || !routine || (!abortive && (!s->fin_received || wsk_state(s) == WSK_LOST)) ||
         !wsk_event_begin(s, WSK_EVENT_DISCONNECT))
         return;
     s->disconnect_indicated = true;
+    flags = WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0);
+    call = KERNEL_CALL(WskDisconnectEvent, .object = (uintptr_t)s, .flags = flags);
     mark = thread_mark_get();
-    (void)routine(s->context, WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0));
+    status = routine(s->context, flags);
     thread_mark_check(&mark, "WskDisconnectEvent", (const void *)(uintptr_t)routine);
+    (void)kernel_call_return(&call, status);
     wsk_event_end(s);
 }
 
@@ -90,7 +96,9 @@ void wsk_event_disconnect(struct wsk_socket *s)
 void wsk_event_backlog(struct wsk_socket *s)
 {
     PFN_WSK_SEND_BACKLOG_EVENT routine = s->on_connection ? s->on_connection->WskSendBacklogEvent : NULL;
+    struct kernel_call call;
     struct thread_mark mark;
+    NTSTATUS status;
     ULONG size;
 
     if (!routine || wsk_state(s) != WSK_CONNECTED || !wsk_event_enabled(s, WSK_EVENT_SEND_BACKLOG))
@@ -99,9 +107,11 @@ void wsk_event_backlog(struct wsk_socket *s)
     if (size == s->backlog_indicated || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
         return;
     s->backlog_indicated = size;
+    call = KERNEL_CALL(WskSendBacklogEvent, .object = (uintptr_t)s, .bytes = size);
     mark = thread_mark_get();
-    (void)routine(s->context, size);
+    status = routine(s->context, size);
     thread_mark_check(&mark, "WskSendBacklogEvent", (const void *)(uintptr_t)routine);
+    (void)kernel_call_return(&call, status);
     wsk_event_end(s);
 }
 
@@ -172,7 +182,8 @@ static NTSTATUS wsk_event_check_control(struct wsk_socket *s, const WSK_EVENT_CA
     return STATUS_SUCCESS;
 }
 
-NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp)
+NTSTATUS wsk_event_control(const struct kernel_call *call, struct wsk_socket *s,
+                           const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp)
 {
     struct wsk_request *r = NULL;
     NTSTATUS status = wsk_event_check_control(s, control, size);
@@ -182,7 +193,7 @@ NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTRO
     if (!(control->EventMask & WSK_EVENT_DISABLE))
         return wsk_complete_irp(irp, wsk_event_enable(s, control->EventMask), 0);
     if (irp) {
-        r = wsk_request_alloc(s, WSK_DISABLE, irp);
+        r = wsk_request_alloc(call, s, WSK_DISABLE, irp);
         if (!r)
             return wsk_complete_irp(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
     }

@@ -58,17 +58,20 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
 {
     struct wsk_address local, remote;
     PFN_WSK_ACCEPT_EVENT routine = listener->on_listen->WskAcceptEvent;
+    struct kernel_call call;
     struct thread_mark mark;
     NTSTATUS status;
 
     (void)wsk_host_local(s->fd, &local);
     if (wsk_host_remote(s->fd, &remote))
         memset(&remote, 0, sizeof remote);
+    call = KERNEL_CALL(WskAcceptEvent, .object = (uintptr_t)listener, .socket = (uintptr_t)s,
+                       .local = kernel_call_addr(local.bytes), .remote = kernel_call_addr(remote.bytes));
     mark = thread_mark_get();
     status = routine(listener->context, WSK_FLAG_AT_DISPATCH_LEVEL, (PSOCKADDR)local.bytes, (PSOCKADDR)remote.bytes,
                      &s->handle, &s->context, &s->on_connection);
     thread_mark_check(&mark, "WskAcceptEvent", (const void *)(uintptr_t)routine);
-    return status;
+    return kernel_call_return(&call, status);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/common/text.h"
+#include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/names.h"
@@ -18,6 +19,7 @@
 struct wsk_query {
     void (*run)(struct wsk_query *q);
     struct wsk_client *client;
+    struct kernel_call call;
     PIRP irp;
     char *node, *service; /* of WskGetAddressInfo */
     struct wsk_names_hints hints;
@@ -60,10 +62,11 @@ static void wsk_query_finish(struct wsk_query *q, NTSTATUS status)
     struct wsk_client *client = q->client;
     PIRP irp = q->irp;
 
+    wsk_trace_completed(&q->call, irp, status, 0);
     wsk_query_free(q);
     irp->IoStatus.Status = status;
     irp->IoStatus.Information = (ULONG_PTR)status;
-    IoCompleteRequest(irp, IO_NETWORK_INCREMENT);
+    irp_complete(irp);
     wsk_client_unref(client);
 }
 
@@ -188,6 +191,9 @@ NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeNa
                                       struct addrinfoexW **Result, PEPROCESS OwningProcess, PETHREAD OwningThread,
                                       PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskGetAddressInfo, .object = (uintptr_t)Client,
+                                                .node = kernel_call_text(NodeName),
+                                                .service = kernel_call_text(ServiceName), .irp = (uintptr_t)Irp);
     struct wsk_client *c = wsk_client_begin_call("WskGetAddressInfo", Client);
     struct wsk_query *q = calloc(1, sizeof *q);
     NTSTATUS status;
@@ -199,6 +205,7 @@ NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeNa
         status = q ? wsk_query_init_resolve(q, NodeName, ServiceName, Hints, Result) : STATUS_INSUFFICIENT_RESOURCES;
     if (NT_SUCCESS(status)) {
         q->client = c;
+        q->call = call;
         q->irp = Irp;
         status = wsk_query_start(q, wsk_query_resolve);
     } else {
@@ -208,20 +215,21 @@ NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeNa
     }
     if (c)
         wsk_client_end_call(c);
-    return status;
+    return kernel_call_return(&call, status);
 }
 
 VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
 {
-    (void)Client;
+    const struct kernel_call call = KERNEL_CALL(WskFreeAddressInfo, .object = (uintptr_t)Client,
+                                                .info = (uintptr_t)AddrInfo);
+
     irql_check_max("WskFreeAddressInfo", PASSIVE_LEVEL);
-    if (!AddrInfo)
-        return;
-    if (live_remove(LIVE_WSK, AddrInfo))
+    if (AddrInfo && live_remove(LIVE_WSK, AddrInfo))
         wsk_address_info_free_list((struct wsk_address_info *)AddrInfo);
-    else if (check_on())
+    else if (AddrInfo && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,
                      "%p is not from WskGetAddressInfo", (void *)AddrInfo);
+    kernel_call_done(&call);
 }
 
 /* ---- The name of an address -------------------------------------------------------------------------------------- */
@@ -267,6 +275,8 @@ NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG
                                    PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName, ULONG Flags,
                                    PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskGetNameInfo, .object = (uintptr_t)Client,
+                                                .remote = kernel_call_addr(SockAddr), .irp = (uintptr_t)Irp);
     struct wsk_client *c = wsk_client_begin_call("WskGetNameInfo", Client);
     struct wsk_query *q = calloc(1, sizeof *q);
     NTSTATUS status = q ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
@@ -279,6 +289,7 @@ NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG
         status = STATUS_INVALID_PARAMETER;
     if (NT_SUCCESS(status)) {
         q->client = c;
+        q->call = call;
         q->irp = Irp;
         q->flags = Flags;
         q->node_out = NodeName;
@@ -290,5 +301,5 @@ NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG
     }
     if (c)
         wsk_client_end_call(c);
-    return status;
+    return kernel_call_return(&call, status);
 }

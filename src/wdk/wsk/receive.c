@@ -180,13 +180,16 @@ static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_bl
     SIZE_T accepted = bytes;
     struct thread_mark mark = thread_mark_get();
     PFN_WSK_RECEIVE_EVENT routine = s->on_connection->WskReceiveEvent;
+    struct kernel_call call;
     NTSTATUS status;
 
     if (atomic_fetch_add(&s->retained, bytes) > RELEASE_ASAP_BYTES)
         flags |= WSK_FLAG_RELEASE_ASAP;
     live_add_made(LIVE_WSK, b, "WSK_DATA_INDICATION", &s->opened);
+    call = KERNEL_CALL(WskReceiveEvent, .object = (uintptr_t)s, .bytes = bytes, .flags = flags);
     status = routine(s->context, flags, &b->first.indication, bytes, &accepted);
     thread_mark_check(&mark, "WskReceiveEvent", (const void *)(uintptr_t)routine);
+    (void)kernel_call_return_with(&call, status, (struct kernel_call_result){ .bytes = accepted });
     if (status == STATUS_PENDING)
         return bytes;
     wsk_receive_block_reclaim(s, b, bytes);
@@ -258,13 +261,15 @@ void wsk_receive_pump(struct wsk_socket *s)
 
 NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION DataIndication)
 {
+    const struct kernel_call call = KERNEL_CALL(WskRelease, .object = (uintptr_t)Socket,
+                                                .indication = (uintptr_t)DataIndication);
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct wsk_receive_block *b = (struct wsk_receive_block *)DataIndication;
     NTSTATUS status = wsk_indication_remove(Socket, b, "WskReceiveEvent");
 
-    if (status != STATUS_SUCCESS)
-        return status;
-    atomic_fetch_sub(&s->retained, b->first.bytes);
-    pool_free("WskRelease", b);
-    return STATUS_SUCCESS;
+    if (status == STATUS_SUCCESS) {
+        atomic_fetch_sub(&s->retained, b->first.bytes);
+        pool_free("WskRelease", b);
+    }
+    return kernel_call_return(&call, status);
 }

@@ -110,12 +110,23 @@ NTSTATUS wsk_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
         IoSetNextIrpStackLocation(irp); /* the completion routine of the caller is in this location */
         irp->IoStatus.Status = status;
         irp->IoStatus.Information = information;
-        IoCompleteRequest(irp, IO_NO_INCREMENT);
+        irp_complete(irp);
     }
     return status;
 }
 
-struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp)
+void wsk_trace_completed(const struct kernel_call *call, PIRP irp, NTSTATUS status, ULONG_PTR information)
+{
+    bool creates = call->type == TRACE_TYPE_WskAccept || call->type == TRACE_TYPE_WskSocketConnect;
+
+    if (call->begun_ns)
+        TRACE(wsk_completed, 0, .object = call->object, .routine = call->type, .irp = (uintptr_t)irp,
+              .status = (uint32_t)status, .created = creates ? information : 0, .bytes = creates ? 0 : information,
+              .duration = kernel_call_duration(call));
+}
+
+struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk_socket *s,
+                                      enum wsk_operation operation, PIRP irp)
 {
     struct wsk_request *r = calloc(1, sizeof *r);
 
@@ -125,6 +136,7 @@ struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation o
     r->socket = s;
     r->operation = operation;
     r->irp = irp;
+    r->call = *call;
     if (irp->CurrentLocation <= 1)
         check_bug(NO_MORE_IRP_STACK_LOCATIONS, (uintptr_t)irp, 0, 0, 0);
     IoSetNextIrpStackLocation(irp);
@@ -132,20 +144,20 @@ struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation o
     return r;
 }
 
-struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
-                                      NTSTATUS *status)
+struct wsk_request *wsk_request_begin(const struct kernel_call *call, PWSK_SOCKET handle, enum wsk_operation operation,
+                                      PIRP irp, NTSTATUS *status)
 {
     struct wsk_request *r;
 
-    irql_check_max(routine, DISPATCH_LEVEL);
+    irql_check_max(call->routine, DISPATCH_LEVEL);
     *status = irp ? STATUS_INVALID_HANDLE : STATUS_INVALID_PARAMETER;
     if (!irp)
         return NULL;
-    if (!wsk_socket_is_usable(routine, handle)) {
+    if (!wsk_socket_is_usable(call->routine, handle)) {
         (void)wsk_complete_irp(irp, *status, 0);
         return NULL;
     }
-    r = wsk_request_alloc((struct wsk_socket *)handle, operation, irp);
+    r = wsk_request_alloc(call, (struct wsk_socket *)handle, operation, irp);
     if (!r)
         *status = wsk_complete_irp(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
     return r;
@@ -157,7 +169,7 @@ static void wsk_request_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR inform
 {
     irp->IoStatus.Status = status;
     irp->IoStatus.Information = information;
-    IoCompleteRequest(irp, NT_SUCCESS(status) ? IO_NETWORK_INCREMENT : IO_NO_INCREMENT);
+    irp_complete(irp);
 }
 
 NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status)
@@ -181,6 +193,7 @@ static void wsk_request_complete(struct wsk_request *r)
     ULONG_PTR information = r->information;
     struct wsk_socket *connected = r->connected;
 
+    wsk_trace_completed(&r->call, irp, status, information);
     free(r);
     wsk_request_complete_irp(irp, status, information);
     if (connected)

@@ -10,6 +10,7 @@
 
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
+#include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
@@ -214,12 +215,14 @@ static void wsk_socket_free(struct wsk_socket *s)
     atomic_store(&s->closed, true);
     if (s->refused)
         wsk_datagrams_free(s->refused);
+    if (r)
+        wsk_trace_completed(&r->call, irp, STATUS_SUCCESS, 0);
     wsk_socket_quarantine(s);
     free(r);
     if (irp) {
         irp->IoStatus.Status = STATUS_SUCCESS;
         irp->IoStatus.Information = 0;
-        IoCompleteRequest(irp, IO_NO_INCREMENT);
+        irp_complete(irp);
     }
     wsk_thread_release();
     wsk_client_unref(client);

@@ -25,6 +25,7 @@
 #include "wsk.h"
 
 #include "verify/stack.h"
+#include "wdk/common/kernel_call.h"
 #include "wdk/common/link.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/host.h"
@@ -186,6 +187,7 @@ struct wsk_request {
     struct wsk_socket *socket;
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
+    struct kernel_call call; /* the driver's call, for the event of the completion */
     enum wsk_operation operation;
     bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     /*
@@ -210,18 +212,19 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and turns the IRP into a request. On failure completes the IRP, sets *status and returns NULL. The
- * caller then returns *status. Also fails if `irp` is NULL.
+ * Checks the handle and turns the IRP into a request of `call`. On failure completes the IRP, sets *status and returns
+ * NULL. The caller then returns *status. Also fails if `irp` is NULL.
  */
-struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
-                                      NTSTATUS *status);
+struct wsk_request *wsk_request_begin(const struct kernel_call *call, PWSK_SOCKET handle, enum wsk_operation operation,
+                                      PIRP irp, NTSTATUS *status);
 /* For a request that was not posted: completes its IRP with the status, frees the request, and returns the status. */
 NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status);
 NTSTATUS wsk_request_post(struct wsk_request *r);
 /*
  * Allocates a request for the IRP and advances the IRP to this driver's stack location. Returns NULL if out of memory.
  */
-struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
+struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk_socket *s,
+                                      enum wsk_operation operation, PIRP irp);
 /*
  * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
  * is queued. In this case, r->cancel completes the IRP and frees the request later. Frees a closing socket if this was
@@ -290,7 +293,8 @@ void wsk_event_backlog(struct wsk_socket *s);
  * Enables or disables events (SO_WSK_EVENT_CALLBACK). Completes the IRP with the returned status, except if that
  * status is STATUS_PENDING. `irp` may be NULL.
  */
-NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
+NTSTATUS wsk_event_control(const struct kernel_call *call, struct wsk_socket *s,
+                           const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
 /* Returns the WSK_EVENT_... bits that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);
 

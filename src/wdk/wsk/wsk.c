@@ -97,27 +97,36 @@ static void wsk_client_report_unknown(const char *routine, const void *registrat
 
 /* ---- The five exported routines ---- */
 
-NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistration)
+static NTSTATUS wsk_client_register(const WSK_CLIENT_DISPATCH *dispatch, WSK_REGISTRATION *registration)
 {
     struct wsk_client *c;
 
-    irql_check_max("WskRegister", PASSIVE_LEVEL);
-    if (!WskClientNpi || !WskClientNpi->Dispatch || WskClientNpi->Dispatch->Reserved || !WskRegistration)
+    if (!dispatch || dispatch->Reserved || !registration)
         return STATUS_INVALID_PARAMETER;
     c = calloc(1, sizeof *c);
     if (!c)
         return STATUS_INSUFFICIENT_RESOURCES;
-    c->registration = WskRegistration;
-    c->version = WskClientNpi->Dispatch->Version;
-    WskRegistration->ReservedRegistrationState = REGISTERED;
-    WskRegistration->ReservedRegistrationContext = c;
-    WskRegistration->ReservedRegistrationLock = 0;
+    c->registration = registration;
+    c->version = dispatch->Version;
+    registration->ReservedRegistrationState = REGISTERED;
+    registration->ReservedRegistrationContext = c;
+    registration->ReservedRegistrationLock = 0;
     live_add(LIVE_WSK, c, "WSK_REGISTRATION");
     pthread_mutex_lock(&lock);
     c->next = clients;
     clients = c;
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;
+}
+
+NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistration)
+{
+    const WSK_CLIENT_DISPATCH *dispatch = WskClientNpi ? WskClientNpi->Dispatch : NULL;
+    const struct kernel_call call = KERNEL_CALL(WskRegister, .object = (uintptr_t)WskRegistration,
+                                                .version = dispatch ? dispatch->Version : 0);
+
+    irql_check_max("WskRegister", PASSIVE_LEVEL);
+    return kernel_call_return(&call, wsk_client_register(dispatch, WskRegistration));
 }
 
 static BOOLEAN wsk_client_is_version_supported(USHORT version)
@@ -127,6 +136,8 @@ static BOOLEAN wsk_client_is_version_supported(USHORT version)
 
 NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTimeout, PWSK_PROVIDER_NPI WskProviderNpi)
 {
+    const struct kernel_call call = KERNEL_CALL(WskCaptureProviderNPI, .object = (uintptr_t)WskRegistration,
+                                                .timeout = WaitTimeout);
     NTSTATUS status = STATUS_SUCCESS;
     struct wsk_client *c;
 
@@ -142,11 +153,12 @@ NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTime
     if (NT_SUCCESS(status) && ++c->captured == 1)
         live_add(LIVE_WSK, &c->captured, "captured WSK_PROVIDER_NPI");
     pthread_mutex_unlock(&lock);
-    return status;
+    return kernel_call_return(&call, status);
 }
 
 VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
 {
+    const struct kernel_call call = KERNEL_CALL(WskReleaseProviderNPI, .object = (uintptr_t)WskRegistration);
     struct wsk_client *c;
     BOOLEAN refused;
 
@@ -162,11 +174,13 @@ VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
     if (!refused && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskReleaseProviderNPI", (uintptr_t)WskRegistration, 0, 0, 0,
                      "no provider is captured by registration %p", (void *)WskRegistration);
+    kernel_call_done(&call);
 }
 
 NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
                                          PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics)
 {
+    const struct kernel_call call = KERNEL_CALL(WskQueryProviderCharacteristics, .object = (uintptr_t)WskRegistration);
     struct wsk_client *c;
     BOOLEAN ready;
 
@@ -175,10 +189,9 @@ NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
     c = wsk_client_find_by_registration(WskRegistration);
     ready = c && !c->deregistering;
     pthread_mutex_unlock(&lock);
-    if (!ready)
-        return STATUS_DEVICE_NOT_READY;
-    *WskProviderCharacteristics = (WSK_PROVIDER_CHARACTERISTICS){ MAX_VERSION, MIN_VERSION };
-    return STATUS_SUCCESS;
+    if (ready)
+        *WskProviderCharacteristics = (WSK_PROVIDER_CHARACTERISTICS){ MAX_VERSION, MIN_VERSION };
+    return kernel_call_return(&call, ready ? STATUS_SUCCESS : STATUS_DEVICE_NOT_READY);
 }
 
 /* Prints what WskDeregister waits for: a driver that has not closed something would hang without a message. */
@@ -243,17 +256,16 @@ static void wsk_client_wait_until_idle(struct wsk_client *c)
     }
 }
 
-VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
+static void wsk_client_deregister(WSK_REGISTRATION *registration)
 {
     struct wsk_client *c, **at = &clients;
     BOOLEAN last;
 
-    irql_check_max("WskDeregister", PASSIVE_LEVEL);
     pthread_mutex_lock(&lock);
-    c = wsk_client_find_by_registration(WskRegistration);
+    c = wsk_client_find_by_registration(registration);
     if (!c || c->deregistering) {
         pthread_mutex_unlock(&lock);
-        wsk_client_report_unknown("WskDeregister", WskRegistration);
+        wsk_client_report_unknown("WskDeregister", registration);
         return;
     }
     c->deregistering = TRUE;
@@ -262,13 +274,22 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
         at = &(*at)->next;
     *at = c->next;
     last = !clients;
-    WskRegistration->ReservedRegistrationState = GONE;
-    WskRegistration->ReservedRegistrationContext = NULL;
+    registration->ReservedRegistrationState = GONE;
+    registration->ReservedRegistrationContext = NULL;
     pthread_mutex_unlock(&lock);
     live_remove(LIVE_WSK, c);
     free(c);
     if (last)
         wsk_thread_stop();
+}
+
+VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
+{
+    const struct kernel_call call = KERNEL_CALL(WskDeregister, .object = (uintptr_t)WskRegistration);
+
+    irql_check_max("WskDeregister", PASSIVE_LEVEL);
+    wsk_client_deregister(WskRegistration);
+    kernel_call_done(&call);
 }
 
 /* ---- The provider's table ---- */
@@ -329,25 +350,30 @@ ULONG wsk_client_static_events(struct wsk_client *c)
 static NTSTATUS WskOpenNdkAdapter(PWSK_CLIENT Client, NDK_VERSION NdkVersion, NET_IFINDEX IfIndex,
                                   NDK_ADAPTER **ppNdkAdapter)
 {
+    const struct kernel_call call = KERNEL_CALL(WskOpenNdkAdapter, .object = (uintptr_t)Client, .interface = IfIndex,
+                                                .major = NdkVersion.Major, .minor = NdkVersion.Minor);
     struct wsk_client *c = wsk_client_begin_call("WskOpenNdkAdapter", Client);
     NTSTATUS status;
 
     irql_check_max("WskOpenNdkAdapter", PASSIVE_LEVEL);
     if (!c)
-        return STATUS_INVALID_HANDLE;
+        return kernel_call_return(&call, STATUS_INVALID_HANDLE);
     status = ndk_adapter_open(NdkVersion, IfIndex, ppNdkAdapter);
     wsk_client_add_counts(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
-    return status;
+    return kernel_call_return_with(&call, status,
+                                   (struct kernel_call_result){ .created = NT_SUCCESS(status) ? *ppNdkAdapter : NULL });
 }
 
 static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
 {
+    const struct kernel_call call = KERNEL_CALL(WskCloseNdkAdapter, .object = (uintptr_t)Client,
+                                                .adapter = (uintptr_t)pNdkAdapter);
     struct wsk_client *c = wsk_client_begin_call("WskCloseNdkAdapter", Client);
 
     ndk_adapter_check_close_irql("WskCloseNdkAdapter", pNdkAdapter);
-    if (!c)
-        return;
-    wsk_client_add_counts(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
+    if (c)
+        wsk_client_add_counts(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
+    kernel_call_done(&call);
 }
 
 static NTSTATUS wsk_client_get_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
@@ -400,13 +426,15 @@ static NTSTATUS wsk_client_set_static_events(struct wsk_client *c, SIZE_T size,
 static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T InputSize, PVOID InputBuffer,
                                  SIZE_T OutputSize, PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
 {
+    const struct kernel_call call = KERNEL_CALL(WskControlClient, .object = (uintptr_t)Client, .code = ControlCode,
+                                                .in = InputSize, .out = OutputSize, .irp = (uintptr_t)Irp);
     struct wsk_client *c = wsk_client_begin_call("WskControlClient", Client);
     NTSTATUS status = STATUS_NOT_SUPPORTED;
     SIZE_T returned = 0;
 
     irql_check_max("WskControlClient", DISPATCH_LEVEL);
     if (!c)
-        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
+        return kernel_call_return(&call, wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0));
     if (ControlCode == WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH)
         status = wsk_client_get_ndk_dispatch(OutputSize, OutputBuffer, &returned);
     else if (ControlCode == WSK_TRANSPORT_LIST_QUERY)
@@ -419,7 +447,7 @@ static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T I
         *OutputSizeReturned = returned;
     status = wsk_complete_irp(Irp, status, returned);
     wsk_client_end_call(c);
-    return status;
+    return kernel_call_return_with(&call, status, (struct kernel_call_result){ .bytes = returned });
 }
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch = {
