@@ -3,9 +3,10 @@
  * The events of NDKPI calls and callbacks, as trace/events.h defines events. The invariant: an event whose name begins
  * with Ndk is a call of that function. Its first field is the object that was called.
  *
- * Most calls have an event when they begin, and `returned` when they return. Posts and NdkArmCq have only one event,
- * which is recorded when they return; its last two fields are the status and the duration. A poll has no event of its
- * own, but a `result` for each result that the consumer has received.
+ * Most calls have an event when they begin, and `returned` when they return. Posts, NdkArmCq and the functions that
+ * return a token have only one event, which is recorded when they return; its last two fields are the status and the
+ * duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its own, but a
+ * `result` for each result that the consumer has received.
  *
  * Objects are the provider's. If the verifier is on, the consumer has other addresses: see the event `proxy`.
  */
@@ -22,6 +23,7 @@
     EVENT(46, callback_returned)                                                                                       \
     EVENT(47, result)                                                                                                  \
     EVENT(48, proxy)                                                                                                   \
+    EVENT(49, untraced)                                                                                                \
     EVENT(50, NdkCreateCq)                                                                                             \
     EVENT(51, NdkCreatePd)                                                                                             \
     EVENT(52, NdkCreateSharedEndpoint)                                                                                 \
@@ -82,17 +84,24 @@
 
 /* ---- Returns and callbacks ---- */
 
-/* The call on `object` has returned. `created` is the object that it has created, or 0. */
+/*
+ * The call on `object` has returned. `created` is the object that it has created, or 0. `context` is the RequestContext
+ * of a call that may be pending, or 0. A pending call and its `completed` have the same object, routine and context.
+ */
 #define TRACE_FIELDS_returned(F, N)                                                                                    \
-    F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ns, duration)
+    F(ptr, object)                                                                                                     \
+    N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ns, duration) F(ptr, context)
 /* The completion routine of a call on `object` begins. */
-#define TRACE_FIELDS_completed(F, N) F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created)
+#define TRACE_FIELDS_completed(F, N)                                                                                   \
+    F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ptr, context)
 /* Another callback of the consumer begins. */
 #define TRACE_FIELDS_cq_notification(F, N) F(ptr, object) N(status, status, status)
+/* `object` is 0 if the call that creates the SRQ has not returned. */
 #define TRACE_FIELDS_srq_notification(F, N) F(ptr, object) N(status, status, status)
 /* `object` is the listener. */
 #define TRACE_FIELDS_connect_event(F, N) F(ptr, object) F(ptr, connector)
-#define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object)
+/* `reason` is the provider's. It is 0 if the provider gives none, and with a callback of the form before NDK 2.1. */
+#define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object) F(x32, reason)
 /* The innermost callback of the thread has returned. */
 #define TRACE_FIELDS_callback_returned(F, N) F(ptr, object) F(ns, duration)
 /* NdkGetCqResults(Ex) has returned a result. `object` is the CQ; `operation` is 0 if the result does not have it. */
@@ -101,6 +110,11 @@
     F(ptr, context) F(ptr, qp_context) N(status, status, status) F(u32, bytes) N(u16, operation, operation)
 /* The verifier has put `proxy` in front of `object`; the consumer has the proxy's address. */
 #define TRACE_FIELDS_proxy(F, N) F(ptr, object) F(ptr, proxy)
+/* The calls on a new object are not recorded: memory ran out, or the provider has too many dispatch tables. */
+#define TRACE_FIELDS_untraced(F, N) F(ptr, object) N(u8, type, object_type)
+
+/* The last fields of the event of a call that has only one. */
+#define TRACE_FIELDS_at_return(F, N) N(status, status, status) F(ns, duration)
 
 /* ---- Calls that create and close objects ---- */
 
@@ -169,10 +183,10 @@
 #define TRACE_FIELDS_NdkDeregisterMr(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkInitializeFastRegisterMr(F, N) F(ptr, object) F(u32, pages) F(u8, remote_access)
 /* `token` is the token that the call returns. */
-#define TRACE_FIELDS_NdkGetLocalTokenFromMr(F, N) F(ptr, object) F(x32, token)
-#define TRACE_FIELDS_NdkGetRemoteTokenFromMr(F, N) F(ptr, object) F(x32, token)
-#define TRACE_FIELDS_NdkGetRemoteTokenFromMw(F, N) F(ptr, object) F(x32, token)
-#define TRACE_FIELDS_NdkGetPrivilegedMemoryRegionToken(F, N) F(ptr, object) F(x32, token)
+#define TRACE_FIELDS_NdkGetLocalTokenFromMr(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
+#define TRACE_FIELDS_NdkGetRemoteTokenFromMr(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
+#define TRACE_FIELDS_NdkGetRemoteTokenFromMw(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
+#define TRACE_FIELDS_NdkGetPrivilegedMemoryRegionToken(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkResizeCq(F, N) F(ptr, object) F(u32, depth)
 #define TRACE_FIELDS_NdkControlCqInterruptModeration(F, N) F(ptr, object) F(u32, interval) F(u32, count)
 #define TRACE_FIELDS_NdkModifySrq(F, N) F(ptr, object) F(u32, depth) F(u32, threshold)
@@ -180,10 +194,9 @@
 
 /* ---- Requests ---- */
 
-#define TRACE_FIELDS_posted(F, N) N(status, status, status) F(ns, duration)
 /* `bytes` is the sum of the SGEs' lengths. */
 #define TRACE_FIELDS_NdkSend(F, N)                                                                                     \
-    F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) N(flags, flags, op_flag) TRACE_FIELDS_posted(F, N)
+    F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkSendAndInvalidate(F, N)                                                                        \
     F(ptr, object)                                                                                                     \
     F(ptr, context)                                                                                                    \
@@ -191,9 +204,9 @@
     F(u32, bytes)                                                                                                      \
     N(flags, flags, op_flag)                                                                                           \
     F(x32, token)                                                                                                      \
-    TRACE_FIELDS_posted(F, N)
+    TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkReceive(F, N)                                                                                  \
-    F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) TRACE_FIELDS_posted(F, N)
+    F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkSrqReceive(F, N) TRACE_FIELDS_NdkReceive(F, N)
 /* `address` and `token` are those of the peer's memory. */
 #define TRACE_FIELDS_NdkRead(F, N)                                                                                     \
@@ -204,7 +217,7 @@
     N(flags, flags, op_flag)                                                                                           \
     F(x64, address)                                                                                                    \
     F(x32, token)                                                                                                      \
-    TRACE_FIELDS_posted(F, N)
+    TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkWrite(F, N) TRACE_FIELDS_NdkRead(F, N)
 #define TRACE_FIELDS_NdkBind(F, N)                                                                                     \
     F(ptr, object)                                                                                                     \
@@ -214,7 +227,7 @@
     F(x64, address)                                                                                                    \
     F(u64, length)                                                                                                     \
     N(flags, flags, op_flag)                                                                                           \
-    TRACE_FIELDS_posted(F, N)
+    TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkFastRegister(F, N)                                                                             \
     F(ptr, object)                                                                                                     \
     F(ptr, context)                                                                                                    \
@@ -224,10 +237,10 @@
     F(u64, length)                                                                                                     \
     F(x64, address)                                                                                                    \
     N(flags, flags, op_flag)                                                                                           \
-    TRACE_FIELDS_posted(F, N)
-/* `target` is the region or window. */
+    TRACE_FIELDS_at_return(F, N)
+/* The region or window. */
 #define TRACE_FIELDS_NdkInvalidate(F, N)                                                                               \
-    F(ptr, object) F(ptr, context) F(ptr, target) N(flags, flags, op_flag) TRACE_FIELDS_posted(F, N)
-#define TRACE_FIELDS_NdkArmCq(F, N) F(ptr, object) N(u8, type, arm) TRACE_FIELDS_posted(F, N)
+    F(ptr, object) F(ptr, context) F(ptr, target) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
+#define TRACE_FIELDS_NdkArmCq(F, N) F(ptr, object) N(u8, type, arm) TRACE_FIELDS_at_return(F, N)
 
 #endif

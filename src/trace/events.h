@@ -53,6 +53,7 @@
     N(arm)                                                                                                             \
     N(op_flag)                                                                                                         \
     N(mr_flag)                                                                                                         \
+    N(object_type)                                                                                                     \
     N(kernel_routine)                                                                                                  \
     N(irp_major)                                                                                                       \
     N(irp_mode)                                                                                                        \
