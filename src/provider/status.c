@@ -7,6 +7,7 @@
 
 #include "openndk/adapter.h"
 #include "provider/reason.h"
+#include "trace/trace.h"
 
 NTSTATUS status_of_reason(enum fabric_reason why)
 {
@@ -250,4 +251,17 @@ const char *ondk_status_advice(NTSTATUS status)
     const struct status_entry *e = status_find(status);
 
     return e ? e->advice : "This library does not return this status; check where it came from.";
+}
+
+static const char *status_next_name(unsigned index, unsigned *value)
+{
+    if (index >= sizeof(status_entries) / sizeof(status_entries[0]))
+        return NULL;
+    *value = (unsigned)status_entries[index].status;
+    return status_entries[index].name;
+}
+
+__attribute__((constructor)) static void status_set_names(void)
+{
+    trace_set_names(TRACE_NAMES_status, status_next_name);
 }
