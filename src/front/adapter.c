@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The public functions that open and close adapters. An adapter that is opened while verification is on is wrapped: the
- * consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own objects.
+ * consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own objects. While
+ * tracing is on, the tables of the provider's objects are those of the calltrace layer, so that layer is nearer to the
+ * provider than the verify layer.
  */
 #include <pthread.h>
 
+#include "calltrace/calltrace.h"
 #include "front/open.h"
 #include "openndk/adapter.h"
 #include "provider/open.h"
 #include "verify/setting.h"
 #include "verify/verify.h"
 
+static NTSTATUS front_open_traced(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
+                                  NDK_ADAPTER **adapter)
+{
+    NTSTATUS status = provider_open_adapter(version, if_index, options, adapter);
+
+    if (NT_SUCCESS(status))
+        calltrace_begin(*adapter);
+    return status;
+}
+
 NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
-    return provider_open_adapter(version, if_index, NULL, adapter);
+    return front_open_traced(version, if_index, NULL, adapter);
 }
 
 void front_close_provider(NDK_ADAPTER *adapter)
 {
     provider_close_adapter(adapter);
+    calltrace_end(adapter);
 }
 
 static void front_start(void)
@@ -34,7 +48,7 @@ static NTSTATUS front_open(NDK_VERSION version, uint32_t if_index, const ondk_co
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     NDK_ADAPTER *opened, *wrapped;
     struct stack_call outer;
-    NTSTATUS status = provider_open_adapter(version, if_index, options, adapter ? &opened : NULL);
+    NTSTATUS status = front_open_traced(version, if_index, options, adapter ? &opened : NULL);
 
     if (!NT_SUCCESS(status))
         return status;
@@ -43,7 +57,7 @@ static NTSTATUS front_open(NDK_VERSION version, uint32_t if_index, const ondk_co
     wrapped = verify_on() ? verify_wrap(opened, "ondk_open_adapter") : opened;
     stack_end_call(&outer);
     if (!wrapped) {
-        provider_close_adapter(opened);
+        front_close_provider(opened);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     *adapter = wrapped;
@@ -66,11 +80,11 @@ void ondk_close_adapter(NDK_ADAPTER *adapter)
     NDK_ADAPTER *opened;
 
     if (!verify_is_wrapped(adapter)) {
-        provider_close_adapter(adapter);
+        front_close_provider(adapter);
         return;
     }
     STACK_CALL("ondk_close_adapter");
     opened = verify_close(adapter, "ondk_close_adapter");
     if (opened)
-        provider_close_adapter(opened);
+        front_close_provider(opened);
 }

@@ -61,6 +61,16 @@ def parse_field(kind, data):
     return int.from_bytes(data, "little")
 
 
+def flags_text(names, value):
+    """The names of the bits, in the order of the list; the rest as a number."""
+    words = []
+    for bits, name in names.items():
+        if bits and value & bits == bits:
+            words.append(name)
+            value &= ~bits
+    return "|".join(words + ([hex(value)] if value else [])) or "0"
+
+
 def parse_fields(fields, data):
     values, at = {}, 0
     for name, kind, names in fields:
@@ -71,7 +81,7 @@ def parse_fields(fields, data):
         at += size
         if kind == "bytes":
             value = data[at:at + value]
-        values[name] = names.get(value, value) if names else value
+        values[name] = flags_text(names, value) if kind == "flags" else names.get(value, value)
     return values
 
 
@@ -106,6 +116,14 @@ def copy_segment(read, offset, size):
         if not sequence:
             return None
     return None
+
+
+def read_schema(path):
+    """Returns the schema of a trace file, as parse_schema does."""
+    with open(path, "rb") as file:
+        header = dict(zip(HEADER_NAMES, HEADER.unpack(file.read(HEADER.size))))
+        file.seek(header["schema_offset"])
+        return parse_schema(text_of(file.read(header["schema_size"])))
 
 
 def read_trace(path):

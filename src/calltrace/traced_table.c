@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes traced tables: see traced_table.h. An entry that the provider's table does not have, or that is NULL in it, is
+ * NULL in the traced table, because a consumer may test it.
+ */
+#include "calltrace/traced_table.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "calltrace/traced_object.h"
+
+typedef void (*traced_entry)(void); /* an entry of a table, of whatever type */
+
+struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
+
+#define TYPE(object_type, member)                                                                                      \
+    [NdkObjectType##                                                                                                   \
+        object_type] = { &traced_##member##_entries, sizeof traced_##member##_entries / sizeof(traced_entry) }
+
+static const struct traced_type {
+    const void *entries;
+    unsigned count;
+} traced_types[NdkObjectTypeMax] = {
+    TYPE(Adapter, adapter),
+    TYPE(Qp, qp),
+    TYPE(Cq, cq),
+    TYPE(Mr, mr),
+    TYPE(Mw, mw),
+    TYPE(Pd, pd),
+    TYPE(Connector, connector),
+    TYPE(SharedEndpoint, shared_endpoint),
+    TYPE(Listener, listener),
+    TYPE(Srq, srq),
+};
+
+/* Returns the number of entries in a table of this version. Later versions have further entries at the end. */
+static unsigned traced_table_count(NDK_OBJECT_TYPE type, NDK_VERSION version)
+{
+    unsigned opened = (unsigned)version.Major << 16 | version.Minor;
+    unsigned count = traced_types[type].count;
+
+    if (type == NdkObjectTypeConnector && opened < 0x20001)
+        return count - 2; /* NdkCompleteConnectEx, NdkAcceptEx */
+    if ((type == NdkObjectTypeCq || type == NdkObjectTypeQp) && opened < 0x10002)
+        return count - 1; /* NdkGetCqResultsEx, NdkSendAndInvalidate */
+    return count;
+}
+
+static traced_entry traced_table_entry(const void *table, unsigned index)
+{
+    traced_entry entry;
+
+    memcpy(&entry, (const char *)table + index * sizeof entry, sizeof entry);
+    return entry;
+}
+
+/* Returns true if the traced table fits the provider's, which may be another one at the same address. */
+static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count)
+{
+    if (t->real != real || t->entries != count)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (!traced_table_entry(&t->pub, i) != !traced_table_entry(real, i))
+            return false;
+    return true;
+}
+
+static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, const void *real, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (traced_table_entry(real, i))
+            memcpy((char *)&t->pub + i * sizeof(traced_entry),
+                   (const char *)traced_types[type].entries + i * sizeof(traced_entry), sizeof(traced_entry));
+    }
+    t->entries = count;
+    t->real = real;
+}
+
+const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type)
+{
+    unsigned count = traced_table_count(type, object->Version);
+    struct traced_table *t = traced_tables[type], *end = t + TRACED_TABLES_MAX;
+    char *dispatch = (char *)object + offsetof(NDK_PD, Dispatch); /* the same for all types */
+    const void *real;
+
+    memcpy(&real, dispatch, sizeof real);
+    if (traced_table_is_ours(real)) /* a provider that reuses objects may leave Dispatch as it was */
+        return ((const struct traced_table *)real)->real;
+    while (t < end && t->real && !traced_table_fits(t, real, count))
+        t++;
+    if (t == end || !real)
+        return NULL;
+    if (!t->real)
+        traced_table_fill(t, type, real, count);
+    const void *pub = &t->pub;
+    memcpy(dispatch, &pub, sizeof pub);
+    return real;
+}
+
+const void *traced_table_find_real(NDK_OBJECT_TYPE type, const void *object)
+{
+    const void *real = traced_object_find_real(object);
+
+    return real ? real : traced_tables[type][0].real;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The dispatch tables that the layer gives to objects. There is one for each table of a provider, not for each object.
+ * An entry finds the provider's table behind the object's Dispatch pointer, so a call needs neither lock nor lookup.
+ * The invariant: a traced table never changes after the first object has received it.
+ *
+ * A consumer may replace an object's Dispatch itself, and call through the pointer that it has copied before. The
+ * entry then finds the provider's table through the object's address.
+ */
+#ifndef CALLTRACE_TRACED_TABLE_H
+#define CALLTRACE_TRACED_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ndk/ndkpi.h>
+
+enum { TRACED_TABLES_MAX = 16 }; /* of each type of object */
+
+union traced_dispatch {
+    NDK_ADAPTER_DISPATCH adapter;
+    NDK_QP_DISPATCH qp;
+    NDK_CQ_DISPATCH cq;
+    NDK_MR_DISPATCH mr;
+    NDK_MW_DISPATCH mw;
+    NDK_PD_DISPATCH pd;
+    NDK_SHARED_ENDPOINT_DISPATCH shared_endpoint;
+    NDK_CONNECTOR_DISPATCH connector;
+    NDK_LISTENER_DISPATCH listener;
+    NDK_SRQ_DISPATCH srq;
+};
+
+struct traced_table {
+    union traced_dispatch pub; /* must be first: objects point to it */
+    const void *real;          /* the provider's table */
+    unsigned entries;          /* how many entries the version of the objects has */
+};
+
+extern struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
+
+static inline bool traced_table_is_ours(const void *dispatch)
+{
+    return (uintptr_t)dispatch - (uintptr_t)traced_tables < sizeof traced_tables;
+}
+
+/* Returns the provider's table for an object whose Dispatch the consumer has replaced. */
+const void *traced_table_find_real(NDK_OBJECT_TYPE type, const void *object);
+
+static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *object, const void *dispatch)
+{
+    if (__builtin_expect(traced_table_is_ours(dispatch), 1))
+        return ((const struct traced_table *)dispatch)->real;
+    return traced_table_find_real(type, object);
+}
+
+/* The provider's table of an object, for example TRACED_REAL(Cq, cq). */
+#define TRACED_REAL(type, object)                                                                                      \
+    ((__typeof__((object)->Dispatch))traced_table_real(NdkObjectType##type, (object), (object)->Dispatch))
+
+/*
+ * Replaces the table of a provider's object. Returns the provider's table. Returns NULL, and leaves the object as it
+ * is, if its table is one too many. Requires the objects' lock (traced_object.h).
+ */
+const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type);
+
+/* The entries for each type of object. */
+extern const NDK_ADAPTER_DISPATCH traced_adapter_entries;
+extern const NDK_QP_DISPATCH traced_qp_entries;
+extern const NDK_CQ_DISPATCH traced_cq_entries;
+extern const NDK_MR_DISPATCH traced_mr_entries;
+extern const NDK_MW_DISPATCH traced_mw_entries;
+extern const NDK_PD_DISPATCH traced_pd_entries;
+extern const NDK_SHARED_ENDPOINT_DISPATCH traced_shared_endpoint_entries;
+extern const NDK_CONNECTOR_DISPATCH traced_connector_entries;
+extern const NDK_LISTENER_DISPATCH traced_listener_entries;
+extern const NDK_SRQ_DISPATCH traced_srq_entries;
+
+#endif
