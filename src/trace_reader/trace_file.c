@@ -143,9 +143,12 @@ void trace_file_close(struct trace_file *f)
     schema_free(&f->schema);
     free(f->states);
     free(f->copy);
+    free(f->threads);
     close(f->fd);
     f->states = NULL;
     f->copy = NULL;
+    f->threads = NULL;
+    f->n_threads = 0;
     f->fd = -1;
 }
 
@@ -185,6 +188,28 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
     return copy;
 }
 
+/* Reads the event `thread`: the number and the name of the thread that recorded the events after it. */
+static void segment_begin_thread(struct trace_file *f, struct trace_segment_state *state, const struct trace_record *r)
+{
+    size_t len = r->size - sizeof state->thread, i = 0;
+    struct trace_thread *grown = f->threads;
+
+    state->thread = trace_get32(r->fields);
+    while (i < f->n_threads && f->threads[i].id != state->thread)
+        i++;
+    if (i == TRACE_FILE_MAX_THREADS)
+        return;
+    if (i == f->n_threads)
+        grown = reallocarray(f->threads, f->n_threads + 1, sizeof *grown);
+    if (!grown)
+        return; /* the thread has no name */
+    f->threads = grown;
+    f->n_threads += i == f->n_threads;
+    len = len < TRACE_FILE_THREAD_NAME - 1 ? len : TRACE_FILE_THREAD_NAME - 1;
+    grown[i] = (struct trace_thread){ .id = state->thread };
+    memcpy(grown[i].name, r->fields + sizeof state->thread, len);
+}
+
 /*
  * Parses the events in `size` bytes. Stops at bytes that are not a valid event, and sets state->is_damaged. Returns
  * false if out of memory.
@@ -212,7 +237,7 @@ static bool segment_parse(struct trace_file *f, struct trace_segment_state *stat
         r.fields = bytes + at + EVENT_HEADER;
         r.event = schema_find(&f->schema, number);
         if (number == EVENT_THREAD && r.size >= sizeof state->thread)
-            state->thread = trace_get32(r.fields);
+            segment_begin_thread(f, state, &r);
         else if (!records_add(out, &r))
             return false;
         at += total;

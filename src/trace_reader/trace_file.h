@@ -12,7 +12,12 @@
 
 #include "trace_reader/schema.h"
 
-enum { TRACE_FILE_THREAD_NAME = 17 };
+enum { TRACE_FILE_THREAD_NAME = 17, TRACE_FILE_MAX_THREADS = 1024 };
+
+struct trace_thread {
+    uint32_t id;
+    char name[TRACE_FILE_THREAD_NAME]; /* not escaped */
+};
 
 struct trace_record {
     const struct trace_file *file;
@@ -48,8 +53,10 @@ struct trace_file {
     struct schema schema;
     struct trace_segment_state *states; /* one for each segment */
     uint8_t *copy;                      /* room for a segment's events */
-    size_t damaged;                     /* segments whose rest was skipped */
-    size_t missing;                     /* segments that the file is too short for */
+    struct trace_thread *threads;       /* that have a name; more than TRACE_FILE_MAX_THREADS are ignored */
+    size_t n_threads;
+    size_t damaged; /* segments whose rest was skipped */
+    size_t missing; /* segments that the file is too short for */
 };
 
 /* Opens a file and reads its header. Returns false, and writes the reason to `error`, if it is no trace file. */
