@@ -13,6 +13,8 @@ int main(int argc, char **argv)
     switch (o.command) {
     case COMMAND_RUN:
         return run_program(&o);
+    case COMMAND_HTML:
+        return html_files(&o);
     case COMMAND_PCAP:
         return pcap_files(&o);
     case COMMAND_SHOW:

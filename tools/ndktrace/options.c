@@ -101,11 +101,13 @@ static const char *options_set_until(void *options, const char *value)
     return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
 }
 
-#define EXPECTED_COMMAND "the command is expected: run, show or pcap"
+#define EXPECTED_COMMAND "the command is expected: run, show, html or pcap"
 
 static enum options_command options_find_command(const char *word)
 {
-    static const char *const commands[] = { [COMMAND_RUN] = "run", [COMMAND_SHOW] = "show", [COMMAND_PCAP] = "pcap" };
+    static const char *const commands[] = {
+        [COMMAND_RUN] = "run", [COMMAND_SHOW] = "show", [COMMAND_HTML] = "html", [COMMAND_PCAP] = "pcap"
+    };
 
     for (int i = COMMAND_RUN; i <= COMMAND_PCAP; i++)
         if (strcmp(word, commands[i]) == 0)
@@ -135,8 +137,10 @@ static const char *options_add_argument(void *options, const char *word)
 static const struct command_option known_options[] = {
     { NULL, NULL, "run: records a program and its children", .kind = 0 },
     { "-o, --output", "FILE",
-      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. pcap: "
-      "the capture, ndktrace.pcapng without the option; - is standard output",
+      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. html: "
+      "the page, ndktrace.html without the option. pcap: the capture, ndktrace.pcapng without the option. Of both, - "
+      "is "
+      "standard output",
       COMMAND_TEXT, AT(output) },
     { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
       "16" },
@@ -145,7 +149,7 @@ static const struct command_option known_options[] = {
       "payloads are not recorded: FPDUs up to this size get zeros instead, so that Wireshark "
       "dissects them; larger ones are truncated",
       COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
-    { NULL, NULL, "show: which events; without one of these: all", .kind = 0 },
+    { NULL, NULL, "show and html: which events; without one of these: all", .kind = 0 },
     { "-c, --connection", "NUMBERS", "those of these connections; also for pcap", .kind = COMMAND_CALL,
       .set = options_set_connections },
     { "-O, --object", "POINTER", "those of an NDK object, and of its connections", .kind = COMMAND_CALL,
@@ -167,11 +171,12 @@ static const struct command_option known_options[] = {
 };
 
 static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...", "show [OPTION]... FILE...",
-                                     "pcap [OPTION]... FILE...", NULL };
+                                     "html [OPTION]... FILE...", "pcap [OPTION]... FILE...", NULL };
 
 static const struct command_status statuses[] = {
-    { COMMAND_OK, "everything that the files have was shown; run: the program's exit status, or 128 and the number of "
-                  "the signal that ended it" },
+    { COMMAND_OK,
+      "everything that the files have was shown or written; run: the program's exit status, or 128 and the number of "
+      "the signal that ended it" },
     { COMMAND_FAILED, "a file does not exist, cannot be read, or is no trace file" },
     { COMMAND_USAGE, "wrong usage" },
     { COMMAND_LOST, "the output could not be written completely" },
@@ -183,9 +188,10 @@ static const struct command_status statuses[] = {
 
 static const struct command command = {
     .name = "ndktrace",
-    .summary = "ndktrace records what the NDK connections of a program do, and shows it: states, frames, time limits, "
-               "and why a connection failed. A file may be shown while its process runs, after the process "
-               "was killed, and if the file is truncated or damaged.",
+    .summary =
+        "ndktrace records what the NDK connections of a program do, and shows it, also as a picture: states, frames, "
+        "time limits, and why a connection failed. A file may be shown while its process runs, after the process "
+        "was killed, and if the file is truncated or damaged.",
     .usage = usage,
     .options = known_options,
     .n_options = sizeof known_options / sizeof known_options[0],
@@ -198,6 +204,10 @@ static const struct command command = {
 
 int options_parse(struct options *o, int argc, char **argv)
 {
+    static const char *const default_outputs[] = { [COMMAND_RUN] = "ndktrace.%p",
+                                                   [COMMAND_SHOW] = "",
+                                                   [COMMAND_HTML] = "ndktrace.html",
+                                                   [COMMAND_PCAP] = "ndktrace.pcapng" };
     int code;
 
     *o = (struct options){ .size_mib = 16, .zeros = 2048 };
@@ -214,6 +224,6 @@ int options_parse(struct options *o, int argc, char **argv)
     if (o->command == COMMAND_PCAP && o->n_arguments > PCAP_MAX_FILES)
         return command_usage_error(&command, "there are more than 64 files");
     if (!o->output)
-        o->output = o->command == COMMAND_PCAP ? "ndktrace.pcapng" : "ndktrace.%p";
+        o->output = default_outputs[o->command];
     return -1;
 }

@@ -12,11 +12,11 @@
 
 enum { OPTIONS_MAX_ARGUMENTS = 4096, PCAP_MAX_FILES = 64 };
 
-enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW, COMMAND_PCAP };
+enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW, COMMAND_HTML, COMMAND_PCAP };
 
 struct options {
     enum options_command command;
-    const char *output; /* of run and pcap; NULL if the option was not given */
+    const char *output; /* of run, html and pcap; NULL if the option was not given */
     /* run */
     uint32_t size_mib;
     /* pcap */

@@ -7,6 +7,7 @@
 
 int run_program(const struct options *o);
 int show_files(struct options *o);
+int html_files(struct options *o);
 int pcap_files(struct options *o);
 
 #endif

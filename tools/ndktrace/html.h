@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes the page of `ndktrace html`: what page/ has, and the events as JSON in it. */
+#ifndef NDKTRACE_HTML_H
+#define NDKTRACE_HTML_H
+
+#include <stdio.h>
+
+#include "filter.h"
+#include "traces.h"
+
+/*
+ * Writes the page with the events that the filter accepts. *written becomes their number. Returns false if out of
+ * memory. The caller checks the stream for write errors.
+ */
+bool html_write(FILE *out, const struct traces *t, const struct filter *filter, size_t *written);
+
+#endif

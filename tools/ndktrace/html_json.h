@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes JSON into an HTML page. The invariant: the output has no <, > and & and no byte that is not printable UTF-8,
+ * so no text can end the element that has the JSON, or be taken for markup.
+ */
+#ifndef NDKTRACE_HTML_JSON_H
+#define NDKTRACE_HTML_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Writes a string with its quotes. Bytes that are not printable UTF-8 become \xNN, as in printable.h. */
+bool html_json_string(FILE *out, const char *text);
+/* Writes "name": and a string. Both functions return false if out of memory. */
+bool html_json_member(FILE *out, const char *name, const char *text);
+
+#endif

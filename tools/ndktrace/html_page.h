@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The page without data. The build makes it of the files in page/ (page/embed.cmake). */
+#ifndef NDKTRACE_HTML_PAGE_H
+#define NDKTRACE_HTML_PAGE_H
+
+#include <stddef.h>
+
+extern const unsigned char html_page_before_data[], html_page_after_data[];
+extern const size_t html_page_before_data_size, html_page_after_data_size;
+
+#endif

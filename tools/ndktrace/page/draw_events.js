@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Draws one event: an arrow, a pill, a banner or a note (draw.js). */
+
+function drawEvent(scene, event) {
+    const side = sideOf(scene.lanes, event), kind = event.type.kind, name = event.type.name;
+    if (isFrame(event)) {
+        if (!event.partner || event.partner.row < 0)
+            drawLoneFrame(scene, event, side);
+    } else if (name === "state") {
+        drawState(scene, event, side);
+    } else if (name === "outcome") {
+        drawOutcome(scene, event, side);
+    } else if ((kind === "call" || kind === "callback") && side.program !== null) {
+        drawCall(scene, event, side);
+    } else {
+        drawNote(scene, event, side, labelOf(event));
+    }
+}
+
+/* The words in front of a label, if the events of several connections are shown. */
+function numberOf(scene, event) {
+    return scene.filter.connection || !event.number ? "" : `[${event.connection ? event.connection.index + 1 : "?"}] `;
+}
+
+/* ---- frames ---- */
+
+/* Draws an arrow's line and its head. */
+function drawLine(scene, x1, y1, x2, y2, className, data) {
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1, dx = (x2 - x1) / length, dy = (y2 - y1) / length;
+    const size = scene.zoom >= LABEL_ZOOM ? 8 : 5, bx = x2 - dx * size, by = y2 - dy * size, half = size * 0.45;
+    svg(scene.layers.arrows, "path", { d: `M${x1} ${y1}L${round(bx)} ${round(by)}`, class: `arrow ${className}`,
+        ...data });
+    svg(scene.layers.arrows, "path", { class: `arrow-head ${className}`,
+        d: `M${round(x2)} ${round(y2)}L${round(bx - dy * half)} ${round(by + dx * half)}` +
+           `L${round(bx + dy * half)} ${round(by - dx * half)}z` });
+}
+
+function round(value) {
+    return Math.round(value * 10) / 10;
+}
+
+/* The text of an arrow begins beside its sender. */
+function drawArrowText(scene, from, row, text, className, width) {
+    const y = textY(scene, row);
+    if (takeRoom(scene, "middle" + from.name, y))
+        drawText(scene, from.provider - from.out * 12, y, text, { class: `label ${from.name} ${className}` }, width);
+}
+
+/* A frame with both its events: from the row where it was sent to the row where it was received. */
+function drawArrow(scene, event) {
+    const from = sideOf(scene.lanes, event), to = otherSide(scene.lanes, from);
+    drawLine(scene, from.provider, lineY(scene, event.row), to.provider, lineY(scene, event.partner.row), classOf(event),
+        { "data-event": event.index });
+    drawArrowText(scene, from, event.row, numberOf(scene, event) + labelOf(event), classOf(event),
+        Math.abs(to.provider - from.provider) - 24);
+}
+
+/* A frame with one event: to or from the line of a peer without trace, otherwise a short arrow. */
+function drawLoneFrame(scene, event, side) {
+    const other = otherSide(scene.lanes, side), isOut = isSent(event), y = lineY(scene, event.row);
+    const isWhole = !other.isTraced || (event.partner && event.partner.row < 0);
+    const far = isWhole ? other.provider : side.provider - side.out * Math.abs(other.provider - side.provider) * 0.55;
+    const [x1, x2] = isOut ? [side.provider, far] : [far, side.provider];
+    const isLost = !isWhole && isOut;
+    drawLine(scene, x1, y, x2, y, classOf(event) + (isWhole ? "" : " lone"), { "data-event": event.index });
+    const note = isWhole ? "" : isOut ? " (not received)" : " (sending not recorded)";
+    if (isLost)
+        svg(scene.layers.arrows, "path", { class: "cross",
+            d: `M${far - side.out * 8 - 4} ${y - 4}l8 8m0 -8l-8 8` });
+    if (isOut || isWhole) {
+        drawArrowText(scene, isOut ? side : other, event.row, numberOf(scene, event) + labelOf(event) + note,
+            classOf(event), Math.abs(other.provider - side.provider) - 24);
+        return;
+    }
+    const text = numberOf(scene, event) + labelOf(event) + note;
+    drawText(scene, side.provider - side.out * 12, textY(scene, event.row), text,
+        { class: `label ${side.name} ${classOf(event)}` }, Math.abs(other.provider - side.provider) - 24);
+}
+
+/* ---- states and outcomes ---- */
+
+/* The width between the provider's line and what is outside of it. */
+function noteRoom(scene, side) {
+    const outer = side.program === null ? side.edge : side.program + side.out * -8;
+    return Math.abs(outer - side.provider) - 16;
+}
+
+function drawState(scene, event, side) {
+    const y = middleY(scene, event.row), text = field(event, "to"), height = Math.min(17, scene.zoom - 5);
+    if (scene.zoom < LABEL_ZOOM) {
+        svg(scene.layers.bars, "rect", { x: side.provider - 7, y: y - 2, width: 14, height: 4,
+            class: `pill ${STATE_CLASSES[text] || "s-none"}` });
+        if (takeRoom(scene, "note" + side.name, y))
+            drawText(scene, side.provider + side.out * 12, y + 4, labelOf(event), { class: `note ${side.name}` },
+                noteRoom(scene, side));
+        return;
+    }
+    const label = numberOf(scene, event) + text, width = textWidth(label, 12) + 14;
+    svg(scene.layers.texts, "rect", { x: round(side.provider - width / 2), y: round(y - height / 2),
+        width: round(width), height, rx: height / 2, class: `pill ${STATE_CLASSES[text] || "s-none"}`,
+        "data-event": event.index });
+    svg(scene.layers.texts, "text", { x: side.provider, y: y + 4, class: "pill-text" }).textContent = label;
+    drawText(scene, side.provider + side.out * (width / 2 + 8), y + 4, stateNote(event),
+        { class: `note quiet ${side.name}` }, noteRoom(scene, side) - width / 2);
+}
+
+function drawOutcome(scene, event, side) {
+    const y = middleY(scene, event.row), label = numberOf(scene, event) + labelOf(event);
+    const good = field(event, "outcome") === "established" ? "good" : event.severity === 2 ? "bad" : "ended";
+    const advice = event.severity === 2 ? adviceOf(event, scene.model.data) : null;
+    if (scene.zoom < LABEL_ZOOM) {
+        if (takeRoom(scene, "note" + side.name, y))
+            drawNote(scene, event, side, label);
+        return;
+    }
+    if (advice) {
+        drawBanner(scene, event, side, label, advice);
+        return;
+    }
+    const height = Math.min(scene.zoom - 2, 22), width = Math.min(textWidth(label, 12) * 1.08 + 28,
+        2 * noteRoom(scene, side));
+    const x = Math.min(Math.max(side.provider - width / 2, scene.lanes.time), scene.lanes.width - width - 2);
+    svg(scene.layers.texts, "rect", { x: round(x), y: round(y - height / 2), width: round(width), height, rx: 3,
+        class: `outcome ${good}`, "data-event": event.index });
+    svg(scene.layers.texts, "text", { x: round(x + width / 2), y: y + 4, class: `outcome-text ${good}` })
+        .textContent = fitText(label, width - 12, 12);
+}
+
+/* A failure: what happened, why, and what to check. */
+function drawBanner(scene, event, side, label, advice) {
+    const top = yOf(scene, scene.rows.top[event.row]) + 2, unit = Math.min(scene.zoom, 28);
+    const other = otherSide(scene.lanes, side), inner = side.provider - side.out *
+        Math.abs(other.provider - side.provider) * (scene.lanes.isSingle ? 0.92 : 0.62);
+    const left = Math.min(side.edge, inner), width = Math.abs(inner - side.edge);
+    svg(scene.layers.texts, "rect", { x: left, y: top, width, height: unit * BANNER_UNITS - 4, rx: 4,
+        class: "outcome bad", "data-event": event.index });
+    svg(scene.layers.texts, "path", { d: `M${side.provider - 6} ${top}h12l-6 -7z`, class: "outcome-mark" });
+    svg(scene.layers.texts, "text", { x: left + 10, y: top + unit * 0.72, class: "banner-title" })
+        .textContent = `\u2715 ${fitText(label, (width - 44) / 1.12, 13)}`;
+    const most = unit < 20 ? 2 : 3;
+    wrapText(advice.join(" "), width - 20, 11, most).forEach((line, i) => {
+        svg(scene.layers.texts, "text", { x: left + 10, y: top + unit * 0.72 + 15 + 14 * i, class: "banner-text" })
+            .textContent = line;
+    });
+}
+
+/* ---- calls and notes ---- */
+
+/* A call goes from the program to the provider. A return, a completion and a callback go to the program. */
+function drawCall(scene, event, side) {
+    const isToProgram = event.type.name === "returned" || event.type.kind === "callback", y = lineY(scene, event.row);
+    const [x1, x2] = isToProgram ? [side.provider, side.program] : [side.program, side.provider];
+    const className = classOf(event) + (event.type.name === "returned" ? " dashed" : "");
+    drawLine(scene, x1 + Math.sign(x2 - x1) * 4, y, x2 - Math.sign(x2 - x1) * 4, y, className,
+        { "data-event": event.index });
+    const text = textY(scene, event.row);
+    if (takeRoom(scene, "calls" + side.name, text))
+        drawText(scene, (x1 + x2) / 2, text, numberOf(scene, event) + labelOf(event),
+            { class: `label middle ${classOf(event)}` }, Math.abs(x2 - x1) - 20);
+}
+
+function drawNote(scene, event, side, text) {
+    const y = middleY(scene, event.row);
+    svg(scene.layers.bars, "circle", { cx: side.provider, cy: y, r: Math.min(4, scene.zoom / 4),
+        class: `dot ${classOf(event)}`, "data-event": event.index });
+    if (takeRoom(scene, "note" + side.name, y))
+        drawText(scene, side.provider + side.out * 13, y + 4, numberOf(scene, event) + text,
+            { class: `note ${side.name} ${classOf(event)}` }, noteRoom(scene, side));
+}
