@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that are missing, each for the reason in docs/dependencies.md.
-# usage: deps.sh [build|test|interop|bench|package]...
+# usage: deps.sh [build|test|interop|browser|bench|package]...
 set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev)
@@ -9,6 +9,7 @@ test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev m
       gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)
+browser=(chromium chromium-driver fonts-dejavu-core)
 bench=(libfabric-dev libucx-dev)
 package=(dpkg-dev debhelper lintian libcmocka-dev mmdebstrap uidmap gcc-aarch64-linux-gnu qemu-user-static)
 want=()
@@ -17,9 +18,10 @@ for group in "${@:-build}"; do
         build) want+=("${build[@]}") ;;
         test) want+=("${test[@]}") ;;
         interop) want+=("${interop[@]}") ;;
+        browser) want+=("${browser[@]}") ;;
         bench) want+=("${bench[@]}") ;;
         package) want+=("${package[@]}") ;;
-        *) echo "deps.sh: unknown group $group (build, test, interop, bench, package)" >&2; exit 2 ;;
+        *) echo "deps.sh: unknown group $group (build, test, interop, browser, bench, package)" >&2; exit 2 ;;
     esac
 done
 missing=()
