@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The verifier in front of a foreign provider: see verified_provider.h. */
+/* The verifier and the trace in front of a foreign provider: see verified_provider.h. */
 #include "consumer/verified_provider.h"
 
 #include "ndkconform/provider.h"
+#include "openndk/trace.h"
 #include "openndk/verify.h"
 
 static const struct ndkconform_provider *behind;
+
+static void close_provider(NDK_ADAPTER *adapter)
+{
+    ondk_trace_end(adapter);
+    behind->close_adapter(adapter);
+}
 
 static NTSTATUS open_verified(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
@@ -14,9 +21,10 @@ static NTSTATUS open_verified(NDK_VERSION version, uint32_t if_index, NDK_ADAPTE
 
     if (!NT_SUCCESS(status))
         return status;
+    (void)ondk_trace_begin(opened, if_index);
     status = ondk_verify_wrap(opened, adapter);
     if (!NT_SUCCESS(status))
-        behind->close_adapter(opened);
+        close_provider(opened);
     return status;
 }
 
@@ -25,7 +33,7 @@ static void close_verified(NDK_ADAPTER *adapter)
     NDK_ADAPTER *opened = ondk_verify_unwrap(adapter);
 
     if (opened)
-        behind->close_adapter(opened);
+        close_provider(opened);
 }
 
 const struct ndkconform_provider *verified_provider(const struct ndkconform_provider *provider)

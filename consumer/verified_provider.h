@@ -6,7 +6,8 @@ struct ndkconform_provider;
 
 /*
  * Returns a provider that opens the adapters of `provider` with OpenNDK's verifier in front of them, if ONDK_VERIFY turns
- * it on. Supports one provider at a time: the returned table is static.
+ * it on, and records their calls, if ONDK_TRACE asks for it. Supports one provider at a time: the returned table is
+ * static.
  */
 const struct ndkconform_provider *verified_provider(const struct ndkconform_provider *provider);
 

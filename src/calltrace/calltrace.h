@@ -18,6 +18,8 @@
 #ifndef CALLTRACE_CALLTRACE_H
 #define CALLTRACE_CALLTRACE_H
 
+#include <stdbool.h>
+
 #include <ndk/ndkpi.h>
 
 /*
@@ -25,7 +27,10 @@
  * nothing while tracing is off. To be called again if the provider opens an adapter that is open already.
  */
 void calltrace_begin(NDK_ADAPTER *adapter);
-/* Frees what the layer stores for the adapter. To be called when the adapter has been closed. */
-void calltrace_end(const NDK_ADAPTER *adapter);
+/*
+ * Frees what the layer stores for the adapter. To be called once for each calltrace_begin, shortly before or after the
+ * adapter is closed. Returns false if nothing is stored.
+ */
+bool calltrace_end(const NDK_ADAPTER *adapter);
 
 #endif

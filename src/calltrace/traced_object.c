@@ -141,19 +141,22 @@ void calltrace_begin(NDK_ADAPTER *adapter)
         traced_object_insert(traced_object_alloc(NdkObjectTypeAdapter), &adapter->Header, NdkObjectTypeAdapter);
 }
 
-void calltrace_end(const NDK_ADAPTER *adapter)
+bool calltrace_end(const NDK_ADAPTER *adapter)
 {
-    struct traced_object **at, *o;
+    struct traced_object **at, *o, *ended = NULL;
 
     spin_lock(&objects_lock);
     at = traced_object_link(adapter);
     o = *at;
-    if (o && o->opens)
-        o->opens--, o = NULL;
-    if (o)
+    if (o && o->opens) {
+        o->opens--;
+    } else if (o) {
         *at = o->next;
+        ended = o;
+    }
     spin_unlock(&objects_lock);
-    traced_object_free(o);
+    traced_object_free(ended);
+    return o != NULL;
 }
 
 /* In this file, because a linker leaves out a file of an archive that nobody calls. */

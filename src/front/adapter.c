@@ -9,6 +9,7 @@
 
 #include "calltrace/calltrace.h"
 #include "front/open.h"
+#include "front/trace.h"
 #include "openndk/adapter.h"
 #include "provider/open.h"
 #include "verify/setting.h"
@@ -20,7 +21,7 @@ static NTSTATUS front_open_traced(NDK_VERSION version, uint32_t if_index, const 
     NTSTATUS status = provider_open_adapter(version, if_index, options, adapter);
 
     if (NT_SUCCESS(status))
-        calltrace_begin(*adapter);
+        front_trace_calls(*adapter);
     return status;
 }
 
@@ -32,7 +33,7 @@ NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
 void front_close_provider(NDK_ADAPTER *adapter)
 {
     provider_close_adapter(adapter);
-    calltrace_end(adapter);
+    (void)calltrace_end(adapter);
 }
 
 static void front_start(void)

@@ -298,7 +298,7 @@ static NTSTATUS adapter_check_interface(uint32_t if_index)
     return count < 0 ? status_of_errno(-count) : status;
 }
 
-static void adapter_start_trace(void)
+void provider_start_trace(void)
 {
     char problem[TRACE_MAX_PROBLEM];
 
@@ -342,7 +342,7 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
                  is_missing ? "No interface with an address has this index." : ondk_status_advice(status));
         return status;
     }
-    adapter_start_trace();
+    provider_start_trace();
     config_for_fabric(&config, &fabric_config);
     int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)

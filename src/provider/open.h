@@ -15,6 +15,9 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
 /* As ondk_close_adapter. */
 void provider_close_adapter(NDK_ADAPTER *adapter);
 
+/* Begins to record a trace if ONDK_TRACE asks for it. If that fails, the log has the reason. */
+void provider_start_trace(void);
+
 /*
  * Sets the function that returns the provider's object behind a verifier's object. The public functions about adapters
  * and connectors (openndk/counters.h and others) call this function first. If none is set, they use the consumer's

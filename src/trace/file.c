@@ -32,6 +32,20 @@ enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 
 /* ---- the name ---- */
 
+/* Returned for a file to which this process records through another copy of this library. */
+static const char file_is_own[] = "this process records to it";
+
+/* Returns why another recorder has the lock of this trace file. */
+static const char *file_locked_by(int fd)
+{
+    uint32_t pid;
+
+    if (pread(fd, &pid, sizeof pid, offsetof(struct trace_file_header, pid)) == (ssize_t)sizeof pid &&
+        pid == (uint32_t)getpid())
+        return file_is_own;
+    return "another process records to it; %p in the name becomes the process ID";
+}
+
 /* Returns why the file that exists under this name may not be replaced, or NULL. */
 static const char *file_refusal(int fd, const char *path)
 {
@@ -43,7 +57,7 @@ static const char *file_refusal(int fd, const char *path)
     if (pread(fd, magic, sizeof magic, 0) != (ssize_t)sizeof magic || memcmp(magic, TRACE_MAGIC, sizeof magic) != 0)
         return "it exists, and is not a trace file";
     if (flock(fd, LOCK_EX | LOCK_NB))
-        return "another process records to it; %p in the name becomes the process ID";
+        return file_locked_by(fd);
     if (lstat(path, &named) || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
         return "another process replaces it";
     return NULL;
@@ -171,6 +185,9 @@ struct trace_file_header *trace_file_create(const struct trace_setting *setting,
         (void)unlink(setting->path);
         descriptors_close(fd);
     }
-    snprintf(problem, room, "ONDK_TRACE: nothing is traced, because %s cannot be created: %s", setting->path, why);
+    if (why == file_is_own)
+        problem[0] = '\0';
+    else
+        snprintf(problem, room, "ONDK_TRACE: nothing is traced, because %s cannot be created: %s", setting->path, why);
     return NULL;
 }

@@ -10,7 +10,8 @@
 
 /*
  * Creates the file and writes its header and schema. Returns the mapping, which is never unmapped. Returns NULL if that
- * fails, and writes the reason to `problem`.
+ * fails, and writes the reason to `problem`. The reason is empty if another copy of this library in this process already
+ * records to the file.
  */
 struct trace_file_header *trace_file_create(const struct trace_setting *setting, char *problem, size_t room);
 

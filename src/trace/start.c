@@ -35,7 +35,7 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
         return true; /* a name without %p is the name of the parent's file */
     file = trace_file_create(&setting, problem, TRACE_MAX_PROBLEM);
     if (!file)
-        return false;
+        return !problem[0]; /* false, unless another copy of this library records: that of a provider module */
     if (ring_start(file))
         return true;
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");

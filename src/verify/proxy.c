@@ -163,14 +163,24 @@ bool proxy_exists(const void *pub)
     return p || q;
 }
 
+static void (*_Atomic proxy_observer)(const void *object, const void *proxy); /* may be NULL */
+
+void verify_set_on_proxy(void (*on_proxy)(const void *object, const void *proxy))
+{
+    atomic_store(&proxy_observer, on_proxy);
+}
+
 void proxy_set_real(struct proxy *p, void *real)
 {
+    void (*on_proxy)(const void *object, const void *proxy) = atomic_load(&proxy_observer);
     const NDK_OBJECT_HEADER *header = real;
 
     p->real = real;
     atomic_store(&p->is_created, true);
     p->pub.header.Version = header->Version;
     p->pub.header.ObjectType = header->ObjectType;
+    if (on_proxy)
+        on_proxy(real, p);
 }
 
 static void proxy_discard(struct proxy *p)

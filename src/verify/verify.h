@@ -95,6 +95,11 @@ unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
  */
 bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);
 
+/*
+ * Sets a function that is called for each proxy, when the provider has returned the object behind it. No lock is held.
+ */
+void verify_set_on_proxy(void (*on_proxy)(const void *object, const void *proxy));
+
 /* Returns the provider's object behind a proxy, which may have any type. Returns any other pointer unchanged. */
 void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 

@@ -4,6 +4,7 @@
 
 #include "front/open.h"
 #include "openndk/adapter.h"
+#include "openndk/trace.h"
 #include "openndk/wdk.h"
 
 /* The functions of a foreign provider, or NULL if OpenNDK is the provider. Constant once a driver is loaded. */
@@ -25,8 +26,12 @@ NTSTATUS ndk_provider_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
 {
     NTSTATUS status;
 
-    if (foreign_open)
-        return foreign_open(version.Major, version.Minor, if_index, adapter);
+    if (foreign_open) {
+        status = foreign_open(version.Major, version.Minor, if_index, adapter);
+        if (NT_SUCCESS(status))
+            (void)ondk_trace_begin(*adapter, if_index);
+        return status;
+    }
     status = front_open_provider(version, if_index, adapter);
     if (NT_SUCCESS(status))
         ondk_use_windows_families(*adapter, 1);
@@ -35,8 +40,10 @@ NTSTATUS ndk_provider_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
 
 void ndk_provider_close(NDK_ADAPTER *adapter)
 {
-    if (foreign_open)
+    if (foreign_open) {
+        ondk_trace_end(adapter);
         foreign_close(adapter);
-    else
+    } else {
         front_close_provider(adapter);
+    }
 }

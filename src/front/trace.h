@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracing of the calls on an adapter. */
+#ifndef FRONT_TRACE_H
+#define FRONT_TRACE_H
+
+#include "ndk/ndkpi.h"
+
+/* Records the calls on an adapter that has been opened, if tracing is on. */
+void front_trace_calls(NDK_ADAPTER *adapter);
+
+#endif
