@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The trace of a consumer has each of its calls and callbacks, with the values that the consumer has seen.
 
-usage: calls_test.py CALL_CONSUMER
+usage: calls_test.py CALL_CONSUMER CALL_FOREIGN
 """
 import collections
 import os
@@ -14,7 +14,7 @@ import tempfile
 
 import trace_reader
 
-CONSUMER = os.path.abspath(sys.argv[1])
+CONSUMER, FOREIGN = (os.path.abspath(path) for path in sys.argv[1:3])
 FAILED = []
 
 
@@ -96,14 +96,21 @@ def check_durations(what, trace):
         check(f"{what}: everything returns", not begun, begun)
 
 
-def run(folder, what, *arguments, **settings):
-    path = folder / "trace"
+def record(path, program, *arguments, **settings):
+    """Runs a program that records to the path. Returns what it prints."""
     path.unlink(missing_ok=True)
     env = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}
-    done = subprocess.run([CONSUMER, *arguments], env=dict(env, ONDK_TRACE=str(path), **settings), text=True,
+    done = subprocess.run([program, *arguments], env=dict(env, ONDK_TRACE=str(path), **settings), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250, check=False)
-    check(f"{what}: ends well", done.returncode == 0, done.stderr)
-    expected, trace = read_expected(done.stdout), trace_reader.read_trace(path)
+    check(f"{arguments} {settings}: ends well", done.returncode == 0, (done.returncode, done.stderr))
+    return done.stdout
+
+
+def run(folder, program, *arguments, **settings):
+    """The trace has exactly the events that the program prints."""
+    path, what = folder / "trace", f"{pathlib.Path(program).name} {arguments} {settings}"
+    expected = read_expected(record(path, program, *arguments, **settings))
+    trace = trace_reader.read_trace(path)
     check(f"{what}: nothing is lost", trace.header["lost"] == 0 and not trace.skipped)
     compare(what, expected, trace)
     check_durations(what, trace)
@@ -113,7 +120,7 @@ def run(folder, what, *arguments, **settings):
 def test_routines(folder):
     seen = set()
     for version in ("2.1", "2.0", "1.2", "1.1"):
-        trace = run(folder, f"version {version}", version)
+        trace = run(folder, CONSUMER, version)
         seen |= {event.name for event in trace.events}
     schema = trace_reader.read_schema(folder / "trace")
     calls = {name for number, (name, _) in schema.items() if name.startswith("Ndk")}
@@ -121,35 +128,54 @@ def test_routines(folder):
 
 
 def test_pending(folder):
-    trace = run(folder, "pending creates", "2.1", ONDK_PEND_CREATES="1")
+    trace = run(folder, CONSUMER, "2.1", ONDK_PEND_CREATES="1")
     created = [e for e in trace.events if e.name == "completed" and e.fields["created"]]
     check("pending creates: their objects", len(created) > 15, created)
 
 
 def test_verified(folder):
-    """The verifier calls the provider as the consumer does, and has calls of its own besides."""
-    plain, verified = count_names(folder), count_names(folder, ONDK_VERIFY="report")
-    for key, count in plain.items():
-        name, routine = key
-        if name != "callback_returned" and "NdkClose" not in f"{name}{routine}": # a close may pend or not
-            check(f"verified: {key}", verified[key] >= count, (count, verified[key]))
-
-
-def count_names(folder, **settings):
+    """The verifier calls the provider for each call of the consumer, with the object behind the consumer's proxy."""
     path = folder / "trace"
-    path.unlink(missing_ok=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}
-    done = subprocess.run([CONSUMER], env=dict(env, ONDK_TRACE=str(path), **settings), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250, check=False)
-    check(f"{settings}: ends well", done.returncode == 0, done.stderr)
-    return collections.Counter((e.name, e.fields.get("routine")) for e in trace_reader.read_trace(path).events
-                               if is_call(e.name))
+    expected = read_expected(record(path, CONSUMER, ONDK_VERIFY="report"))
+    events = trace_reader.read_trace(path).events
+    proxies = {}
+    for event in events:
+        if event.name == "proxy":
+            proxies.setdefault(event.fields["proxy"], set()).add(event.fields["object"])
+    called = {(event.name, event.fields["object"]) for event in events if is_call(event.name)}
+    for name, fields in (line for lines in expected.values() for line in lines):
+        objects = proxies.get(int(fields["object"], 0), set())
+        check(f"verified: {name}", name == "callback_returned" or any((name, o) in called for o in objects),
+              (fields, objects))
+    check("verified: a proxy for each object", {e.fields["created"] for e in events if e.fields.get("created")} <=
+          set.union(*proxies.values()))
+
+
+def test_foreign(folder):
+    for version in ("2.1", "2.0", "1.2", "1.1"):
+        run(folder, FOREIGN, version)
+    for case in ("changed-table", "replaced", "inline", "no-routines", "close-inside"):
+        run(folder, FOREIGN, case)
+    events = [e.name for e in run(folder, FOREIGN, "many-tables").events]
+    check("many tables", events.count("untraced") == 4, events)
+    events = [e.name for e in run(folder, FOREIGN, "two-opens").events]
+    check("two opens", events.count("adapter") == 2 and events.count("adapter_close") == 2, events)
+    record(folder / "trace", FOREIGN, "leak")
+
+
+def test_fork(folder):
+    expected = read_expected(record(folder / "trace.%p", FOREIGN, "fork"))
+    for path in folder.iterdir():
+        process = int(path.suffix[1:])
+        compare(f"process {process}", {process: expected.pop(process)}, trace_reader.read_trace(path))
+    check("both processes have a trace", not expected, expected)
 
 
 def test_off(_folder):
     env = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}
-    done = subprocess.run([CONSUMER], env=env, stdout=subprocess.DEVNULL, timeout=250, check=False)
-    check("without a trace", done.returncode == 0)
+    for command in ([CONSUMER], [FOREIGN, "off"]):
+        done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, timeout=250, check=False)
+        check(f"without a trace: {command}", done.returncode == 0, done)
 
 
 for test_name, test in list(globals().items()):

@@ -109,7 +109,29 @@ def requests(events):
                        ('kernel_done', {'object': irp, 'routine': 'IoCancelIrp'}), ('IoFreeIrp', {'object': irp}))
 
 
+def ndk_calls(*options):
+    """A driver's NDK calls, over OpenNDK and over another provider."""
+    events = trace('over_ipv6', '--net', '12=fd00::1/64', *options)
+    adapter = only(events, 'adapter')['object']
+    client = only(events, 'NdkConnect')
+    listener = only(events, 'NdkListen')['object']
+    request = only(events, 'connect_event', object=listener)
+    check('an address of the network of drivers', client['remote'].startswith('['), client)
+    only(events, 'NdkCreateListener', object=adapter)
+    only(events, 'completed', routine='NdkConnect', object=client['object'], status='STATUS_SUCCESS')
+    only(events, 'NdkAccept', object=request['connector'])
+    only(events, 'completed', routine='NdkAccept', object=request['connector'], status='STATUS_SUCCESS')
+    only(events, 'disconnect_event', object=request['connector'])
+    only(events, 'adapter_close', object=adapter)
+    proxies = [fields['object'] for fields in fields_of(events, 'proxy')]
+    check('a proxy for each object, if drivers are verified', '--verify' in options and not proxies or
+          {adapter, listener, client['object'], request['connector']} <= set(proxies), proxies)
+
+
 def main():
+    for provider in ((), ('--provider', DRIVERS / 'foreign.so')):
+        ndk_calls(*provider)
+        ndk_calls(*provider, '--verify', 'off')
     events = trace('talks', *[word for code in (END, NEST, CANCEL) for word in ('--ioctl', f'Talks:{code}')])
     life(events)
     sockets(events)
