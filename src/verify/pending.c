@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pending calls and their contexts: see pending.h. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/fork.h"
 #include "base/owner.h"
@@ -18,6 +10,7 @@
 #include "verify/pending.h"
 #include "verify/rules.h"
 #include "verify/stall.h"
+#include "verify/thread_state.h"
 
 TAILQ_HEAD(pending_list, pending);
 static struct spin list_lock; /* guards `elsewhere` and `on_stacks` */
@@ -93,58 +86,13 @@ static void pending_report_dead(const struct pending *p, const char *routine, co
                   "its context %p is on the stack of a function that had returned %s", p->context, when);
 }
 
-static bool pending_thread_ended(int thread)
-{
-    return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
-}
-
-/* Returns false if /proc belongs to an outer PID namespace, where other numbers name the threads. */
-static bool pending_proc_is_own(void)
-{
-    char self[32], pid[32];
-    ssize_t length = readlink("/proc/self", self, sizeof self - 1);
-
-    if (length < 0)
-        return false;
-    self[length] = 0;
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
-    return !strcmp(self, pid);
-}
-
-/* Reads the text that Linux shows about a thread: "number arguments... sp pc" while it waits, else "running". */
-static bool pending_read_thread(int thread, char *text, size_t room)
-{
-    char path[64];
-    ssize_t length;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    length = read(fd, text, room - 1);
-    close(fd);
-    if (length <= 0)
-        return false;
-    text[length] = 0;
-    return true;
-}
-
 /* Returns the stack pointer of another thread. Returns 0 if it is not known, UINTPTR_MAX if the thread has ended. */
 static uintptr_t pending_thread_sp(int thread)
 {
-    char text[256], *sp;
+    struct thread_registers r;
+    enum thread_state state = thread_get_registers(thread, &r);
 
-    if (pending_thread_ended(thread))
-        return UINTPTR_MAX;
-    if (!pending_proc_is_own() || !pending_read_thread(thread, text, sizeof text))
-        return 0;
-    sp = strrchr(text, ' ');
-    if (!sp)
-        return 0;
-    *sp = 0;
-    sp = strrchr(text, ' ');
-    return sp ? (uintptr_t)strtoull(sp, NULL, 16) : 0;
+    return state == THREAD_ENDED ? UINTPTR_MAX : state == THREAD_WAITS ? r.sp : 0;
 }
 
 /*
