@@ -523,7 +523,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
 
     [RULE_STALL] = { .name = "stall", .kind = RULE_ADVICE,
         .text = "A call or an initiator request that does not complete for a long time (the option stall) is "
-                "reported, with what it waits for." },
+                "reported, with what it waits for. If the thread that made the call waits elsewhere, the report has "
+                "its stack." },
 };
 /* clang-format on */
 

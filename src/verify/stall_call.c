@@ -12,8 +12,9 @@
 #include "verify/queue.h"
 #include "verify/rules.h"
 #include "verify/stall.h"
+#include "verify/thread_stack.h"
 
-enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128 };
+enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128, MAX_NAME = 64 };
 
 /* The reason why a call waits. A prefix of the routine's name selects the entry. */
 static const struct {
@@ -38,18 +39,20 @@ static const char *call_reason(const char *routine)
     return call_reasons[i].reason;
 }
 
-/*
- * Writes the state of the thread that made the pending call: "thread 12 (name), which called in
- * NdkConnectEventCallback, waits".
- */
-static const char *call_describe_thread(const struct pending *call, char text[MAX_THREAD])
+/* The thread that made a pending call. */
+struct caller {
+    int thread;
+    char name[MAX_NAME]; /* "(name)"; empty if the thread has ended */
+    bool runs;
+};
+
+static void caller_read(struct caller *c, int thread)
 {
-    const char *in = call->callback ? " in " : "", *callback = call->callback ? call->callback : "";
     char path[64], stat[256], *name, *end;
-    int thread = call->caller;
     ssize_t length = -1;
     int fd;
 
+    *c = (struct caller){ .thread = thread };
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -61,11 +64,50 @@ static const char *call_describe_thread(const struct pending *call, char text[MA
     name = strchr(stat, '(');
     end = strrchr(stat, ')');
     if (!name || !end || end < name || !end[1])
-        snprintf(text, MAX_THREAD, "thread %d, which called%s%s, has ended", thread, in, callback);
+        return;
+    snprintf(c->name, sizeof c->name, "%.*s", (int)(end + 1 - name), name);
+    c->runs = end[2] == 'R';
+}
+
+/* Writes the state of the caller: "thread 12 (name), which called in NdkConnectEventCallback, waits". */
+static const char *call_describe_thread(const struct pending *call, const struct caller *c, char text[MAX_THREAD])
+{
+    const char *in = call->callback ? " in " : "", *callback = call->callback ? call->callback : "";
+
+    if (!c->name[0])
+        snprintf(text, MAX_THREAD, "thread %d, which called%s%s, has ended", c->thread, in, callback);
     else
-        snprintf(text, MAX_THREAD, "thread %d %.*s, which called%s%s, %s", thread, (int)(end + 1 - name), name, in,
-                 callback, end[2] == 'R' ? "runs" : "waits");
+        snprintf(text, MAX_THREAD, "thread %d %s, which called%s%s, %s", c->thread, c->name, in, callback,
+                 c->runs ? "runs" : "waits");
     return text;
+}
+
+/* Returns true if the thread waits inside the call, and not behind it. */
+static bool call_is_entered(const struct stack *call, const struct stack *now)
+{
+    for (int i = 0; i < now->depth; i++) {
+        int n = now->depth - i < call->depth ? now->depth - i : call->depth;
+
+        if (n > 0 && !memcmp(now->frames + i, call->frames, (size_t)n * sizeof now->frames[0]))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * If the caller waits elsewhere than in the call, adds its stack to the next report, under the title that it writes:
+ * "thread 12 (name) waits at". The title must be valid until the report.
+ */
+static void call_add_caller_stack(const struct pending *call, const struct caller *c, char title[MAX_THREAD])
+{
+    struct stack now;
+
+    if (!c->name[0] || c->runs || c->thread == verify_this_thread())
+        return;
+    if (thread_stack_capture(c->thread, &now) != THREAD_WAITS || !now.depth || call_is_entered(&call->by, &now))
+        return;
+    snprintf(title, MAX_THREAD, "thread %d %s waits at", c->thread, c->name);
+    report_add_stack(title, &now);
 }
 
 /* Returns whether a close of p waits for the close of q. */
@@ -131,7 +173,8 @@ static void call_report(const struct pending *call, uint64_t now)
 {
     struct proxy *p = proxy_find_open(call->object.proxy);
     unsigned long long waited_ms = (now - call->since_ns) / STALL_NS_PER_MS;
-    char thread[MAX_THREAD], peer[MAX_PEER], successors[MAX_SUCCESSORS];
+    char thread[MAX_THREAD], title[MAX_THREAD], peer[MAX_PEER], successors[MAX_SUCCESSORS];
+    struct caller caller;
 
     if (p)
         proxy_set_report_object(p);
@@ -139,9 +182,11 @@ static void call_report(const struct pending *call, uint64_t now)
         report_set_object(&(struct report_object){ call->object.proxy, call->object.type, NULL, { NULL } });
     call_describe_peer(p, peer);
     call_describe_successors(p, successors);
+    caller_read(&caller, call->caller);
+    call_add_caller_stack(call, &caller, title);
     report_breach_at(&(struct breach){ .rule = &verify_rules[RULE_STALL], .routine = call->routine }, &call->by,
                      "has not completed for %llu ms: %s%s; %s%s", waited_ms, call_reason(call->routine), successors,
-                     call_describe_thread(call, thread), peer);
+                     call_describe_thread(call, &caller, thread), peer);
     if (p)
         proxy_unref(p);
 }

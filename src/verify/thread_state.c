@@ -91,7 +91,8 @@ size_t thread_read_memory(uintptr_t from, void *to, size_t size)
         size_t room = SMALLEST_PAGE - from % SMALLEST_PAGE, rest = size - local.iov_len;
         size_t length = room < rest ? room : rest;
 
-        parts[n++] = (struct iovec){ .iov_base = (void *)from, .iov_len = length }; /* NOLINT: another thread's memory */
+        parts[n++] = (struct iovec){ .iov_base = (void *)from,
+                                     .iov_len = length }; /* NOLINT: another thread's memory */
         local.iov_len += length;
         from += length;
     }

@@ -14,7 +14,8 @@
  *   report.h, rules.h            the mode, the report, the rules about NDK
  *   report_forms.h, repeats.h    text, JSON and JUnit; the number of reports of a place
  *   stack.h, stack_intern.h      call stacks
- *   thread_state.h               what /proc shows about other threads
+ *   thread_state.h, thread_stack.h, unwind_row.h
+ *                                stacks of other threads, which are not stopped
  *   proxy.h                      the base of all proxies; each type of object has a file
  *   call.h                       the consumer's calls and callbacks that are in progress
  *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments

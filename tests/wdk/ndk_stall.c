@@ -4,11 +4,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +21,7 @@
 #include "ndk_driver.h"
 #include "openndk/verify.h"
 #include "report.h"
+#include "verify/thread_stack.h"
 
 enum { LOOPBACK = 1, HOUR_MS = 3600000 };
 
@@ -115,6 +119,63 @@ static void test_request_unanswered(void **state)
     close_all();
     fflush(r->out);
     assert_non_null(strstr(r->text, "stall in NdkConnect: has not completed for "));
+    report_says(r, "request-unanswered in NdkConnectEventCallback", "requested by 127.0.0.1:");
+}
+
+static atomic_int caller; /* ID of the thread of connect_and_wait; 0: it has not begun */
+static NTSTATUS connected;
+
+static VOID connect_and_wait(PVOID context)
+{
+    struct call connecting;
+
+    (void)context;
+    call_init(&connecting);
+    atomic_store(&caller, (int)syscall(SYS_gettid));
+    connected = finish(&connecting, start_connect(request_done, &connecting));
+}
+
+/* Returns true if the thread waits in this function. */
+static bool waits_in(int thread, const char *function)
+{
+    char printed[8192] = "";
+    struct stack s;
+    FILE *to;
+
+    if (!thread || thread_stack_capture(thread, &s) != THREAD_WAITS)
+        return false;
+    to = fmemopen(printed, sizeof printed, "w");
+    assert_non_null(to);
+    stack_print(&s, to, "");
+    fclose(to);
+    return strstr(printed, function);
+}
+
+/* The report of a stall has the stack at which the driver's thread waits for the call. */
+static void test_waiting_thread(void **state)
+{
+    uint32_t advices = ondk_verify_advices();
+    struct report *r = start(HOUR_MS);
+    HANDLE handle;
+    PVOID thread;
+
+    (void)state;
+    open_all();
+    assert_int_equal(PsCreateSystemThread(&handle, 0, NULL, NULL, NULL, connect_and_wait, NULL), STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &thread, NULL), STATUS_SUCCESS);
+    ZwClose(handle);
+    far.connector = wait_asked();
+    while (!waits_in(atomic_load(&caller), "finish"))
+        sched_yield();
+    wait_for_reports(r, advices);
+    assert_int_equal(far.connector->Dispatch->NdkReject(far.connector, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, NULL), STATUS_SUCCESS);
+    ObDereferenceObject(thread);
+    assert_int_equal(connected, STATUS_CONNECTION_REFUSED);
+    close_all();
+    fflush(r->out);
+    assert_non_null(strstr(r->text, " waits at\n"));
+    assert_non_null(strstr(strstr(r->text, " waits at\n"), " finish+0x"));
     report_says(r, "request-unanswered in NdkConnectEventCallback", "requested by 127.0.0.1:");
 }
 
@@ -269,9 +330,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_stalls), /* first, because the later tests leave objects */
         cmocka_unit_test(test_request_unanswered), cmocka_unit_test(test_connect_uncompleted),
-        cmocka_unit_test(test_disconnect_ignored), cmocka_unit_test(test_defer_open),
-        cmocka_unit_test(test_cq_unattended),      cmocka_unit_test(test_object_left),
-        cmocka_unit_test(test_adapter_left),
+        cmocka_unit_test(test_waiting_thread),     cmocka_unit_test(test_disconnect_ignored),
+        cmocka_unit_test(test_defer_open),         cmocka_unit_test(test_cq_unattended),
+        cmocka_unit_test(test_object_left),        cmocka_unit_test(test_adapter_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

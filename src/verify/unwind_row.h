@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The caller of a function in the middle of its code: where the frame keeps the return address and the registers of the
+ * caller. Compilers write this into .eh_frame, also for functions without frame pointers. The numbers of registers are
+ * those of DWARF for the processor.
+ */
+#ifndef VERIFY_UNWIND_ROW_H
+#define VERIFY_UNWIND_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { UNWIND_REGISTERS = 34 };
+
+/* Where the caller's value of a register is. */
+enum unwind_place {
+    UNWIND_SAME,      /* in the register itself */
+    UNWIND_SAVED,     /* in memory, at the frame's address + offset */
+    UNWIND_UNDEFINED, /* nowhere, or where this file cannot find it */
+};
+
+struct unwind_rule {
+    enum unwind_place place;
+    int64_t offset;
+};
+
+/* What is true at one instruction. The frame's address is the caller's stack pointer. */
+struct unwind_row {
+    uintptr_t function;             /* the function's first instruction */
+    uintptr_t code_start, code_end; /* the module's code */
+    unsigned base;                  /* the frame's address is this register + base_offset */
+    int64_t base_offset;
+    unsigned return_register; /* the number that names the return address */
+    struct unwind_rule rules[UNWIND_REGISTERS];
+};
+
+/* Finds the row of the instruction at `pc`. Returns false if no loaded module describes it, or in a form unknown here. */
+bool unwind_find_row(uintptr_t pc, struct unwind_row *row);
+
+#endif
