@@ -150,6 +150,18 @@ def test_one_end(browser, path, schema):
         check(f"{side}: what is missing", "trace of the other end" in text(browser, "#remarks"))
 
 
+def test_one_process(browser, path, schema):
+    """A file with both ends: what belongs to no connection is on the side of its adapter."""
+    browser.open(page_of(path, trace_stories.one_process(schema), "one-process"))
+    check("two ends", lane(browser, "left") < lane(browser, "right") and count(browser, "#scene .lifeline.peer") == 0)
+    check("its frame", any(a["to"] is not None and a["label"].startswith("MPA request") for a in arrows(browser)))
+    browser.click("#loose")
+    sides = browser.run("return app.rows.events.map((e) => [e.type.name, field(e, 'object'), sideOf(app.lanes, e).name])")
+    check("sides of calls", {(name, thing, side) for name, thing, side in sides if name.startswith("NdkCreate")} == {
+        ("NdkCreatePd", "0x51", "left"), ("NdkCreatePd", "0x52", "right"), ("NdkCreateConnector", "0x51", "left"),
+        ("NdkCreateListener", "0x52", "right")}, sides)
+
+
 # ---- keys, clicks, zoom ----
 
 def test_keys(browser, path, schema):

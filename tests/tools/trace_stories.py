@@ -184,6 +184,26 @@ def terminated(schema):
     return story
 
 
+def one_process(schema):
+    """A process with both ends of a connection, each on an adapter of its own, and calls that belong to neither."""
+    story, start = Story(schema), MS
+    maker, at = story.client, story.at
+    story.server = maker
+    for adapter, pd in ((0x51, 0x61), (0x52, 0x62)):
+        at(maker, 1, "adapter", start - 90 * US + adapter * 100, object=adapter, interface=1, name=b"lo", major=2, minor=1)
+        story.call(maker, "NdkCreatePd", start - 80 * US + adapter * 100, created=pd, object=adapter)
+    story.call(maker, "NdkCreateConnector", start - 50 * US, created=0x41, object=0x51)
+    story.call(maker, "NdkCreateListener", start - 40 * US, created=0x90, object=0x52)
+    at(maker, 1, "connection", start, 1, role="initiated", object=0x41, interface=1, local=CLIENT, remote=SERVER)
+    at(maker, 2, "connection", start + 50 * US, 2, role="accepted", interface=1, local=SERVER, remote=CLIENT)
+    at(maker, 1, "mpa_sent", start + 60 * US, 1, frame="request", **FRAME)
+    at(maker, 2, "mpa_received", start + 90 * US, 2, frame="request", **FRAME)
+    at(maker, 2, "connector", start + 92 * US, 2, object=0x92)
+    at(maker, 2, "connect_event", start + 93 * US, object=0x90, connector=0x92)
+    at(maker, 2, "callback_returned", start + 95 * US, object=0x90, duration=2 * US)
+    return maker
+
+
 def schema_of(ndkping, path):
     """The schema that the library writes. ndkping fails to connect, because nobody listens."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}

@@ -148,15 +148,16 @@ function drawBanner(scene, event, side, label, advice) {
 
 /* A call goes from the program to the provider. A return, a completion and a callback go to the program. */
 function drawCall(scene, event, side) {
-    const isToProgram = event.type.name === "returned" || event.type.kind === "callback", y = lineY(scene, event.row);
+    const y = lineY(scene, event.row), isDown = event.call && isCallback(event.call); /* a return of a callback */
+    const isToProgram = event.type.isReturn ? !isDown : event.type.kind === "callback";
     const [x1, x2] = isToProgram ? [side.provider, side.program] : [side.program, side.provider];
-    const className = classOf(event) + (event.type.name === "returned" ? " dashed" : "");
+    const className = classOf(event) + (event.type.isReturn ? " dashed" : "");
     drawLine(scene, x1 + Math.sign(x2 - x1) * 4, y, x2 - Math.sign(x2 - x1) * 4, y, className,
         { "data-event": event.index });
-    const text = textY(scene, event.row);
-    if (takeRoom(scene, "calls" + side.name, text))
-        drawText(scene, (x1 + x2) / 2, text, numberOf(scene, event) + labelOf(event),
-            { class: `label middle ${classOf(event)}` }, Math.abs(x2 - x1) - 20);
+    const top = textY(scene, event.row), label = numberOf(scene, event) + labelOf(event), width = Math.abs(x2 - x1) + 6;
+    if (takeRoom(scene, "calls" + side.name, top))
+        drawText(scene, (x1 + x2) / 2, top, label + durationLabel(event, label, width),
+            { class: `label middle ${classOf(event)}` }, width);
 }
 
 function drawNote(scene, event, side, text) {

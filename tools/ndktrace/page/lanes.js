@@ -63,14 +63,15 @@ function makeLanes(model, connection, width) {
                 title: sideTitle(model, connection, left, "initiator"), role: "initiator" },
         right: { name: "right", program: x(p2), provider: x(v2), out: 1, edge: width - 4, isTraced: right.size > 0,
                  title: sideTitle(model, connection, right, "responder"), role: "responder" } },
-        fileSides: model.files.map((_, file) => sideOfFile(model, connection, file)) };
+        fileSides: model.files.map((_, file) => sideOfFile(model, connection, file)),
+        hasBoth: model.files.map((_, file) => left.has(file) && right.has(file)) };
     return lanes;
 }
 
 /* Returns the side that the event is drawn on. */
 function sideOf(lanes, event) {
-    const name = event.end ? (event.end.role === "accepted" ? "right" : "left") : lanes.fileSides[event.file];
-    return lanes.sides[name];
+    const role = event.end ? event.end.role : lanes.hasBoth[event.file] ? event.role : null;
+    return lanes.sides[role ? (role === "accepted" ? "right" : "left") : lanes.fileSides[event.file]];
 }
 
 function otherSide(lanes, side) {

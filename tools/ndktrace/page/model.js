@@ -33,6 +33,7 @@ const KIND_OF_EVENT = {
     mpa_sent: "startup", mpa_received: "startup", stream: "startup",
     state: "state",
     returned: "call", kernel_returned: "call", kernel_done: "call",
+    DriverEntry: "callback", DriverUnload: "callback",
     completed: "callback", wsk_completed: "callback", completion_routine: "callback", irp_ended: "callback", cq_notification: "callback", srq_notification: "callback", connect_event: "callback",
     disconnect_event: "callback", callback_returned: "callback", result: "callback",
     limit: "wait", limit_expired: "wait", stall_limit: "wait", stall_expired: "wait", nudge: "wait", blocked: "wait",
@@ -120,7 +121,7 @@ function makeEvents(data) {
         }
         const event = { index, file: row[0], time: row[1], at: row[1], thread: row[2], number: row[3], type,
                         values: row.slice(5), end: null, connection: null, partner: null, host: null, attached: null,
-                        severity: 0 };
+                        severity: 0, role: null };
         event.severity = severityOf(event);
         return event;
     });
@@ -327,12 +328,47 @@ function linkLooseEvents(model) {
     }
 }
 
+/* Returns for each object the object that has created it, as FILE:POINTER. The first object of all is an adapter. */
+function creatorsOf(events) {
+    const creators = new Map();
+    for (const event of events)
+        for (const name of ["created", "connector"]) {
+            const created = field(event, name);
+            if (created && created !== "0x0" && field(event, "object") !== created)
+                creators.set(`${event.file}:${created}`, `${event.file}:${field(event, "object")}`);
+        }
+    return creators;
+}
+
+function rootOf(creators, object) {
+    for (let steps = 0; steps < 8 && creators.has(object); steps++)
+        object = creators.get(object);
+    return object;
+}
+
+/*
+ * A process may have both ends of a connection. Then an event without a connection belongs to the side whose
+ * connections have the same adapter.
+ */
+function findRoles(model) {
+    const creators = creatorsOf(model.events), roles = new Map();
+    for (const end of model.ends)
+        for (const object of end.objects) {
+            const root = rootOf(creators, `${end.file}:${object}`);
+            roles.set(root, roles.has(root) && roles.get(root) !== end.role ? null : end.role);
+        }
+    for (const event of model.events)
+        if (!event.end)
+            event.role = roles.get(rootOf(creators, `${event.file}:${field(event, "object")}`)) || null;
+}
+
 function buildModel(data) {
     const events = makeEvents(data), all = makeEnds(data, events), connections = makeConnections(all);
     const model = { data, events, ends: all.filter((end) => end.connection), connections, files: data.files };
     linkLooseEvents(model);
     linkFrames(model);
     linkCalls(model);
+    findRoles(model);
     model.spans = makeSpans(model);
     model.events.sort((a, b) => a.at - b.at || a.index - b.index);
     model.events.forEach((event, order) => { event.order = order; });

@@ -2,9 +2,10 @@
 /* Print and export: the rows of the filter as pages, or as one picture, that need no script. */
 
 const PRINT_WIDTH = 900;
-const PRINT_UNITS = 46;   /* of a page; its height is PRINT_UNITS * PRINT_ZOOM + HEAD_HEIGHT */
-const FIRST_UNITS = 37;   /* of the first page, which also has the header */
 const PRINT_ZOOM = 23;
+const PRINT_UNITS = 46;   /* of a page; its height is PRINT_UNITS * PRINT_ZOOM + HEAD_HEIGHT */
+const PAPER_WIDTH = 703;  /* pixels of A4 without margins, which is less than those of Letter */
+const PAPER_HEIGHT = 940; /* those of Letter, which is less than those of A4 */
 const MAX_PRINTED = 3000; /* rows */
 
 /* The rows that are printed: all, or MAX_PRINTED from the first one in view on. */
@@ -51,6 +52,14 @@ function drawStatic(parent, first, last, width) {
     return picture;
 }
 
+/* Returns the units of the first page, which also has the header. The header's height is estimated, not measured. */
+function firstUnits() {
+    let header = 80;
+    for (const [id, size] of [["origin", 10], ["title", 18], ["advice", 12], ["other", 12], ["remarks", 10]])
+        header += Math.ceil(textWidth(byId(id).textContent, size) / (PAPER_WIDTH - 60)) * size * 1.45;
+    return Math.max((PAPER_HEIGHT - header) * PRINT_WIDTH / PAPER_WIDTH / 1.05 - HEAD_HEIGHT - 10, 0) / PRINT_ZOOM;
+}
+
 function fillPrint() {
     const print = byId("print"), [first, last] = printedRows();
     print.replaceChildren();
@@ -61,7 +70,7 @@ function fillPrint() {
             "The filter by seconds selects others.");
     let page = 1;
     for (let from = first; from <= last; page++) {
-        const to = lastOfPage(from, last, page === 1 ? FIRST_UNITS : PRINT_UNITS);
+        const to = lastOfPage(from, last, page === 1 ? firstUnits() : PRINT_UNITS);
         const sheet = make(print, "figure");
         drawStatic(sheet, from, to, PRINT_WIDTH);
         make(sheet, "figcaption", `Page ${page}: seconds ${formatSeconds(app.rows.events[from].at)} to ` +

@@ -163,7 +163,7 @@ function makeSpans(model) {
     for (const end of model.ends)
         makeWaits(spans, end);
     for (const event of model.events) {
-        if (event.type.isCall && event.completed)
+        if (event.type.isCall && event.completed && !/Receive$/.test(event.type.name)) /* receives are always pending */
             addSpan(spans, "pending", event, event.completed, event.end);
         else if (isCallback(event) && event.returned)
             addSpan(spans, "callback", event, event.returned, event.end);

@@ -84,11 +84,21 @@ function reasonOf(e) {
 
 function callLabel(e) {
     const own = e.attached && e.returned ? field(e.returned, "status") : undefined, status = field(e, "status") ?? own;
-    const size = field(e, "bytes"), address = field(e, "remote") ?? field(e, "local");
+    const size = field(e, "bytes"), address = field(e, "remote") ?? field(e, "local") ?? field(e, "name");
     const inside = address ?? (typeof size === "number" ? formatSize(size) : "");
     const result = shortStatus(status ?? "");
     return e.type.name + (inside === "" ? "" : `(${inside})`) + (result === "SUCCESS" ? " \u2713" :
         result ? ` = ${result}` : "");
+}
+
+function completionLabel(e) {
+    return `${field(e, "routine")}: ${shortStatus(field(e, "status"))}`;
+}
+
+/* How long the call took that has completed, if there is room for it behind the label. */
+function durationLabel(e, label, width) {
+    const text = e.call && isCallback(e) ? ` after ${formatDuration(e.time - e.call.time)}` : "";
+    return textWidth(label + text, 12) <= width ? text : "";
 }
 
 function shortStatus(status) {
@@ -123,12 +133,12 @@ const LABELS = {
     returned: (e) => `${field(e, "routine")} returns ${shortStatus(field(e, "status"))}`,
     kernel_returned: (e) => `${field(e, "routine")} returns ${shortStatus(field(e, "status"))}`,
     kernel_done: (e) => `${field(e, "routine")} returns`,
-    completed: (e) => `${field(e, "routine")}: ${shortStatus(field(e, "status"))}`,
+    completed: completionLabel,
     cq_notification: () => "completion queue has results",
     srq_notification: () => "shared receive queue runs low",
     connect_event: () => "connect event: a peer asks",
     disconnect_event: () => "disconnect event",
-    wsk_completed: (e) => `${field(e, "routine")}: ${shortStatus(field(e, "status"))}`,
+    wsk_completed: completionLabel,
     irp_ended: (e) => `IRP ended: ${shortStatus(field(e, "status"))}`,
     completion_routine: () => "completion routine",
     callback_returned: () => "callback returns",
@@ -143,7 +153,7 @@ function whyNot(e) {
 function labelOf(e) {
     if (Object.hasOwn(LABELS, e.type.name))
         return LABELS[e.type.name](e);
-    return e.type.isCall ? callLabel(e) : fieldsText(e, e.type.name);
+    return /^[A-Z]/.test(e.type.name) ? callLabel(e) : fieldsText(e, e.type.name);
 }
 
 /* The words beside the pill of a state: why the connection is in it, and its time limit. */
