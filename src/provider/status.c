@@ -261,7 +261,16 @@ static const char *status_next_name(unsigned index, unsigned *value)
     return status_entries[index].name;
 }
 
+static bool status_next_text(unsigned index, struct trace_text *text)
+{
+    if (index >= sizeof(status_entries) / sizeof(status_entries[0]))
+        return false;
+    *text = (struct trace_text){ (unsigned)status_entries[index].status, NULL, status_entries[index].advice };
+    return true;
+}
+
 __attribute__((constructor)) static void status_set_names(void)
 {
     trace_set_names(TRACE_NAMES_status, status_next_name);
+    trace_set_texts(TRACE_NAMES_status, status_next_text);
 }
