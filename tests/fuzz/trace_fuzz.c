@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events,
- * makes packets of them, and aligns the trace with itself. The reader accesses no memory beyond what it has allocated, and ends.
+ * makes packets of them, aligns the trace with itself, and explains it. The reader accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "ndktrace/align.h"
+#include "ndktrace/diagnose.h"
+#include "ndktrace/explain_rest.h"
 #include "ndktrace/packets.h"
+#include "ndktrace/timeline.h"
 #include "trace_reader/print_text.h"
 #include "trace_reader/trace_file.h"
 #include "trace_reader/value.h"
@@ -112,6 +115,37 @@ static void align_clocks(int file)
         trace_file_close(&traces[i]);
 }
 
+/* Explains each connection, whether it has failed or not. */
+static void explain(int file)
+{
+    static struct traces t;
+    struct calls calls;
+    FILE *out = fopen("/dev/null", "w");
+    char error[256];
+
+    t = (struct traces){ .n_files = 1 };
+    require(out && trace_file_open_fd(&t.files[0], dup(file), error, sizeof error));
+    t.files[0].path = "file";
+    require(traces_read(&t) && calls_find(&calls, &t.records));
+    for (size_t i = 0; i < t.align.ends.count; i++) {
+        struct diagnosis d;
+        struct story s;
+
+        story_collect(&s, &t, &calls, &t.align.ends.ends[i]);
+        if (s.sides[0].outcome != END_NONE || s.sides[1].outcome != END_NONE) {
+            require(diagnose(&d, &s));
+            diagnose_free(&d);
+        }
+        require(timeline_print(out, &s, END_NONE));
+    }
+    (void)explain_refusals(out, &t, &calls);
+    (void)explain_failed_calls(out, &t, &calls, NULL, 0);
+    (void)explain_unfinished(out, &t, &calls);
+    calls_free(&calls);
+    traces_close(&t);
+    fclose(out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace_records records = { 0 };
@@ -131,6 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     print_values(&records);
     write_packets(&records);
     align_clocks(file);
+    explain(file);
     trace_records_free(&records);
     trace_file_close(&trace);
     return 0;

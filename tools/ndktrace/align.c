@@ -19,7 +19,7 @@ enum {
     SAME_CLOCK_NS = 1000000,   /* an estimate may differ by this much, besides its uncertainty, from the same clock */
 };
 
-/* What the frames between two files show. The least differences are recv - send, each by the clock of its own file. */
+/* The differences that the frames between two files show. The least differences are recv - send, each by the clock of its own file. */
 struct align_link {
     int64_t forward_ns, backward_ns; /* from the file with the lower index to the other one, and back */
     size_t n_forward, n_backward;
@@ -91,7 +91,7 @@ static int64_t align_start_of_host(const struct trace_file *f, const struct trac
     return ends_limit_time((int64_t)(f->realtime_ns - f->monotonic_ns - (than->realtime_ns - than->monotonic_ns)));
 }
 
-/* Returns what the link says about the clock of file `to`, relative to that of file `from`. */
+/* Returns what the link shows about the clock of file `to`, relative to that of file `from`. */
 static struct align_clock align_measure(const struct align_work *w, size_t from, size_t to)
 {
     const struct align_link *link = align_find_link(w, from, to);

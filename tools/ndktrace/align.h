@@ -25,7 +25,7 @@ enum align_method {
 struct align_clock {
     enum align_method method;
     int64_t offset_ns; /* how far the file's clock is ahead of the first file's */
-    /* If has_estimate: what the frames say, also of the same clock. */
+    /* If has_estimate: the offset that follows from the frames, also for the same clock. */
     bool has_estimate;
     int64_t estimate_ns, uncertainty_ns;
     size_t n_frames; /* that the estimate is made from */

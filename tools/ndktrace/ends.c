@@ -95,6 +95,8 @@ static bool ends_add(struct ends_search *s, const struct trace_record *r, size_t
     if (!key || ((is_begin || key->end == END_NONE) && !ends_begin(s, r, index, key)))
         return false;
     end = &s->ends->ends[key->end];
+    if (end->last != index)
+        s->ends->next[end->last] = index;
     if (is_begin)
         end->has_begin = flow_begin(&end->flow, r);
     end->last = index;
@@ -167,9 +169,10 @@ bool ends_find(struct ends *e, const struct trace_records *records)
 
     *e = (struct ends){ .n_records = records->count };
     e->of_record = malloc((records->count + 1) * sizeof *e->of_record);
-    ok = e->of_record != NULL;
+    e->next = malloc((records->count + 1) * sizeof *e->next);
+    ok = e->of_record && e->next;
     for (size_t i = 0; ok && i < records->count; i++) {
-        e->of_record[i] = END_NONE;
+        e->of_record[i] = e->next[i] = END_NONE;
         if (records->records[i].id)
             ok = ends_add(&s, &records->records[i], i);
     }
@@ -184,6 +187,7 @@ void ends_free(struct ends *e)
 {
     free(e->ends);
     free(e->of_record);
+    free(e->next);
     free(e->frames);
     *e = (struct ends){ 0 };
 }
@@ -191,13 +195,21 @@ void ends_free(struct ends *e)
 bool ends_renumber(struct ends *e, const size_t *moved)
 {
     size_t *of_record = malloc((e->n_records + 1) * sizeof *of_record);
+    size_t *next = malloc((e->n_records + 1) * sizeof *next);
 
-    if (!of_record)
+    if (!of_record || !next) {
+        free(of_record);
+        free(next);
         return false;
-    for (size_t i = 0; i < e->n_records; i++)
+    }
+    for (size_t i = 0; i < e->n_records; i++) {
         of_record[moved[i]] = e->of_record[i];
+        next[moved[i]] = e->next[i] == END_NONE ? END_NONE : moved[e->next[i]];
+    }
     free(e->of_record);
+    free(e->next);
     e->of_record = of_record;
+    e->next = next;
     for (size_t i = 0; i < e->n_frames; i++)
         e->frames[i] = moved[e->frames[i]];
     for (size_t i = 0; i < e->count; i++) {

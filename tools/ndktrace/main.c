@@ -17,6 +17,8 @@ int main(int argc, char **argv)
         return html_files(&o);
     case COMMAND_PCAP:
         return pcap_files(&o);
+    case COMMAND_EXPLAIN:
+        return explain_files(&o);
     case COMMAND_SHOW:
     case COMMAND_NONE:
         break;

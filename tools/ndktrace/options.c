@@ -101,15 +101,16 @@ static const char *options_set_until(void *options, const char *value)
     return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
 }
 
-#define EXPECTED_COMMAND "the command is expected: run, show, html or pcap"
+#define EXPECTED_COMMAND "the command is expected: run, show, explain, html or pcap"
 
 static enum options_command options_find_command(const char *word)
 {
     static const char *const commands[] = {
-        [COMMAND_RUN] = "run", [COMMAND_SHOW] = "show", [COMMAND_HTML] = "html", [COMMAND_PCAP] = "pcap"
+        [COMMAND_RUN] = "run",   [COMMAND_SHOW] = "show",       [COMMAND_HTML] = "html",
+        [COMMAND_PCAP] = "pcap", [COMMAND_EXPLAIN] = "explain",
     };
 
-    for (int i = COMMAND_RUN; i <= COMMAND_PCAP; i++)
+    for (int i = COMMAND_RUN; i <= COMMAND_EXPLAIN; i++)
         if (strcmp(word, commands[i]) == 0)
             return (enum options_command)i;
     return COMMAND_NONE;
@@ -150,7 +151,7 @@ static const struct command_option known_options[] = {
       "dissects them; larger ones are truncated",
       COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
     { NULL, NULL, "show and html: which events; without one of these: all", .kind = 0 },
-    { "-c, --connection", "NUMBERS", "those of these connections; also for pcap", .kind = COMMAND_CALL,
+    { "-c, --connection", "NUMBERS", "those of these connections; also for explain and pcap", .kind = COMMAND_CALL,
       .set = options_set_connections },
     { "-O, --object", "POINTER", "those of an NDK object, and of its connections", .kind = COMMAND_CALL,
       .set = options_set_object },
@@ -170,8 +171,12 @@ static const struct command_option known_options[] = {
     { "-j, --json", NULL, "one JSON object on a line for each event", COMMAND_FLAG, AT(style.json) },
 };
 
-static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...", "show [OPTION]... FILE...",
-                                     "html [OPTION]... FILE...", "pcap [OPTION]... FILE...", NULL };
+static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...",
+                                     "show [OPTION]... FILE...",
+                                     "explain [-c NUMBERS] FILE...",
+                                     "html [OPTION]... FILE...",
+                                     "pcap [OPTION]... FILE...",
+                                     NULL };
 
 static const struct command_status statuses[] = {
     { COMMAND_OK,
@@ -207,7 +212,8 @@ int options_parse(struct options *o, int argc, char **argv)
     static const char *const default_outputs[] = { [COMMAND_RUN] = "ndktrace.%p",
                                                    [COMMAND_SHOW] = "",
                                                    [COMMAND_HTML] = "ndktrace.html",
-                                                   [COMMAND_PCAP] = "ndktrace.pcapng" };
+                                                   [COMMAND_PCAP] = "ndktrace.pcapng",
+                                                   [COMMAND_EXPLAIN] = "" };
     int code;
 
     *o = (struct options){ .size_mib = 16, .zeros = 2048 };

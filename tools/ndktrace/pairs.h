@@ -5,7 +5,7 @@
 
 #include "ends.h"
 
-/* What is known about the clocks of two files: how far that of `to` is ahead of that of `from`. */
+/* The difference of two files' clocks, if it is known: how far that of `to` is ahead of that of `from`. */
 struct pairs_offset {
     bool is_known;
     int64_t offset_ns, uncertainty_ns;

@@ -9,5 +9,6 @@ int run_program(const struct options *o);
 int show_files(struct options *o);
 int html_files(struct options *o);
 int pcap_files(struct options *o);
+int explain_files(const struct options *o);
 
 #endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Diagnoses failed connections: see diagnose.h. If both sides report a reason, one of them is mostly the effect of the
+ * other one: who finds a reset or a reject did not cause it.
+ */
+#include "diagnose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose_internal.h"
+
+/* ---- helpers ---- */
+
+void diagnose_at(FILE *out, const struct story *s, size_t record)
+{
+    fprintf(out, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s", story_seconds(s, record));
+}
+
+const char *diagnose_who(const struct story_side *side, bool is_first)
+{
+    if (side->role == STORY_CLIENT)
+        return is_first ? "The client" : "the client";
+    return is_first ? "The server" : "the server";
+}
+
+void diagnose_request_other(const struct diagnose_work *w, const char *why)
+{
+    const char *who = w->other->role == STORY_CLIENT ? "client" : "server";
+
+    fprintf(
+        w->missing,
+        "The traces do not have the %s's side of this connection, which would show %s. Record the %s, too: start it "
+        "with \"ndktrace run -o %s.trace -- PROGRAM\", or with ONDK_TRACE=FILE in its environment, and give both files "
+        "to ndktrace explain. A program that does not use this library cannot be recorded so; tcpdump records its "
+        "packets.\n",
+        who, why, who, who);
+}
+
+/* Is the routine called again and again while a program waits? */
+static bool diagnose_is_polling(const char *routine)
+{
+    return strcmp(routine, "NdkArmCq") == 0 || strncmp(routine, "NdkGet", 6) == 0 ||
+           strncmp(routine, "NdkQuery", 8) == 0;
+}
+
+enum { MAX_ROUTINES = 6 };
+
+bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_side *side, uint64_t from_ns,
+                         uint64_t until_ns)
+{
+    const char *routines[MAX_ROUTINES];
+    size_t counts[MAX_ROUTINES], n = 0;
+
+    for (size_t i = 0; i < s->calls->count; i++) {
+        const struct call *c = &s->calls->calls[i];
+        size_t k = 0;
+
+        if (c->file != side->end->file || c->is_callback || c->begin_ns < from_ns || c->begin_ns > until_ns ||
+            diagnose_is_polling(c->routine))
+            continue;
+        while (k < n && strcmp(routines[k], c->routine) != 0)
+            k++;
+        if (k == MAX_ROUTINES)
+            continue;
+        if (k == n) {
+            routines[n] = c->routine;
+            counts[n++] = 0;
+        }
+        counts[k]++;
+    }
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s%s (%zu times)", i ? ", " : "", routines[i], counts[i]);
+    return n > 0;
+}
+
+/* ---- the side ---- */
+
+/* Is the reason what a side finds after the other one has ended the connection? */
+static bool diagnose_is_effect(const char *why)
+{
+    static const char *const effects[] = { "peer-reset",  "peer-gave-up", "peer-terminate",
+                                           "peer-closed", "rejected",     "unanswered" };
+
+    for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++)
+        if (strcmp(effects[i], why) == 0)
+            return true;
+    return false;
+}
+
+static const struct story_side *diagnose_choose_side(const struct story *s)
+{
+    const struct story_side *client = &s->sides[STORY_CLIENT], *server = &s->sides[STORY_SERVER];
+    bool is_client_effect, is_server_effect;
+
+    if (!story_has_failed(s, server))
+        return client;
+    if (!story_has_failed(s, client))
+        return server;
+    is_client_effect = diagnose_is_effect(story_name(s, client->outcome, "why"));
+    is_server_effect = diagnose_is_effect(story_name(s, server->outcome, "why"));
+    if (is_client_effect != is_server_effect)
+        return is_client_effect ? server : client;
+    return client->outcome < server->outcome ? client : server;
+}
+
+/* ---- reasons ---- */
+
+/* Writes the words of the trace for the reason, without the full stop, or else its name. */
+static void diagnose_headline(const struct diagnose_work *w)
+{
+    const struct schema_name *reason = story_explained(w->s, w->side->outcome, "why");
+    size_t len = reason && reason->text ? strcspn(reason->text, ".") : 0;
+
+    if (len)
+        fprintf(w->headline, "%.*s", (int)len, reason->text);
+    else
+        fputs(w->why, w->headline);
+}
+
+/* Writes what is known of a reason about which nothing else is. */
+static void diagnose_other(struct diagnose_work *w)
+{
+    const char *awaited = words_awaited(story_name(w->s, w->side->limit_expired, "state"));
+
+    w->wrong = w->side->limit_expired != END_NONE   ? w->side->limit_expired
+               : w->side->stall_expired != END_NONE ? w->side->stall_expired
+                                                    : w->side->outcome;
+    diagnose_headline(w);
+    fprintf(w->what, "The connection failed for %s ", diagnose_who(w->side, false));
+    diagnose_at(w->what, w->s, w->wrong);
+    fprintf(w->what, " (%s), in the phase \"%s\".", w->why, w->phase);
+    if (awaited)
+        fprintf(w->what, " Until then it had waited for %s.", awaited);
+    if (!w->other->end && strcmp(w->phase, "connecting") != 0)
+        diagnose_request_other(w, "what happened there at that time");
+}
+
+/* Takes the texts that the trace has for the reason. Those of a Terminate are more precise. */
+static void diagnose_explain(struct diagnosis *d, const struct story *s)
+{
+    size_t terminate = d->side->outcome;
+
+    d->reason = story_explained(s, d->side->outcome, "why");
+    if (!story_name_is(s, terminate, "terminate", "none"))
+        d->terminate = story_explained(s, terminate, "terminate");
+    if (d->terminate && !d->terminate->text)
+        d->terminate = NULL;
+}
+
+static void diagnose_run(struct diagnosis *d, const struct story *s, struct words *texts)
+{
+    struct diagnose_work w = { .s = s,
+                               .side = d->side,
+                               .other = story_other(s, d->side),
+                               .why = story_name(s, d->side->outcome, "why"),
+                               .phase = story_name(s, d->side->outcome, "phase"),
+                               .wrong = d->side->outcome,
+                               .headline = texts[0].file,
+                               .what = texts[1].file,
+                               .advice = texts[2].file,
+                               .missing = texts[3].file };
+
+    if (!d->side->end->has_begin)
+        fprintf(w.missing, "The trace begins too late: newer events have overwritten the beginning of this connection. "
+                           "Record again with a larger file (ndktrace run --size 256).\n");
+    if (!diagnose_connect(&w) && !diagnose_stream(&w))
+        diagnose_other(&w);
+    d->wrong = w.wrong;
+}
+
+/* ---- all ---- */
+
+bool diagnose(struct diagnosis *d, const struct story *s)
+{
+    struct words texts[4];
+    char **results[4] = { &d->headline, &d->what, &d->advice, &d->missing };
+    size_t opened = 0;
+
+    *d = (struct diagnosis){ .side = diagnose_choose_side(s) };
+    while (opened < 4 && words_open(&texts[opened]))
+        opened++;
+    if (opened == 4) {
+        diagnose_explain(d, s);
+        diagnose_run(d, s, texts);
+    }
+    for (size_t i = 0; i < opened; i++)
+        *results[i] = words_close(&texts[i]);
+    if (d->headline && d->what && d->advice && d->missing)
+        return true;
+    diagnose_free(d);
+    return false;
+}
+
+void diagnose_free(struct diagnosis *d)
+{
+    free(d->headline);
+    free(d->what);
+    free(d->advice);
+    free(d->missing);
+    *d = (struct diagnosis){ 0 };
+}

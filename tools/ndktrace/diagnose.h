@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a connection failed: which side noticed it first, the first event that went wrong, and what to do. The texts of
+ * reasons are the library's, which the trace contains; all other sentences follow from the events of both sides.
+ */
+#ifndef NDKTRACE_DIAGNOSE_H
+#define NDKTRACE_DIAGNOSE_H
+
+#include "story.h"
+
+struct diagnosis {
+    const struct story_side *side; /* the side whose reason is the cause; not NULL */
+    size_t wrong;                  /* the first event that went wrong, or END_NONE if something is missing */
+    char *headline;                /* the cause in half a sentence */
+    char *what, *advice, *missing; /* sentences; "" if there are none */
+    const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
+};
+
+/* Diagnoses a connection of which a side has failed. Returns false if out of memory. */
+bool diagnose(struct diagnosis *d, const struct story *s);
+void diagnose_free(struct diagnosis *d);
+
+#endif

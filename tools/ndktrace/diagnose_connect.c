@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections that failed before they were established: see diagnose_internal.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose_internal.h"
+
+static double diagnose_between(const struct story *s, size_t from, size_t to)
+{
+    return story_seconds(s, to) - story_seconds(s, from);
+}
+
+/* Returns the limit of the state whose time limit expired. */
+static uint64_t diagnose_limit_ms(const struct diagnose_work *w)
+{
+    const struct story_side *side = w->side;
+    const size_t *next = w->s->traces->align.ends.next;
+    uint64_t ms = 0;
+
+    for (size_t i = side->end->first; i != END_NONE && i < side->limit_expired; i = next[i])
+        if (strcmp(ends_event_name(story_record(w->s, i)), "limit") == 0 &&
+            strcmp(story_name(w->s, i, "state"), story_name(w->s, side->limit_expired, "state")) == 0)
+            ms = story_number(w->s, i, "ms");
+    return ms;
+}
+
+static void diagnose_write_limit(const struct diagnose_work *w)
+{
+    fprintf(w->what, " (%" PRIu64 WORDS_SPACE "ms, the limit of the state %s)", diagnose_limit_ms(w),
+            story_name(w->s, w->side->limit_expired, "state"));
+}
+
+/* Writes what another trace shows about listeners at the address. Returns its state. */
+static enum listeners_state diagnose_listeners(const struct diagnose_work *w)
+{
+    struct listeners_found found = listeners_find(w->s, w->side);
+    FILE *out = w->what;
+
+    if (found.state == LISTENERS_NONE)
+        return found.state;
+    fputs(" The process ", out);
+    words_process(out, story_record(w->s, found.record)->file);
+    switch (found.state) {
+    case LISTENERS_OTHER:
+        fputs(" listened at ", out);
+        words_address(out, w->s, found.record, "local");
+        fputs(", not at this address.", out);
+        break;
+    case LISTENERS_LATER:
+        fputs(" began to listen at the address only ", out);
+        words_duration(out, diagnose_between(w->s, w->side->begin, found.record));
+        fputs(" later, ", out);
+        diagnose_at(out, w->s, found.record);
+        fputs(".", out);
+        break;
+    case LISTENERS_CLOSED:
+        fputs(" had listened at the address, but closed its listener before, ", out);
+        diagnose_at(out, w->s, found.closed);
+        fputs(".", out);
+        break;
+    case LISTENERS_FAILED:
+        fprintf(out, " tried to listen at the address, but NdkListen failed (%s).",
+                story_name(w->s, found.record, "why"));
+        break;
+    case LISTENERS_OPEN:
+    case LISTENERS_NONE:
+        fputs(" listened at the address since ", out);
+        fprintf(out, "%.6f" WORDS_SPACE "s, but its trace has nothing of this connection.",
+                story_seconds(w->s, found.record));
+        break;
+    }
+    return found.state;
+}
+
+static void diagnose_refused(struct diagnose_work *w)
+{
+    fputs("no program listened at the server's address", w->headline);
+    fputs("The client asked ", w->what);
+    words_address(w->what, w->s, w->side->begin, "remote");
+    fputs(" for a TCP connection ", w->what);
+    diagnose_at(w->what, w->s, w->side->begin);
+    fputs(". The host of that address answered at once with a refusal: no program listened at this port of this "
+          "address. So no iWARP frame was sent.",
+          w->what);
+    switch (diagnose_listeners(w)) {
+    case LISTENERS_OPEN:
+        fputs(
+            "The server listened, so something else refused in its place: a firewall that rejects, or another host or "
+            "network namespace that has the same address. A listener that its program has paused refuses, too.\n",
+            w->advice);
+        break;
+    case LISTENERS_OTHER:
+        fputs("Let the client connect to the address at which the server listens, or the server listen at this one.\n",
+              w->advice);
+        break;
+    case LISTENERS_LATER:
+        fputs("Start the client after the server, or let it try again.\n", w->advice);
+        break;
+    default:
+        break;
+    }
+}
+
+static void diagnose_connect_timeout(struct diagnose_work *w)
+{
+    w->wrong = w->side->limit_expired;
+    fputs("the server's host did not answer at all", w->headline);
+    fputs("The client asked ", w->what);
+    words_address(w->what, w->s, w->side->begin, "remote");
+    fputs(" for a TCP connection ", w->what);
+    diagnose_at(w->what, w->s, w->side->begin);
+    fputs(", and got no answer at all", w->what);
+    diagnose_write_limit(w);
+    fputs(". A host without such a server would have answered with a refusal. So the packets, or the answers to them, "
+          "were "
+          "lost on the way.",
+          w->what);
+    if (diagnose_listeners(w) == LISTENERS_OPEN)
+        fputs(" So the client's packets did not reach the server.", w->what);
+    fputs("Most often a firewall drops the packets: look at \"nft list ruleset\" or \"iptables -L -v\" on both hosts "
+          "and on "
+          "the routers between them. Otherwise no host that is up has the address: try ping.\n",
+          w->advice);
+}
+
+/* ---- the server does not answer ---- */
+
+/* The server's program got the request, and did nothing with it. */
+static void diagnose_no_accept(struct diagnose_work *w, const struct story_side *server, size_t until)
+{
+    const struct call *event = story_call(w->s, server->calls.connect_event);
+    const struct call *accept = story_call(w->s, server->calls.accept);
+
+    fputs("the server's program got the request, but did not accept it", w->headline);
+    fputs(" The request arrived at the server ", w->what);
+    diagnose_at(w->what, w->s, server->request);
+    if (event) {
+        fputs(", and the server's program got it in its connect event callback ", w->what);
+        diagnose_at(w->what, w->s, event->record);
+    } else if (!server->has_calls) {
+        fputs(", and was reported to the server's program", w->what);
+    }
+    if (accept) {
+        fputs(". The program called NdkAccept only ", w->what);
+        diagnose_at(w->what, w->s, accept->record);
+        fputs(", too late.", w->what);
+        return;
+    }
+    fputs(". But the program called neither NdkAccept nor NdkReject. The client's NdkConnect waits for one of them.",
+          w->what);
+    if (server->has_calls && event) {
+        fputs(" Meanwhile the server's program called: ", w->what);
+        if (!diagnose_list_calls(w->what, w->s, server, event->begin_ns,
+                                 trace_record_realtime(story_record(w->s, until))))
+            fputs("no NDK function", w->what);
+        fputs(".", w->what);
+    }
+    fputs("Look in the server's program for what happens after its connect event callback: it must call NdkAccept or "
+          "NdkReject with the new connector, in the callback or soon after it. Does the thread that should do so wait "
+          "for something else?\n",
+          w->advice);
+}
+
+static void diagnose_reply_timeout(struct diagnose_work *w)
+{
+    const struct story_side *server = w->other;
+
+    w->wrong = w->side->limit_expired;
+    fputs("TCP was connected, and the client sent its MPA request (the frame with which an iWARP connection begins) ",
+          w->what);
+    diagnose_at(w->what, w->s, w->side->request);
+    fputs(". No MPA reply arrived in time", w->what);
+    diagnose_write_limit(w);
+    fputs(".", w->what);
+    if (!server->end || server->request == END_NONE || server->reply != END_NONE)
+        fputs("the server did not answer the client's request in time", w->headline);
+    if (server->end && server->request != END_NONE && server->reply == END_NONE) {
+        diagnose_no_accept(w, server, w->side->limit_expired);
+    } else if (server->end && server->reply != END_NONE) {
+        fputs(" The server sent its reply ", w->what);
+        diagnose_at(w->what, w->s, server->reply);
+        fputs(", which was too late or was lost.", w->what);
+    } else if (server->end) {
+        fputs(" The server's process has accepted the TCP connection, but no complete request arrived there.", w->what);
+    } else if (diagnose_listeners(w) == LISTENERS_OPEN) {
+        fputs(" The server's kernel has accepted TCP without the process.", w->what);
+        fputs("Check whether the server's process is stopped (SIGSTOP, a debugger), or another program has the port.\n",
+              w->advice);
+    } else {
+        fputs(" A process or a kernel at that address accepts TCP connections, but no program there has answered.",
+              w->what);
+        diagnose_request_other(w, "whether the request arrived, and whether the server's program called NdkAccept");
+    }
+}
+
+/* ---- the server refuses ---- */
+
+static void diagnose_rejected(struct diagnose_work *w)
+{
+    w->wrong = w->side->reply != END_NONE ? w->side->reply : w->side->outcome;
+    fputs("the server rejected the client's request", w->headline);
+    fputs("The client sent its MPA request (the frame with which an iWARP connection begins) ", w->what);
+    diagnose_at(w->what, w->s, w->side->request);
+    fputs(", and the server answered with a reject ", w->what);
+    diagnose_at(w->what, w->s, w->wrong);
+    fprintf(w->what,
+            ", with %" PRIu64
+            " bytes of private data. Either the server's program called NdkReject, or the NDK provider "
+            "below it refused the request, for example because it has too much private data, or because too many "
+            "requests wait for the program.",
+            story_number(w->s, w->side->reply, "data_size"));
+    diagnose_request_other(w, "which of these it was");
+}
+
+/* Writes what in the request was not right, if the reason is one about the request. */
+static void diagnose_request_details(const struct diagnose_work *w)
+{
+    size_t request = w->side->request;
+
+    if (strcmp(w->why, "request-private-data") == 0) {
+        fputs(" It has ", w->what);
+        words_count(w->what, story_number(w->s, request, "data_size"), "byte");
+        fputs(
+            " of private data, the data that the client's program passes to NdkConnect. That is more than this server "
+            "allows.",
+            w->what);
+    } else if (strcmp(w->why, "bad-revision") == 0) {
+        fprintf(w->what,
+                " It has MPA revision %" PRIu64 ". The revision is the version of the protocol: 0, 1 and 2 exist.",
+                story_number(w->s, request, "revision"));
+    } else if (strcmp(w->why, "unsupported-request") == 0) {
+        fputs(" It requires MPA markers, an option that this server does not support.", w->what);
+    }
+}
+
+static void diagnose_request_headline(const struct diagnose_work *w)
+{
+    static const struct {
+        const char *why, *headline;
+    } known[] = {
+        { "request-private-data", "the client's request has too much private data for the server" },
+        { "bad-revision", "the client's request has a protocol version that does not exist" },
+        { "unsupported-request", "the client requires an option that the server does not support" },
+        { "backlog-full", "too many requests wait for the server's program" },
+        { "listener-paused", "the server's program has paused its listener" },
+        { "listener-closed", "the server's program closed its listener" },
+        { "local-reject", "the server's program rejected the client" },
+    };
+    const char *headline = "the server refused the client's request";
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].why, w->why) == 0)
+            headline = known[i].headline;
+    fputs(headline, w->headline);
+}
+
+/* The server's side refused or dropped the client before its program accepted. */
+static void diagnose_server_refused(struct diagnose_work *w)
+{
+    const struct call *reject = story_call(w->s, w->side->calls.reject);
+    bool is_dropped = w->side->reply == END_NONE;
+
+    w->wrong = w->side->request != END_NONE ? w->side->request : w->side->outcome;
+    diagnose_request_headline(w);
+    fputs("The client's MPA request (the frame with which an iWARP connection begins) arrived at the server ", w->what);
+    diagnose_at(w->what, w->s, w->wrong);
+    fputs(".", w->what);
+    diagnose_request_details(w);
+    if (strcmp(w->why, "local-reject") == 0) {
+        fputs(" The server's program called NdkReject", w->what);
+        if (reject) {
+            fputs(" ", w->what);
+            diagnose_at(w->what, w->s, reject->record);
+            w->wrong = reject->record;
+        }
+        fputs(".", w->what);
+    } else {
+        fprintf(w->what, " So this library %s at the server, before the server's program got the request.",
+                is_dropped ? "ended the connection" : "refused it");
+    }
+    if (w->other->end)
+        fprintf(w->what, " The client's NdkConnect then failed (%s).", story_name(w->s, w->other->outcome, "why"));
+}
+
+/* ---- a peer that is not iWARP ---- */
+
+static void diagnose_not_iwarp(struct diagnose_work *w)
+{
+    bool is_server = w->side->role == STORY_SERVER;
+    size_t frame = is_server ? w->side->request : w->side->reply;
+
+    w->wrong = frame != END_NONE ? frame : w->side->outcome;
+    fprintf(w->headline, "%s does not speak iWARP", diagnose_who(w->other, false));
+    fprintf(w->what, "%s was connected by TCP, but the bytes that arrived ", diagnose_who(w->side, true));
+    diagnose_at(w->what, w->s, w->wrong);
+    if (frame != END_NONE) {
+        fputs(", ", w->what);
+        words_bytes(w->what, w->s, frame);
+        fputs(",", w->what);
+    }
+    fprintf(w->what,
+            " are no MPA %s, the frame with which an iWARP connection begins. So %s speaks another protocol, or its "
+            "frame is damaged.",
+            is_server ? "request" : "reply", diagnose_who(w->other, false));
+}
+
+static void diagnose_request_timeout(struct diagnose_work *w)
+{
+    w->wrong = w->side->limit_expired;
+    fputs("a client connected by TCP and sent no request", w->headline);
+    fputs("A client connected by TCP ", w->what);
+    diagnose_at(w->what, w->s, w->side->begin);
+    fputs(", but did not send a complete MPA request (the frame with which an iWARP connection begins)", w->what);
+    diagnose_write_limit(w);
+    fputs(".", w->what);
+    if (!w->other->end)
+        diagnose_request_other(w, "whether it is an NDK client at all");
+}
+
+/* ---- limits ---- */
+
+static void diagnose_read_limits(struct diagnose_work *w)
+{
+    w->wrong = w->side->reply != END_NONE ? w->side->reply : w->side->outcome;
+    fputs("the server asks for more reads in flight than the client allows", w->headline);
+    fputs("The server's MPA reply arrived at the client ", w->what);
+    diagnose_at(w->what, w->s, w->wrong);
+    fprintf(w->what,
+            ". It asks for %" PRIu64
+            " RDMA reads of the server in flight at a time, but the client's request allows only "
+            "%" PRIu64 " (its InboundReadLimit).",
+            story_number(w->s, w->side->reply, "ord"), story_number(w->s, w->side->request, "ird"));
+}
+
+/* ---- establishment ---- */
+
+/* Writes what the client's program called while it should have called NdkCompleteConnect. */
+static void diagnose_instead(const struct diagnose_work *w, const struct story_side *client, size_t since, size_t until)
+{
+    if (!client->has_calls)
+        return;
+    fputs(" Instead it called: ", w->what);
+    if (!diagnose_list_calls(w->what, w->s, client, trace_record_realtime(story_record(w->s, since)),
+                             trace_record_realtime(story_record(w->s, until))))
+        fputs("no NDK function", w->what);
+    fputs(".", w->what);
+}
+
+/* The client's program has the server's accept, but does not call NdkCompleteConnect. */
+static void diagnose_no_complete(struct diagnose_work *w, const struct story_side *client, size_t until)
+{
+    const struct call *connect = story_call(w->s, client->calls.connect);
+    bool is_waiting = client->qp && story_count_posts(w->s, client->end->file, client->qp, "NdkReceive", UINT64_MAX);
+    size_t since = connect && connect->completed != END_NONE ? connect->completed : client->reply;
+
+    fputs(is_waiting ? "the client's program waited for a message before it called NdkCompleteConnect, a deadlock"
+                     : "the client's program did not call NdkCompleteConnect",
+          w->headline);
+    if (since == client->reply) {
+        fputs(" The client received the server's accept ", w->what);
+        diagnose_at(w->what, w->s, since);
+    } else {
+        fputs(" The client's NdkConnect completed ", w->what);
+        diagnose_at(w->what, w->s, since);
+    }
+    fputs(", but the client's program did not call NdkCompleteConnect.", w->what);
+    diagnose_instead(w, client, since, until);
+    if (is_waiting)
+        fputs(" Its receives show that it expects a message of the server. But the server's NdkAccept has not "
+              "completed, so "
+              "the server cannot send one: each side waits for the other.",
+              w->what);
+    fputs(
+        "The client's program must call NdkCompleteConnect as soon as NdkConnect has completed, before it waits for a "
+        "message. Only then does NdkAccept complete at the server.\n",
+        w->advice);
+}
+
+static void diagnose_establish_timeout(struct diagnose_work *w)
+{
+    const struct story_side *client = w->side->role == STORY_CLIENT ? w->side : w->other;
+
+    w->wrong = w->side->limit_expired;
+    if (client->end && !(client->answer == END_NONE && client->reply != END_NONE))
+        fputs("the client's first frame did not arrive", w->headline);
+    if (!client->end)
+        fputs("the client did not complete the connection", w->headline);
+    if (w->side->role == STORY_CLIENT) {
+        fputs("The client's program called NdkCompleteConnect ", w->what);
+        diagnose_at(w->what, w->s, w->side->answer != END_NONE ? w->side->answer : w->side->begin);
+        fputs(", but the first frame of the connection was not sent, or not answered by the server", w->what);
+        diagnose_write_limit(w);
+        fputs(".", w->what);
+        if (!w->other->end)
+            diagnose_request_other(w, "whether the frame arrived");
+        return;
+    }
+    fputs("The server's program accepted the client (NdkAccept), and the server sent its MPA reply ", w->what);
+    diagnose_at(w->what, w->s, w->side->reply);
+    fputs(". Then it waited for the client's first frame, which the client sends when its program calls "
+          "NdkCompleteConnect. No such frame arrived in time",
+          w->what);
+    diagnose_write_limit(w);
+    fputs(". NdkAccept completes only after this frame.", w->what);
+    if (!client->end)
+        diagnose_request_other(w, "whether the client's program called NdkCompleteConnect");
+    else if (client->answer == END_NONE && client->reply != END_NONE)
+        diagnose_no_complete(w, client, w->side->limit_expired);
+    else if (client->reply == END_NONE)
+        fputs(" The server's reply did not arrive at the client.", w->what);
+    else
+        fputs(" The client's program did call NdkCompleteConnect, but its frame did not arrive.", w->what);
+}
+
+/* The connection ended between NdkConnect and NdkCompleteConnect of the client. */
+static void diagnose_lost_replied(struct diagnose_work *w)
+{
+    fputs("the client's program did not call NdkCompleteConnect in time", w->headline);
+    fputs("The server accepted the connection, and the client's NdkConnect completed after its reply had arrived ",
+          w->what);
+    diagnose_at(w->what, w->s, w->side->reply);
+    fputs(". The client's program then had to call NdkCompleteConnect. It had not done so for ", w->what);
+    words_duration(w->what, diagnose_between(w->s, w->side->reply, w->side->outcome));
+    fprintf(w->what, ", when the server ended the connection (%s).", w->why);
+    diagnose_instead(w, w->side, w->side->reply, w->side->outcome);
+    fputs(
+        " Servers wait for NdkCompleteConnect only for a limited time. With this library it is 10 s, unless it is set.",
+        w->what);
+    fputs("The client's program must call NdkCompleteConnect as soon as NdkConnect has completed.\n", w->advice);
+    diagnose_request_other(w, "why the server ended the connection");
+}
+
+/* The server's program got a request, and the client was gone before it decided. */
+static void diagnose_unanswered(struct diagnose_work *w)
+{
+    fputs("the client ended its request before the server's program had accepted it", w->headline);
+    fputs("The client's MPA request (the frame with which an iWARP connection begins) arrived at the server ", w->what);
+    diagnose_at(w->what, w->s, w->side->request);
+    fputs(", and was reported to the server's program. The program called neither NdkAccept nor NdkReject for ",
+          w->what);
+    words_duration(w->what, diagnose_between(w->s, w->side->request, w->side->outcome));
+    fputs(". Then the client ended the connection.", w->what);
+    fputs(
+        "If the client gave up because of its time limit, the server's program is too slow: it must call NdkAccept or "
+        "NdkReject soon after its connect event callback.\n",
+        w->advice);
+    if (!w->other->end)
+        diagnose_request_other(w, "whether the client gave up because of its time limit, or was ended");
+}
+
+bool diagnose_connect(struct diagnose_work *w)
+{
+    static const struct {
+        const char *why, *phase; /* phase NULL: any */
+        void (*write)(struct diagnose_work *);
+    } known[] = {
+        { "refused", NULL, diagnose_refused },
+        { "connect-timeout", NULL, diagnose_connect_timeout },
+        { "reply-timeout", NULL, diagnose_reply_timeout },
+        { "rejected", NULL, diagnose_rejected },
+        { "bad-reply", NULL, diagnose_not_iwarp },
+        { "bad-request", NULL, diagnose_not_iwarp },
+        { "read-limits", NULL, diagnose_read_limits },
+        { "request-timeout", NULL, diagnose_request_timeout },
+        { "bad-revision", NULL, diagnose_server_refused },
+        { "unsupported-request", NULL, diagnose_server_refused },
+        { "request-no-limits", NULL, diagnose_server_refused },
+        { "request-private-data", NULL, diagnose_server_refused },
+        { "request-no-ready-form", NULL, diagnose_server_refused },
+        { "backlog-full", NULL, diagnose_server_refused },
+        { "listener-paused", NULL, diagnose_server_refused },
+        { "listener-closed", NULL, diagnose_server_refused },
+        { "local-reject", NULL, diagnose_server_refused },
+        { "establish-timeout", NULL, diagnose_establish_timeout },
+        { "unanswered", NULL, diagnose_unanswered },
+        { "peer-reset", "replied", diagnose_lost_replied },
+        { "peer-gave-up", "replied", diagnose_lost_replied },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].why, w->why) == 0 && (!known[i].phase || strcmp(known[i].phase, w->phase) == 0)) {
+            known[i].write(w);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections that failed after they were established: see diagnose_internal.h. The side that finds an error in what the
+ * other one has sent ends the connection with a Terminate, which names the error.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose_internal.h"
+#include "trace_reader/value.h"
+
+/* The frame that the Terminate is about, as both sides recorded it, or END_NONE. */
+struct diagnose_culprit {
+    const struct story_side *sender, *finder;
+    size_t sent, received;
+    const char *opcode;
+};
+
+static const struct trace_record *diagnose_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    return story_record(w->s, c->received != END_NONE ? c->received : c->sent);
+}
+
+static size_t diagnose_frame_index(const struct diagnose_culprit *c)
+{
+    return c->received != END_NONE ? c->received : c->sent;
+}
+
+/* Returns the last frame that the side received before its Terminate. */
+static size_t diagnose_last_received(const struct story_side *finder)
+{
+    const struct end_list *list = &finder->end->lists[END_FPDUS_RECEIVED];
+    size_t found = END_NONE;
+
+    for (size_t i = 0; i < list->count && list->records[i] < finder->terminate; i++)
+        found = list->records[i];
+    return found;
+}
+
+/* Has the frame the DDP header that is quoted at `header`? */
+static bool diagnose_has_header(const struct story *s, size_t record, const uint8_t *header, size_t size)
+{
+    uint64_t number = 0;
+    bool is_tagged = size >= 14 && header[0] & 0x80;
+
+    if (!is_tagged && size < 18)
+        return false;
+    if (story_number(s, record, "control") != ((uint64_t)header[0] << 8 | header[1]))
+        return false;
+    for (size_t i = 6; i < 14; i++) /* tagged: the offset behind the STag; untagged: queue and message number */
+        number = number << 8 | header[i];
+    return is_tagged ? story_number(s, record, "to") == number
+                     : (story_number(s, record, "queue") << 32 | story_number(s, record, "msn")) == number;
+}
+
+/* Finds the frame that the Terminate of the other side quotes, among the sent ones. Only the sender's trace exists. */
+static size_t diagnose_quoted(const struct story *s, const struct story_side *sender)
+{
+    enum { TERMINATE_CONTROL = 4, SEGMENT_LENGTH = 2 };
+    const struct end_list *received = &sender->end->lists[END_FPDUS_RECEIVED];
+    const struct end_list *sent = &sender->end->lists[END_FPDUS_SENT];
+    struct value v;
+
+    for (size_t i = 0; i < received->count; i++) {
+        const struct trace_record *r = story_record(s, received->records[i]);
+
+        if (strcmp(story_name(s, received->records[i], "opcode"), "terminate") != 0 || !value_find(r, "bytes", &v) ||
+            v.size <= TERMINATE_CONTROL + SEGMENT_LENGTH)
+            continue;
+        for (size_t k = sent->count; k > 0; k--)
+            if (diagnose_has_header(s, sent->records[k - 1], v.bytes + TERMINATE_CONTROL + SEGMENT_LENGTH,
+                                    v.size - TERMINATE_CONTROL - SEGMENT_LENGTH))
+                return sent->records[k - 1];
+    }
+    return END_NONE;
+}
+
+static struct diagnose_culprit diagnose_find_culprit(const struct diagnose_work *w)
+{
+    bool is_finder = strcmp(w->why, "peer-terminate") != 0;
+    struct diagnose_culprit c = { .finder = is_finder ? w->side : w->other,
+                                  .sender = is_finder ? w->other : w->side,
+                                  .sent = END_NONE,
+                                  .received = END_NONE };
+
+    if (c.finder->end && c.finder->terminate != END_NONE)
+        c.received = diagnose_last_received(c.finder);
+    if (c.received != END_NONE)
+        c.sent = w->s->traces->align.partner[c.received];
+    else if (c.sender->end)
+        c.sent = diagnose_quoted(w->s, c.sender);
+    c.opcode = diagnose_frame_index(&c) == END_NONE ? "" : story_name(w->s, diagnose_frame_index(&c), "opcode");
+    return c;
+}
+
+/* Writes who sent the frame and when it arrived. */
+static void diagnose_write_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    size_t frame = diagnose_frame_index(c);
+
+    if (frame == END_NONE) {
+        fprintf(w->what, "%s found an error in what %s had sent.", diagnose_who(c->finder, true),
+                diagnose_who(c->sender, false));
+        return;
+    }
+    fprintf(w->what, "%s sent ", diagnose_who(c->sender, true));
+    words_fpdu(w->what, w->s, frame);
+    if (c->sent != END_NONE) {
+        fputs(" ", w->what);
+        diagnose_at(w->what, w->s, c->sent);
+    }
+    if (c->received != END_NONE) {
+        fprintf(w->what, "%s arrived at %s ", c->sent == END_NONE ? ", which" : ". It", diagnose_who(c->finder, false));
+        diagnose_at(w->what, w->s, c->received);
+    }
+    fputs(".", w->what);
+}
+
+static void diagnose_write_terminate(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    fprintf(w->what, " So %s ended the connection with a Terminate, the message of iWARP that reports an error.",
+            diagnose_who(c->finder, false));
+}
+
+/* ---- receives ---- */
+
+/* Writes how many receives the program had posted, and how many messages had used them. */
+static void diagnose_write_receives(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct story_side *finder = c->finder;
+    size_t posted, used;
+
+    if (!finder->end || !finder->has_calls || !finder->qp || c->received == END_NONE)
+        return;
+    posted = story_count_posts(w->s, finder->end->file, finder->srq ? finder->srq : finder->qp,
+                               finder->srq ? "NdkSrqReceive" : "NdkReceive",
+                               trace_record_realtime(diagnose_frame(w, c)));
+    used = story_count_messages(w->s, finder, c->received);
+    if (posted == 0) {
+        fprintf(w->what, " %s's program had not called %s for this %s at all.", diagnose_who(finder, true),
+                finder->srq ? "NdkSrqReceive" : "NdkReceive", finder->srq ? "shared receive queue" : "queue pair");
+        return;
+    }
+    fprintf(w->what, " %s's program had posted ", diagnose_who(finder, true));
+    words_count(w->what, posted, "receive");
+    fprintf(w->what, " until then, and ");
+    words_count(w->what, used, "earlier message");
+    fprintf(w->what, " had used %s up.", used == 1 ? "one" : "them");
+}
+
+static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    diagnose_write_frame(w, c);
+    if (strcmp(c->opcode, "read-request") == 0) {
+        fprintf(w->headline, "%s had too many reads in flight", diagnose_who(c->sender, false));
+        fprintf(w->what, " So many reads were in flight that %s had no room for one more: the two sides had agreed on ",
+                diagnose_who(c->finder, false));
+        words_count(
+            w->what,
+            story_number(w->s, c->finder->end ? c->finder->stream : c->sender->stream, c->finder->end ? "ird" : "ord"),
+            "read");
+        fputs(" at a time.", w->what);
+        diagnose_write_terminate(w, c);
+        fprintf(
+            w->advice,
+            "Let %s's program have fewer reads in flight (the OutboundReadLimit that NdkGetConnectionData returns), or "
+            "raise the InboundReadLimit of %s's program.\n",
+            diagnose_who(c->sender, false), diagnose_who(c->finder, false));
+        return;
+    }
+    fprintf(w->headline, "%s sent a message for which %s's program had posted no receive",
+            diagnose_who(c->sender, false), diagnose_who(c->finder, false));
+    fprintf(
+        w->what,
+        " But there was no receive for it: a message (NdkSend) needs a receive (NdkReceive) that the other program has "
+        "posted before it arrives, because nothing else stores it.");
+    diagnose_write_receives(w, c);
+    diagnose_write_terminate(w, c);
+    fprintf(w->advice,
+            "Let %s's program call NdkReceive before %s can send: the first ones before %s, and a new one for each "
+            "message that has arrived. Or let %s send less: count how many receives are free at the peer.\n",
+            diagnose_who(c->finder, false), diagnose_who(c->sender, false),
+            c->finder->role == STORY_SERVER ? "NdkAccept" : "NdkCompleteConnect", diagnose_who(c->sender, false));
+}
+
+static void diagnose_too_long(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    fprintf(w->headline, "%s sent a message that is longer than the receive of %s's program",
+            diagnose_who(c->sender, false), diagnose_who(c->finder, false));
+    diagnose_write_frame(w, c);
+    fprintf(w->what,
+            " The message is longer than the receive that %s's program had posted for it (the sum of the "
+            "lengths that it passed to NdkReceive).",
+            diagnose_who(c->finder, false));
+}
+
+/* ---- memory ---- */
+
+/* The calls of the finder's program on the memory of a token. */
+struct diagnose_region {
+    size_t token;    /* the call that returned the token, or gave the region its current one */
+    size_t length;   /* the call that has the region's length */
+    size_t released; /* the call that ended the region before the access */
+};
+
+/* Finds the last call of the routine on the object until the time. */
+static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
+                                 const char *const *routines, uint64_t until_ns)
+{
+    size_t at, n = calls_of_object(s->calls, file, object, &at), found = END_NONE;
+
+    for (size_t i = 0; object && i < n; i++) {
+        const struct call *c = &s->calls->calls[s->calls->by_object[at + i]];
+
+        for (size_t k = 0; routines[k]; k++)
+            if (strcmp(c->routine, routines[k]) == 0 && c->begin_ns <= until_ns)
+                found = s->calls->by_object[at + i];
+    }
+    return found;
+}
+
+static struct diagnose_region diagnose_find_region(const struct diagnose_work *w, const struct diagnose_culprit *c,
+                                                   uint64_t token)
+{
+    static const char *const lengths[] = { "NdkRegisterMr", NULL };
+    static const char *const releases[] = { "NdkDeregisterMr", "NdkCloseMr", "NdkCloseMw", NULL };
+    struct diagnose_region found = { END_NONE, END_NONE, END_NONE };
+    uint64_t until_ns = trace_record_realtime(diagnose_frame(w, c)), object;
+    const struct call *giver;
+
+    for (size_t i = 0; i < w->s->calls->count; i++) {
+        const struct call *call = &w->s->calls->calls[i];
+
+        if (call->file == c->finder->end->file && strncmp(call->routine, "NdkGetRemoteTokenFrom", 21) == 0 &&
+            call->begin_ns <= until_ns && story_number(w->s, call->record, "token") == token)
+            found.token = i;
+    }
+    giver = story_call(w->s, found.token);
+    if (!giver)
+        return found;
+    object = giver->object;
+    found.length = diagnose_find_call(w->s, giver->file, object, lengths, until_ns);
+    found.released = diagnose_find_call(w->s, giver->file, object, releases, until_ns);
+    if (found.released != END_NONE && w->s->calls->calls[found.released].begin_ns < giver->begin_ns)
+        found.released = END_NONE;
+    return found;
+}
+
+/* Writes what the finder's program did with the memory. `size` is that of the access, 0 if it is not known. */
+static void diagnose_write_region(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
+                                  uint64_t size)
+{
+    struct diagnose_region region;
+    const struct call *call;
+
+    if (!c->finder->end || !c->finder->has_calls || diagnose_frame_index(c) == END_NONE)
+        return;
+    region = diagnose_find_region(w, c, token);
+    call = story_call(w->s, region.token);
+    if (!call) {
+        fprintf(w->what, " The trace of %s has no call that returned this token.", diagnose_who(c->finder, false));
+        return;
+    }
+    fprintf(w->what, " %s's program got this token from %s ", diagnose_who(c->finder, true), call->routine);
+    diagnose_at(w->what, w->s, call->record);
+    call = story_call(w->s, region.length);
+    if (call) {
+        fputs(", for a region of ", w->what);
+        words_count(w->what, story_number(w->s, call->record, "length"), "byte");
+        fputs(" (NdkRegisterMr)", w->what);
+    }
+    fputs(".", w->what);
+    if (call && size > story_number(w->s, call->record, "length"))
+        fprintf(w->what, " That is %" PRIu64 WORDS_SPACE "bytes less than the access needs.",
+                size - story_number(w->s, call->record, "length"));
+    call = story_call(w->s, region.released);
+    if (!call)
+        return;
+    fprintf(w->what, " But it called %s ", call->routine);
+    diagnose_at(w->what, w->s, call->record);
+    fputs(", which made the token invalid before the access arrived.", w->what);
+}
+
+/* Writes the call of the sender's program that caused the access. Returns its size, 0 if it is not known. */
+static uint64_t diagnose_write_access(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token)
+{
+    const struct story *s = w->s;
+    const char *routine = strcmp(c->opcode, "read-request") == 0 ? "NdkRead" : "NdkWrite";
+    const struct call *found = NULL;
+    size_t at, n;
+    uint64_t to;
+
+    if (!c->sender->end || !c->sender->qp || c->sent == END_NONE)
+        return 0;
+    to = story_number(s, c->sent, "to");
+    n = calls_of_object(s->calls, c->sender->end->file, c->sender->qp, &at);
+    for (size_t i = 0; i < n; i++) {
+        const struct call *call = &s->calls->calls[s->calls->by_object[at + i]];
+        uint64_t begin = story_number(s, call->record, "address"), size = story_number(s, call->record, "bytes");
+
+        if (strcmp(call->routine, routine) == 0 && story_number(s, call->record, "token") == token &&
+            (*c->opcode == 'r' || to - begin < size))
+            found = call;
+    }
+    if (!found)
+        return 0;
+    fprintf(w->what,
+            " This belongs to an %s of %" PRIu64 " bytes, from address 0x%" PRIx64 " on, that %s's program "
+            "posted ",
+            routine, story_number(s, found->record, "bytes"), story_number(s, found->record, "address"),
+            diagnose_who(c->sender, false));
+    fprintf(w->what, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s.", story_seconds_of(s, found->begin_ns));
+    return story_number(s, found->record, "bytes");
+}
+
+/* Returns the token that the frame names. That of a Read Request is in its contents. */
+static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    uint64_t token = 0;
+    struct value v;
+
+    if (strcmp(c->opcode, "read-request") != 0)
+        return story_number(w->s, diagnose_frame_index(c), "stag");
+    if (value_find(diagnose_frame(w, c), "bytes", &v) && v.size >= 28)
+        for (size_t i = 16; i < 20; i++)
+            token = token << 8 | v.bytes[i];
+    return token;
+}
+
+static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culprit *c, const char *headline,
+                            const char *error, const char *advice)
+{
+    uint64_t token = diagnose_frame_index(c) == END_NONE ? 0 : diagnose_token(w, c), size;
+
+    fprintf(w->headline, headline, diagnose_who(c->sender, false));
+    diagnose_write_frame(w, c);
+    size = diagnose_write_access(w, c, token);
+    fprintf(w->what, error, diagnose_who(c->finder, false));
+    diagnose_write_region(w, c, token, size);
+    diagnose_write_terminate(w, c);
+    fputs(advice, w->advice);
+}
+
+static void diagnose_bounds(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    diagnose_memory(
+        w, c, "%s accessed memory outside of the region of its token",
+        " A part of it is outside of the memory region that the token stands for, at %s.",
+        "Compare the address and the length that the program passed to NdkWrite or NdkRead with those of the "
+        "region that the other program had announced to it.\n");
+}
+
+static void diagnose_invalid_token(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    diagnose_memory(
+        w, c, "%s used a token that is not valid",
+        " The token (also called STag, or rkey) stands for no memory region that remote access may use at %s at "
+        "that time.",
+        "Check that the program passes the token that the other program announced last, and that the other "
+        "program keeps the region registered until the access is over.\n");
+}
+
+static void diagnose_right(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    diagnose_memory(w, c, "%s accessed memory in a way that its region does not allow",
+                    " The memory region does not allow this kind of access at %s.", "");
+}
+
+/* ---- frames ---- */
+
+static void diagnose_crc(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    struct diagnose_culprit bad = *c;
+
+    if (c->finder->end && c->finder->bad_crc != END_NONE)
+        bad.received = c->finder->bad_crc;
+    fprintf(w->headline, "a frame of %s arrived with a wrong checksum", diagnose_who(c->sender, false));
+    diagnose_write_frame(w, &bad);
+    fprintf(w->what, " Its checksum (CRC32c) did not fit its bytes: they had changed after %s had computed it.",
+            diagnose_who(c->sender, false));
+    diagnose_write_terminate(w, c);
+    if (!c->sender->end)
+        diagnose_request_other(w, "whether this library sent the frame, and which request it belongs to");
+    if (bad.received != END_NONE)
+        w->wrong = bad.received;
+}
+
+static void diagnose_other_terminate(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct schema_name *terminate = story_explained(w->s, w->side->outcome, "terminate");
+
+    fprintf(w->headline, "%s found an error in what %s had sent", diagnose_who(c->finder, false),
+            diagnose_who(c->sender, false));
+    diagnose_write_frame(w, c);
+    fprintf(w->what, " %s answered it with a Terminate", diagnose_who(c->finder, true));
+    if (terminate && terminate->text)
+        fprintf(w->what, ": %s", terminate->text);
+    else
+        fprintf(w->what, " (%s).", story_name(w->s, w->side->outcome, "terminate"));
+}
+
+static void diagnose_terminate(struct diagnose_work *w)
+{
+    static const struct {
+        const char *name;
+        void (*write)(struct diagnose_work *, const struct diagnose_culprit *);
+    } known[] = {
+        { "ddp-no-receive", diagnose_no_receive },
+        { "ddp-too-long", diagnose_too_long },
+        { "ddp-tagged-bounds", diagnose_bounds },
+        { "rdmap-bounds", diagnose_bounds },
+        { "ddp-tagged-wrap", diagnose_bounds },
+        { "rdmap-wrap", diagnose_bounds },
+        { "ddp-tagged-stag", diagnose_invalid_token },
+        { "rdmap-stag", diagnose_invalid_token },
+        { "rdmap-access", diagnose_right },
+        { "mpa-crc", diagnose_crc },
+    };
+    struct diagnose_culprit c = diagnose_find_culprit(w);
+    const char *name = story_name(w->s, w->side->outcome, "terminate");
+    void (*write)(struct diagnose_work *, const struct diagnose_culprit *) = diagnose_other_terminate;
+
+    if (diagnose_frame_index(&c) != END_NONE)
+        w->wrong = diagnose_frame_index(&c);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0)
+            write = known[i].write;
+    write(w, &c);
+    if (!c.finder->end && strcmp(name, "mpa-crc") != 0)
+        diagnose_request_other(w, "what that side's program had posted or registered");
+    if (!c.sender->end && strcmp(name, "mpa-crc") != 0)
+        diagnose_request_other(w, "which call of that side's program caused it");
+}
+
+/* ---- the peer is gone ---- */
+
+static void diagnose_reset(struct diagnose_work *w)
+{
+    const struct story_side *other = w->other;
+    size_t last = other->end ? story_last_record(w->s, other) : END_NONE;
+
+    fprintf(w->headline,
+            other->end && other->outcome == END_NONE ? "%s's process was killed or has crashed"
+                                                     : "%s ended the connection without NdkDisconnect",
+            diagnose_who(other, false));
+    fprintf(w->what, "The connection was established. Then, ");
+    diagnose_at(w->what, w->s, w->side->outcome);
+    fprintf(w->what, ", a TCP reset of %s arrived: its process ended, or closed the connection, without NdkDisconnect.",
+            diagnose_who(other, false));
+    if (!other->end) {
+        diagnose_request_other(w, "whether that process was killed or crashed, and what it did before");
+        return;
+    }
+    if (other->outcome != END_NONE || last == END_NONE)
+        return;
+    w->wrong = STORY_END_OF_TRACE;
+    fprintf(w->what, " The trace of %s's process ends ", diagnose_who(other, false));
+    diagnose_at(w->what, w->s, last);
+    fputs(", and has no end of this connection. A process that ends by itself closes its objects and its adapter, and "
+          "that "
+          "is in its trace. So this process was killed or has crashed.",
+          w->what);
+    fprintf(w->advice,
+            "Find out how %s's process ended: its exit status, a core dump (coredumpctl), or the out-of-memory killer "
+            "(journalctl -k).\n",
+            diagnose_who(other, false));
+}
+
+static void diagnose_local_close(struct diagnose_work *w)
+{
+    const struct call *close = story_call(w->s, w->side->calls.close);
+
+    fprintf(w->headline, "%s's program closed the connection without NdkDisconnect", diagnose_who(w->side, false));
+    fprintf(w->what, "%s's program closed the connection%s ", diagnose_who(w->side, true),
+            strcmp(w->phase, "established") == 0 ? " without a disconnect" : " before it was established");
+    diagnose_at(w->what, w->s, w->side->outcome);
+    if (close) {
+        fputs(", with NdkCloseConnector", w->what);
+        w->wrong = close->record;
+    }
+    fprintf(w->what, ". %s then found a TCP reset.", diagnose_who(w->other, true));
+}
+
+bool diagnose_stream(struct diagnose_work *w)
+{
+    if (!story_name_is(w->s, w->side->outcome, "terminate", "none") &&
+        *story_name(w->s, w->side->outcome, "terminate")) {
+        diagnose_terminate(w);
+        return true;
+    }
+    if (strcmp(w->why, "peer-reset") == 0 && strcmp(w->phase, "established") == 0) {
+        diagnose_reset(w);
+        return true;
+    }
+    if (strcmp(w->why, "local-close") == 0) {
+        diagnose_local_close(w);
+        return true;
+    }
+    return false;
+}

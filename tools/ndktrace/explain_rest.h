@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections of `ndktrace explain` beside failed connections: calls that failed, and what is unfinished. */
+#ifndef NDKTRACE_EXPLAIN_REST_H
+#define NDKTRACE_EXPLAIN_REST_H
+
+#include "story.h"
+
+/* Writes "connection 1 (192.0.2.1:50000 -> 192.0.2.2:7000)", the client first. */
+void explain_connection(FILE *out, const struct story *s);
+
+/*
+ * Each prints a section, and returns whether it has printed one. `failed` has the stories of the failed connections:
+ * what belongs to them is left out.
+ */
+bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
+                          size_t n_failed);
+bool explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls);
+bool explain_unfinished(FILE *out, const struct traces *traces, const struct calls *calls);
+
+#endif

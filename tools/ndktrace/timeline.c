@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what happened on a connection: see timeline.h. */
+#include "timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_reader/value.h"
+#include "words.h"
+
+enum { TIMELINE_LAST_MESSAGES = 3 /* of each side; earlier ones are counted */ };
+
+struct timeline_line {
+    uint64_t time_ns;
+    size_t record; /* breaks ties */
+    enum story_role role;
+    char *text;
+};
+
+struct timeline {
+    const struct story *story;
+    size_t wrong;
+    size_t count, room;
+    struct timeline_line *lines;
+    bool is_out_of_memory;
+};
+
+/* Adds a line. `w` has its text, and is closed. */
+static void timeline_add(struct timeline *t, struct words *w, enum story_role role, size_t record, uint64_t time_ns)
+{
+    size_t room = t->room ? 2 * t->room : 32;
+    struct timeline_line *grown;
+    char *text = words_close(w);
+
+    if (text && t->count == t->room) {
+        grown = reallocarray(t->lines, room, sizeof *grown);
+        if (grown) {
+            t->lines = grown;
+            t->room = room;
+        }
+    }
+    if (!text || t->count == t->room) {
+        free(text);
+        t->is_out_of_memory = true;
+        return;
+    }
+    t->lines[t->count++] = (struct timeline_line){ time_ns, record, role, text };
+}
+
+static bool timeline_begin(struct timeline *t, struct words *w)
+{
+    bool ok = words_open(w);
+
+    t->is_out_of_memory = t->is_out_of_memory || !ok;
+    return ok;
+}
+
+/* ---- calls ---- */
+
+static void timeline_arguments(FILE *out, const struct story *s, const struct call *c)
+{
+    struct value v;
+
+    if (!value_find(story_record(s, c->record), "inbound", &v))
+        return;
+    fprintf(out, " (read limits: %" PRIu64 " inbound, %" PRIu64 " outbound; %" PRIu64 " bytes of private data)",
+            story_number(s, c->record, "inbound"), story_number(s, c->record, "outbound"),
+            story_number(s, c->record, "data_size"));
+}
+
+static void timeline_add_result(struct timeline *t, const struct story_side *side, const struct call *c)
+{
+    size_t record = c->completed != END_NONE ? c->completed : c->returned;
+    struct words w;
+
+    if (record == END_NONE || c->is_pending || !timeline_begin(t, &w))
+        return;
+    fprintf(w.file, "%s %s ", c->routine, c->completed != END_NONE ? "completed with" : "returned");
+    words_status(w.file, c);
+    fputc('.', w.file);
+    timeline_add(t, &w, side->role, record, trace_record_realtime(story_record(t->story, record)));
+}
+
+static void timeline_add_call(struct timeline *t, const struct story_side *side, size_t index)
+{
+    const struct call *c = story_call(t->story, index);
+    struct words w;
+
+    if (!c || !timeline_begin(t, &w))
+        return;
+    if (c->is_callback) {
+        fputs(strcmp(c->routine, "connect_event") == 0 ? "The program's connect event callback got the request."
+                                                       : "The program's disconnect callback was called.",
+              w.file);
+    } else {
+        fprintf(w.file, "The program called %s", c->routine);
+        timeline_arguments(w.file, t->story, c);
+        fputc('.', w.file);
+    }
+    timeline_add(t, &w, side->role, c->record, c->begin_ns);
+    if (!c->is_callback && strcmp(c->routine, "NdkCloseConnector") != 0)
+        timeline_add_result(t, side, c);
+}
+
+/* Posts and requests of the queue pair that failed; a flush after the end of the connection is none of them. */
+static void timeline_add_failed_posts(struct timeline *t, const struct story_side *side)
+{
+    size_t at, n = calls_of_object(t->story->calls, side->end->file, side->qp, &at);
+    struct words w;
+
+    for (size_t i = 0; side->qp && i < n; i++) {
+        const struct call *c = &t->story->calls->calls[t->story->calls->by_object[at + i]];
+
+        if (!calls_status_is_failure(c->status) || c->is_callback || !timeline_begin(t, &w))
+            continue;
+        fprintf(w.file, "The program called %s, which returned ", c->routine);
+        words_status(w.file, c);
+        fputc('.', w.file);
+        timeline_add(t, &w, side->role, c->record, c->begin_ns);
+    }
+}
+
+static void timeline_add_calls(struct timeline *t, const struct story_side *side)
+{
+    const struct story_calls *c = &side->calls;
+
+    timeline_add_call(t, side, c->connect_event);
+    timeline_add_call(t, side, c->connect);
+    timeline_add_call(t, side, c->accept);
+    timeline_add_call(t, side, c->reject);
+    timeline_add_call(t, side, c->complete);
+    timeline_add_call(t, side, c->disconnect_event);
+    timeline_add_call(t, side, c->disconnect);
+    timeline_add_call(t, side, c->close);
+    timeline_add_failed_posts(t, side);
+}
+
+/* ---- the connection ---- */
+
+static void timeline_startup_frame(FILE *out, const struct story *s, const struct story_side *side, size_t record)
+{
+    bool is_sent = strcmp(ends_event_name(story_record(s, record)), "mpa_sent") == 0;
+    const char *frame = story_name(s, record, "frame");
+
+    if (strcmp(frame, "invalid") == 0) {
+        fprintf(out, "Bytes arrived that are no MPA %s", record == side->request ? "request" : "reply");
+        fputs(": ", out);
+        words_bytes(out, s, record);
+        fputc('.', out);
+        return;
+    }
+    if (record == side->request)
+        fputs(is_sent ? "TCP was connected, and the MPA request was sent" : "The client's MPA request arrived", out);
+    else
+        fprintf(out, is_sent ? "The MPA reply was sent: %s" : "The server's MPA reply arrived: %s", frame);
+    fprintf(out, " (MPA revision %" PRIu64 ", %" PRIu64 " bytes of private data", story_number(s, record, "revision"),
+            story_number(s, record, "data_size"));
+    if (story_number(s, record, "enhanced"))
+        fprintf(out, ", read limits %" PRIu64 " in and %" PRIu64 " out", story_number(s, record, "ird"),
+                story_number(s, record, "ord"));
+    fputs(").", out);
+}
+
+static void timeline_limit(FILE *out, const struct story *s, const struct story_side *side)
+{
+    const char *state = story_name(s, side->limit_expired, "state"), *awaited = words_awaited(state);
+    uint64_t ms = 0;
+
+    for (size_t i = side->end->first; i < side->limit_expired; i = s->traces->align.ends.next[i])
+        if (strcmp(ends_event_name(story_record(s, i)), "limit") == 0 && story_name_is(s, i, "state", state))
+            ms = story_number(s, i, "ms");
+    fprintf(out, "The time limit of the state %s passed (%" PRIu64 WORDS_SPACE "ms)", state, ms);
+    if (awaited)
+        fprintf(out, ": %s had waited for %s", story_who(side), awaited);
+    fputc('.', out);
+}
+
+static void timeline_outcome(FILE *out, const struct story *s, const struct story_side *side)
+{
+    bool has_failed = story_has_failed(s, side);
+
+    fprintf(out, "The connection %s (%s",
+            story_name_is(s, side->outcome, "outcome", "refused") ? "was refused"
+            : has_failed                                          ? "failed"
+                                                                  : "ended",
+            story_name(s, side->outcome, "why"));
+    if (*story_name(s, side->outcome, "terminate") && !story_name_is(s, side->outcome, "terminate", "none"))
+        fprintf(out, ", %s", story_name(s, side->outcome, "terminate"));
+    fputs(").", out);
+}
+
+/* Writes the sentence of a record of the side. Returns false if it has none. */
+static bool timeline_sentence(FILE *out, const struct story *s, const struct story_side *side, size_t record)
+{
+    bool is_client = side->role == STORY_CLIENT;
+
+    if (record == side->begin && !(is_client && side->calls.connect != END_NONE)) {
+        fputs(is_client ? "The client began to connect to " : "TCP accepted a connection from ", out);
+        words_address(out, s, record, "remote");
+        fputc('.', out);
+    } else if (record == side->tcp_up && side->request == END_NONE) {
+        fputs("TCP was connected.", out);
+    } else if (record == side->request || record == side->reply) {
+        timeline_startup_frame(out, s, side, record);
+    } else if (record == side->answer && !side->has_calls) {
+        fprintf(out, "The program called %s.", is_client ? "NdkCompleteConnect" : "NdkAccept");
+    } else if (record == side->established) {
+        fputs("The connection was established.", out);
+    } else if (record == side->limit_expired) {
+        timeline_limit(out, s, side);
+    } else if (record == side->stall_expired) {
+        fputs("The peer had begun a frame or a message, and did not continue it in time.", out);
+    } else if (record == side->terminate) {
+        fprintf(out,
+                story_number(s, record, "direction") ? "The peer was sent a Terminate: %s."
+                                                     : "A Terminate of the peer arrived: %s.",
+                story_name(s, record, "name"));
+    } else if (record == side->outcome) {
+        timeline_outcome(out, s, side);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void timeline_add_events(struct timeline *t, const struct story_side *side)
+{
+    const struct story *s = t->story;
+    const size_t records[] = { side->begin,     side->tcp_up,      side->request,       side->reply,
+                               side->answer,    side->established, side->limit_expired, side->stall_expired,
+                               side->terminate, side->outcome };
+    struct words w;
+
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        if (records[i] == END_NONE || !timeline_begin(t, &w))
+            continue;
+        if (timeline_sentence(w.file, s, side, records[i]))
+            timeline_add(t, &w, side->role, records[i], trace_record_realtime(story_record(s, records[i])));
+        else
+            free(words_close(&w));
+    }
+}
+
+/* ---- messages ---- */
+
+/* Does a message begin with this frame? One that continues the frame before it does not. */
+static bool timeline_is_message(const struct story *s, const struct end_list *list, size_t i)
+{
+    const char *opcode = story_name(s, list->records[i], "opcode");
+
+    return strcmp(opcode, "terminate") != 0 && (i == 0 || story_number(s, list->records[i - 1], "last") ||
+                                                strcmp(opcode, story_name(s, list->records[i - 1], "opcode")) != 0);
+}
+
+static void timeline_add_message(struct timeline *t, const struct story_side *side, const struct end_list *list,
+                                 size_t i, bool is_sent)
+{
+    size_t record = list->records[i];
+    struct words w;
+
+    if (!timeline_begin(t, &w))
+        return;
+    fputs(is_sent ? "Sent: " : "Arrived: ", w.file);
+    if (timeline_is_message(t->story, list, i)) {
+        words_message(w.file, t->story, list, i);
+    } else {
+        words_fpdu(w.file, t->story, record);
+        fputs(", a part of a message", w.file);
+    }
+    if (record == side->bad_crc)
+        fputs("; its checksum is wrong", w.file);
+    fputc('.', w.file);
+    timeline_add(t, &w, side->role, record, trace_record_realtime(story_record(t->story, record)));
+}
+
+/* Adds the last messages of a direction, and the number of the others. */
+static void timeline_add_messages(struct timeline *t, const struct story_side *side, enum end_list_kind kind)
+{
+    const struct end_list *list = &side->end->lists[kind];
+    bool is_sent = kind == END_FPDUS_SENT, is_at_both = story_other(t->story, side)->end != NULL;
+    size_t n = 0, skipped;
+    struct words w;
+
+    for (size_t i = 0; i < list->count; i++)
+        n += timeline_is_message(t->story, list, i);
+    skipped = n > TIMELINE_LAST_MESSAGES ? n - TIMELINE_LAST_MESSAGES : 0;
+    if (!is_sent && is_at_both)
+        skipped = n; /* the other end's line is enough */
+    if (skipped && !(!is_sent && is_at_both) && timeline_begin(t, &w)) {
+        fprintf(w.file, "%s %zu message%s before the following ones.", is_sent ? "Sent" : "Received", skipped,
+                skipped == 1 ? "" : "s");
+        timeline_add(t, &w, side->role, list->records[0],
+                     trace_record_realtime(story_record(t->story, list->records[0])));
+    }
+    n = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool is_message = timeline_is_message(t->story, list, i);
+
+        n += is_message;
+        if ((is_message && n > skipped) || list->records[i] == t->wrong)
+            timeline_add_message(t, side, list, i, is_sent);
+    }
+}
+
+/* The trace of one side ends before the other side's connection: its process was killed, or still runs. */
+static void timeline_add_end_of_trace(struct timeline *t, const struct story_side *side)
+{
+    const struct story_side *other = story_other(t->story, side);
+    size_t last = story_last_record(t->story, side);
+    struct words w;
+
+    if (side->outcome != END_NONE || other->outcome == END_NONE || last == END_NONE || !timeline_begin(t, &w))
+        return;
+    fputs("The trace of the process ends here.", w.file);
+    timeline_add(t, &w, side->role, STORY_END_OF_TRACE, trace_record_realtime(story_record(t->story, last)));
+}
+
+/* ---- output ---- */
+
+static int timeline_compare(const void *left, const void *right)
+{
+    const struct timeline_line *a = left, *b = right;
+
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->record < b->record ? -1 : a->record > b->record;
+}
+
+bool timeline_print(FILE *out, const struct story *s, size_t wrong)
+{
+    struct timeline t = { .story = s, .wrong = wrong };
+    char first[64];
+
+    for (int i = 0; i < 2; i++) {
+        if (!s->sides[i].end)
+            continue;
+        timeline_add_calls(&t, &s->sides[i]);
+        timeline_add_events(&t, &s->sides[i]);
+        timeline_add_messages(&t, &s->sides[i], END_FPDUS_SENT);
+        timeline_add_messages(&t, &s->sides[i], END_FPDUS_RECEIVED);
+        timeline_add_end_of_trace(&t, &s->sides[i]);
+    }
+    if (t.count)
+        qsort(t.lines, t.count, sizeof *t.lines, timeline_compare);
+    for (size_t i = 0; i < t.count; i++) {
+        snprintf(first, sizeof first, "%c %11.6f  %s  ", t.lines[i].record == wrong ? '>' : ' ',
+                 story_seconds_of(s, t.lines[i].time_ns), t.lines[i].role == STORY_CLIENT ? "client" : "server");
+        words_wrap(out, first, 23, t.lines[i].text);
+        free(t.lines[i].text);
+    }
+    free(t.lines);
+    return !t.is_out_of_memory;
+}
