@@ -1,0 +1,413 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Records connections that fail, each for another reason, and checks what `ndktrace explain` says about them.
+
+usage: failures.py [--keep DIRECTORY] [--tools DIRECTORY] [CASE]...
+
+Client and server have a network namespace and a host name each. With --keep, the traces, the programs' output and the
+explanations stay in DIRECTORY/CASE. --tools: where ndktrace, ndkping and failing_program are.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+CLIENT, SERVER, PORT = "192.0.2.1", "192.0.2.2", 7000
+ADDRESS = f"{SERVER}:{PORT}"
+LIMIT_S = 60
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+failed = []
+
+
+def skip(why):
+    print(f"skipped: {why}", flush=True)
+    sys.exit(77)
+
+
+def check(what, good, seen=""):
+    if not good:
+        failed.append(what)
+        print(f"FAILED: {what}\n{seen}", flush=True)
+
+
+def must(*command, **options):
+    subprocess.run([str(word) for word in command], check=True, timeout=LIMIT_S, **options)
+
+
+# ---- namespaces ----
+
+def enter_namespace():
+    """Runs this program again in a namespace of its own, the client's."""
+    unshare = ["unshare", "--net", "--uts"] + ([] if os.geteuid() == 0 else ["--user", "--map-root-user"])
+    missing = [tool for tool in ("unshare", "nsenter", "ip", "nft") if not shutil.which(tool)]
+    if missing:
+        skip(f"{', '.join(missing)} missing")
+    if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        skip("no network namespace can be created")
+    os.environ["FAILURES_INSIDE"] = "1"
+    os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
+
+
+class Network:
+    """The two hosts: this process is on the client, `on_server` runs a command on the server."""
+
+    def __init__(self):
+        self.holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", "hostname server; echo; exec sleep 600"],
+                                       stdout=subprocess.PIPE)
+        self.holder.stdout.readline()
+        must("hostname", "client")
+        if subprocess.run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns",
+                           str(self.holder.pid)], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.holder.kill()
+            skip("no veth device can be created")
+        for prefix, address in (([], CLIENT), (self.on_server(), SERVER)):
+            must(*prefix, "ip", "address", "add", f"{address}/24", "dev", "eth0")
+            must(*prefix, "ip", "link", "set", "lo", "up")
+            must(*prefix, "ip", "link", "set", "eth0", "up")
+
+    def on_server(self, *command):
+        return ["nsenter", "-t", str(self.holder.pid), "--net", "--uts", "--", *command]
+
+    def close(self):
+        self.holder.kill()
+        self.holder.wait()
+
+
+# ---- programs ----
+
+class Case:
+    def __init__(self, name, directory, tools, network):
+        self.name, self.directory, self.tools, self.network = name, directory, tools, network
+        self.server = None
+
+    def environment(self, settings):
+        return {**{k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}, **settings}
+
+    def traced(self, end, *command):
+        return [self.tools["ndktrace"], "run", "-o", str(self.directory / f"{end}.trace"), "--", *map(str, command)]
+
+    def start_server(self, *command, **settings):
+        """Starts the program and waits until it listens."""
+        self.server = subprocess.Popen(self.network.on_server(*self.traced("server", *command)), stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True, env=self.environment(settings),
+                                       process_group=0)
+        line = self.server.stdout.readline()
+        check(f"{self.name}: the server listens", "listening" in line, line)
+
+    def end_server(self, interrupt=False):
+        if interrupt:
+            os.killpg(self.server.pid, signal.SIGINT)
+        out = self.server.communicate(timeout=LIMIT_S)[0]
+        (self.directory / "server.out").write_text(out)
+
+    def run_client(self, *command, **settings):
+        done = subprocess.run(self.traced("client", *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=LIMIT_S, check=False, env=self.environment(settings))
+        (self.directory / "client.out").write_text(done.stdout)
+
+    def show(self, end):
+        file = self.directory / f"{end}.trace"
+        return subprocess.run([self.tools["ndktrace"], "show", str(file)], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, timeout=LIMIT_S, check=False).stdout
+
+    def mistake(self, mistake, **settings):
+        """Client and server of failing_program."""
+        self.start_server(self.tools["failing_program"], "server", ADDRESS, mistake, **settings)
+        self.run_client(self.tools["failing_program"], "client", ADDRESS, mistake, **settings)
+        self.end_server()
+
+
+# ---- peers that are not OpenNDK ----
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def mpa_request(revision=1, flags=0x40, data=b""):
+    return b"MPA ID Req Frame" + struct.pack(">BBH", flags, revision, len(data)) + data
+
+
+def fpdu(ulpdu, crc=None):
+    body = struct.pack(">H", len(ulpdu)) + ulpdu
+    body += bytes(-len(body) % 4)
+    return body + struct.pack("<I", crc32c(body) if crc is None else crc)
+
+
+def send_message(payload, number=1):
+    """The DDP segment of an RDMAP send."""
+    return struct.pack(">BBIIII", 0x41, 0x43, 0, 0, number, 0) + payload
+
+
+def read_request(number, address, token, size):
+    """The DDP segment of an RDMAP read request."""
+    return struct.pack(">BBIIIIIQIIQ", 0x41, 0x41, 0, 1, number, 0, 1, 0, size, token, address)
+
+
+def read_to_end(peer):
+    data = b""
+    try:
+        while part := peer.recv(4096):
+            data += part
+    except ConnectionError:
+        pass
+    return data
+
+
+def foreign_client(request, make_frames=None):
+    """Sends the request, then what make_frames makes of the reply, and reads until the server ends the connection."""
+    with socket.create_connection((SERVER, PORT), timeout=LIMIT_S) as peer:
+        peer.sendall(request)
+        if make_frames:
+            peer.sendall(make_frames(peer.recv(4096)))
+        read_to_end(peer)
+
+
+FOREIGN_SERVER = """
+import socket
+listener = socket.create_server(("%s", %d))
+print("listening", flush=True)
+with listener.accept()[0] as peer:
+    peer.recv(4096)
+    peer.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+"""
+
+
+# ---- the cases ----
+
+def case_no_listener(case):
+    case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS)
+
+
+def case_firewall_drop(case):
+    rules = f"table inet failures {{ chain in {{ type filter hook input priority 0; tcp dport {PORT} drop; }}; }}"
+    must(*case.network.on_server("nft", rules))
+    case.start_server(case.tools["ndkping"], "-S", "-ServerAddr", ADDRESS)
+    case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS, ONDK_CONNECT_MS="700")
+    case.end_server(interrupt=True)
+    must(*case.network.on_server("nft", "delete table inet failures"))
+
+
+def case_wrong_revision(case):
+    case.start_server(case.tools["ndkping"], "-S", "-ServerAddr", ADDRESS)
+    foreign_client(mpa_request(revision=3))
+    case.end_server(interrupt=True)
+
+
+def case_crc_mismatch(case):
+    case.start_server(case.tools["failing_program"], "server", ADDRESS, "none")
+    foreign_client(mpa_request(), lambda _: fpdu(send_message(b"good" * 8)) +
+                   fpdu(send_message(b"evil" * 8, 2), crc=0x12345678))
+    case.end_server()
+
+
+def case_read_limits(case):
+    case.mistake("read-limit-zero")
+
+
+def case_too_many_reads(case):
+    def make_reads(reply):
+        address, token, size = struct.unpack("<QII", reply[20:36])
+        return b"".join(fpdu(read_request(i + 1, address, token, size)) for i in range(20))
+
+    case.start_server(case.tools["failing_program"], "server", ADDRESS, "none")
+    foreign_client(mpa_request(), make_reads)
+    case.end_server()
+
+
+def case_not_iwarp(case):
+    server = subprocess.Popen(case.network.on_server(sys.executable, "-c", FOREIGN_SERVER % (SERVER, PORT)),
+                              stdout=subprocess.PIPE, text=True)
+    server.stdout.readline()
+    case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS)
+    server.communicate(timeout=LIMIT_S)
+
+
+def case_private_data(case):
+    case.start_server(case.tools["ndkping"], "-S", "-ServerAddr", ADDRESS, ONDK_MAX_PRIVATE="16")
+    case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS, "--private-data", "00" * 64)
+    case.end_server(interrupt=True)
+
+
+def case_missing_receive(case):
+    case.mistake("missing-receive")
+
+
+def case_token_range(case):
+    case.mistake("token-range")
+
+
+def case_token_invalid(case):
+    case.mistake("token-invalid")
+
+
+def case_killed_peer(case):
+    case.start_server(case.tools["failing_program"], "server", ADDRESS, "killed")
+    client = subprocess.Popen(case.traced("client", case.tools["failing_program"], "client", ADDRESS, "killed"),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=case.environment({}))
+    limit = time.monotonic() + LIMIT_S
+    while "outcome=established" not in case.show("client") or "opcode=send" not in case.show("server"):
+        check("killed_peer: a message arrives in time", time.monotonic() < limit)
+        if failed:
+            break
+        time.sleep(0.05)
+    os.killpg(case.server.pid, signal.SIGKILL)
+    case.end_server()
+    (case.directory / "client.out").write_text(client.communicate(timeout=LIMIT_S)[0])
+
+
+def case_deadlock(case):
+    case.mistake("deadlock", ONDK_ESTABLISH_MS="700")
+
+
+def case_no_accept(case):
+    case.mistake("no-accept", ONDK_REPLY_MS="900")
+
+
+CASES = {name[len("case_"):]: run for name, run in list(globals().items()) if name.startswith("case_")}
+
+
+# ---- what the explanations must say ----
+
+NOT_TRACED = "The traces do not have the {}'s side of this connection"
+TIME = r"\d+\.\d{6} s"
+
+# For each case regular expressions that the explanation of both traces contains, and of that of each end alone. A space
+# stands for any white space.
+EXPECTED = {
+    "no_listener": {"both": [
+        "Connection 1 .* failed: no program listened at the server's address",
+        f"The client asked 192.0.2.2:7000 for a TCP connection at {TIME}. The host of that address answered at once with "
+        "a refusal", r"\n> .* client The connection failed \(refused\)",
+        "NdkConnect completed with STATUS_CONNECTION_REFUSED", "advises: Start the server, check the port"]},
+    "firewall_drop": {"both": [
+        "failed: the server's host did not answer at all", r"got no answer at all \(700 ms, the limit of the state "
+        r"TCP_CONNECTING\)", rf"on server listened at the address since {TIME}, but its trace has nothing",
+        "Most often a firewall drops the packets", r"\n> .* client The time limit of the state TCP_CONNECTING passed"],
+        "client": ["Most often a firewall drops the packets"]},
+    "wrong_revision": {"both": [
+        "failed: the client's request has a protocol version that does not exist", "It has MPA revision 3. .* 0, 1 and 2 "
+        "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3"]},
+    "not_iwarp": {"both": [
+        "failed: the server does not speak iWARP", r'the bytes that arrived at .*, "HTTP/1.1 400 Bad Req", are no MPA '
+        "reply", r"\n> .* client Bytes arrived that are no MPA reply"]},
+    "crc_mismatch": {"both": [
+        "failed: a frame of the client arrived with a wrong checksum", r"message 2 \(a send of 32 bytes\), which arrived at "
+        "the server", r"\n> .* server Arrived: message 2 .* its checksum is wrong", "Terminate: mpa-crc",
+        NOT_TRACED.format("client")]},
+    "read_limits": {"both": [
+        "No connection failed", "NdkRead returned STATUS_NOT_SUPPORTED", "agreed on 0 reads in flight",
+        "OutboundReadLimit of 8 in its NdkConnect", "InboundReadLimit of 0 in its NdkAcceptEx", "at least 1"],
+        "client": ["agreed on 0 reads in flight"]},
+    "too_many_reads": {"both": [
+        "failed: the client had too many reads in flight", "the two sides had agreed on 8 reads at a time",
+        r"\n> .* server Arrived: a read request for 4096 bytes"]},
+    "private_data": {"both": [
+        "failed: the client's request has too much private data for the server", "It has 64 bytes of private data",
+        r"\n> .* server The client's MPA request arrived .*64 bytes of private data", "raise ONDK_MAX_PRIVATE",
+        "The client's NdkConnect then failed"],
+        "client": ["failed: the server rejected the client's request", NOT_TRACED.format("server")]},
+    "missing_receive": {"both": [
+        "failed: the client sent a message for which the server's program had posted no receive",
+        f"The client sent message 1 .* at {TIME}. It arrived at the server at {TIME}. But there was no receive for it",
+        "The server's program had not called NdkReceive for this queue pair at all",
+        "Let the server's program call NdkReceive before the client can send", r"\n> .* server Arrived: message 1"],
+        "client": ["failed: the client sent a message for which the server's program had posted no receive",
+                   NOT_TRACED.format("server")],
+        "server": ["The server's program had not called NdkReceive for this queue pair at all",
+                   NOT_TRACED.format("client")]},
+    "token_range": {"both": [
+        "failed: the client accessed memory outside of the region of its token",
+        "This belongs to an NdkWrite of 8192 bytes, from address 0x[0-9a-f]+ on, that the client's program posted",
+        r"got this token from NdkGetRemoteTokenFromMr at .*, for a region of 4096 bytes \(NdkRegisterMr\)",
+        "That is 4096 bytes less than the access needs", r"\n> .* server Arrived: a write of"],
+        "client": ["an NdkWrite of 8192 bytes", NOT_TRACED.format("server")],
+        "server": ["for a region of 4096 bytes", NOT_TRACED.format("client")]},
+    "token_invalid": {"both": [
+        "failed: the client used a token that is not valid", f"But it called NdkCloseMr at {TIME}, which made the token "
+        "invalid before the access arrived", "that the client's program posted"],
+        "server": ["But it called NdkCloseMr"]},
+    "killed_peer": {"both": [
+        "failed: the server's process was killed or has crashed", "a TCP reset of the server arrived",
+        rf"The trace of the server's process ends at {TIME}, and has no end of this connection",
+        r"\n> .* server The trace of the process ends here", "has not closed its adapter"],
+        "client": ["failed: the server ended the connection without NdkDisconnect", NOT_TRACED.format("server")],
+        "server": ["No connection failed", "for the server established and open", "has not closed its adapter"]},
+    "deadlock": {"both": [
+        "failed: the client's program waited for a message before it called NdkCompleteConnect, a deadlock",
+        "the client's program did not call NdkCompleteConnect", r"Instead it called: NdkReceive \(4 times\)",
+        "each side waits for the other", r"NdkAcceptEx completed with STATUS_IO_TIMEOUT",
+        r"\n> .* server The time limit of the state WAIT_RTR passed \(700 ms\)"],
+        "client": ["failed: the client's program did not call NdkCompleteConnect in time", NOT_TRACED.format("server")],
+        "server": ["failed: the client did not complete the connection", NOT_TRACED.format("client")]},
+    "no_accept": {"both": [
+        "failed: the server's program got the request, but did not accept it",
+        rf"the server's program got it in its connect event callback at {TIME}. But the program called neither NdkAccept "
+        "nor NdkReject", "Meanwhile the server's program called: no NDK function",
+        r"\n> .* client The time limit of the state REQUEST_SENT passed \(900 ms\)"],
+        "client": ["No MPA reply arrived in time", NOT_TRACED.format("server")],
+        "server": ["failed: the client ended its request before the server's program had accepted it"]},
+}
+
+
+def check_explanation(case, which, traces):
+    done = subprocess.run([case.tools["ndktrace"], "explain", *map(str, traces)], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S, check=False)
+    (case.directory / f"explained.{which}").write_text(done.stdout)
+    check(f"{case.name}, {which}: explain ends well", done.returncode == 0, done.stdout)
+    check(f"{case.name}, {which}: lines are not long", all(len(line) <= 100 for line in done.stdout.splitlines()
+                                                           if not line.startswith(("#", "  client:", "  server:"))),
+          done.stdout)
+    for sentence in EXPECTED[case.name].get(which, []):
+        pattern = sentence.replace(" ", r"\s+").replace(".*", r"[\s\S]*?")
+        check(f"{case.name}, {which}: says \"{sentence}\"", re.search(pattern, done.stdout), done.stdout)
+
+
+def run_case(name, directory, tools, network):
+    directory.mkdir(parents=True, exist_ok=True)
+    case = Case(name, directory, tools, network)
+    CASES[name](case)
+    traces = {file.stem: file for file in sorted(directory.glob("*.trace"))}
+    check(f"{name}: there are traces", traces)
+    check_explanation(case, "both", traces.values())
+    for end, file in traces.items():
+        if len(traces) == 2:
+            check_explanation(case, end, [file])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("case", nargs="*", choices=[*CASES, []])
+    options = parser.parse_args()
+    if "FAILURES_INSIDE" not in os.environ:
+        enter_namespace()
+    names = {"ndktrace": "tools", "ndkping": "tools", "failing_program": "tests/trace"}
+    tools = {name: str((options.tools / directory / name).resolve()) for name, directory in names.items()}
+    network = Network()
+    try:
+        with tempfile.TemporaryDirectory() as temporary:
+            for name in options.case or CASES:
+                begin = time.monotonic()
+                run_case(name, (options.keep or pathlib.Path(temporary)) / name, tools, network)
+                print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+    finally:
+        network.close()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
