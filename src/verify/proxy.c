@@ -249,6 +249,7 @@ NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, 
 
 static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, const char *routine)
 {
+    bool is_pending = atomic_load(&p->state) == PROXY_CLOSING;
     struct stack by;
 
     if (!verify_on())
@@ -258,8 +259,8 @@ static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, co
     spin_unlock(&list_lock);
     report_add_stack("closed by", &by);
     proxy_set_report_object(p);
-    report_breach(&verify_rules[rule], routine, (uintptr_t)p, p->type, 0, 0, "%s %p is closed", type_names[p->type],
-                  (const void *)p);
+    report_breach(&verify_rules[rule], routine, (uintptr_t)p, p->type, 0, 0, "%s %p is closed%s", type_names[p->type],
+                  (const void *)p, is_pending ? ", and the close is pending" : "");
 }
 
 /* An adapter can be used while its close waits, because objects that are still open may need calls on it. */

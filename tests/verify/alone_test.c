@@ -134,6 +134,26 @@ static void test_use_after_close(void **state)
     close_adapter();
 }
 
+static void test_use_while_close_is_pending(void **state)
+{
+    NDK_CQ *cq = create_cq(ignore_notification, NULL);
+
+    (void)state;
+    fake->pend = true;
+    assert_int_equal(close_cq(cq), STATUS_PENDING);
+    fake->called = NULL;
+    cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
+    assert_null(fake->called);
+    assert_reports(1, "ndk-closed-used in NdkArmCq: NDK_CQ ");
+    assert_non_null(strstr(text, " is closed, and the close is pending\n"));
+    (void)close_cq(cq);
+    assert_reports(2, "ndk-closed-twice in NdkCloseCq: NDK_CQ ");
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    fake->pend = false;
+    close_adapter();
+    assert_reports(2, "");
+}
+
 static void test_close_twice(void **state)
 {
     NDK_CQ *cq = create_cq(ignore_notification, NULL);
@@ -384,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_passes_through, start, stop),
         cmocka_unit_test_setup_teardown(test_use_after_close, start, stop),
+        cmocka_unit_test_setup_teardown(test_use_while_close_is_pending, start, stop),
         cmocka_unit_test_setup_teardown(test_close_twice, start, stop),
         cmocka_unit_test_setup_teardown(test_memory_in_use, start, stop),
         cmocka_unit_test_setup_teardown(test_open_objects, start, stop),

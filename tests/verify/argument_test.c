@@ -32,10 +32,19 @@ static void assert_report(const char *words)
 static void test_completion_missing(void **state)
 {
     NDK_PD *own = NULL;
+    NDK_MR *mr = NULL;
+    UCHAR buffer[16];
+    MDL mdl = { .Size = sizeof mdl, .MdlFlags = MDL_PAGES_LOCKED, .StartVa = buffer, .ByteCount = sizeof buffer };
 
     (void)state;
     assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &own), STATUS_SUCCESS);
     assert_report("*** NDK rule broken: completion-missing in NdkCreatePd: ");
+    assert_int_equal(own->Dispatch->NdkCreateMr(own, FALSE, ignore_create, NULL, &mr), STATUS_SUCCESS);
+    assert_int_equal(mr->Dispatch->NdkRegisterMr(mr, &mdl, sizeof buffer, 0, NULL, NULL), STATUS_SUCCESS);
+    assert_report("completion-missing in NdkRegisterMr");
+    assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, NULL, NULL), STATUS_SUCCESS);
+    assert_report("completion-missing in NdkDeregisterMr");
+    close_object(mr);
     assert_int_equal(own->Dispatch->NdkClosePd(&own->Header, NULL, NULL), STATUS_SUCCESS);
     assert_report("completion-missing in NdkClosePd");
     assert_int_equal(cq->Dispatch->NdkResizeCq(cq, 16, NULL, NULL), STATUS_SUCCESS);

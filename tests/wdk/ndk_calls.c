@@ -51,9 +51,20 @@ static void test_routines_missing(void **state)
     struct report *r;
     NDK_PD *own = NULL;
     NDK_CQ *cq = NULL;
+    NDK_MR *mr;
+    PMDL mdl;
 
     (void)state;
     open_all();
+    mdl = IoAllocateMdl(near.buffer, BYTES, FALSE, FALSE, NULL);
+    assert_non_null(mdl);
+    MmBuildMdlForNonPagedPool(mdl);
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, &c_, &inline_));
+    r = report_start();
+    assert_int_equal(mr->Dispatch->NdkRegisterMr(mr, mdl, BYTES, 0, NULL, NULL), STATUS_SUCCESS);
+    report_is(r, "completion-missing in NdkRegisterMr");
+    deregister(mr);
+    IoFreeMdl(mdl);
     r = report_start();
     assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &own), STATUS_SUCCESS);
     report_is(r, "completion-missing in NdkCreatePd");

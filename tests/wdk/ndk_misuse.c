@@ -233,6 +233,30 @@ static void test_closed_used(void **state)
     close_all();
 }
 
+/* The close of a protection domain is pending until its region has been closed. */
+static void test_used_while_close_is_pending(void **state)
+{
+    struct report *r;
+    struct call closing;
+    NDK_PD *own;
+    NDK_MR *mr, *none = NULL;
+    NTSTATUS status;
+
+    (void)state;
+    open_all();
+    MADE(NDK_PD, own, adapter->Dispatch->NdkCreatePd(adapter, create_done, &c_, &inline_));
+    MADE(NDK_MR, mr, own->Dispatch->NdkCreateMr(own, FALSE, create_done, &c_, &inline_));
+    call_init(&closing);
+    status = own->Dispatch->NdkClosePd(&own->Header, close_done, &closing);
+    assert_int_equal(status, STATUS_PENDING);
+    r = report_start();
+    assert_false(NT_SUCCESS(own->Dispatch->NdkCreateMr(own, FALSE, create_done, NULL, &none)));
+    report_says(r, "ndk-closed-used in NdkCreateMr", " is closed, and the close is pending");
+    close_object(mr);
+    (void)finish(&closing, status);
+    close_all();
+}
+
 /*
  * Queue pairs that are created and closed on one completion queue leak nothing. The latest closed ones are kept to
  * report later uses. (mallinfo2 returns nothing under a sanitizer, which then checks the memory itself.)
@@ -425,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_closed_twice),
         cmocka_unit_test(test_closed_adapter),
         cmocka_unit_test(test_closed_used),
+        cmocka_unit_test(test_used_while_close_is_pending),
         cmocka_unit_test(test_pairs_that_come_and_go),
         cmocka_unit_test(test_left_open),
         cmocka_unit_test(test_connector_of_an_event_left_open),
