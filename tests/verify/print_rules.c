@@ -47,7 +47,8 @@ static void print_rule(const struct rule *rule)
 
 int main(void)
 {
-    puts("## The rules\n\nPrinted from the code by `tests/verify/print_rules.c`; a test compares.");
+    puts("## The rules\n\nPrinted from the code by `tests/verify/print_rules.c`; a test compares. "
+         "`tests/verify/breaches.md` has\na breach of each rule, and the tests that commit it.");
     for (int i = 0; i < VERIFY_RULES; i++)
         print_rule(&verify_rules[i]);
     return 0;
