@@ -321,7 +321,7 @@ static VOID ConnectionAccept(PDEVICE_OBJECT DeviceObject, PVOID Context)
     UNREFERENCED_PARAMETER(DeviceObject);
     EchoWaitInitialize(&wait);
     status = EchoWaitFor(&wait, pd->Dispatch->NdkCreateQpWithSrq(pd, service->Cq, service->Cq, service->Srq,
-        connection, 2 * ECHO_SLOTS, 1, 0, EchoCreated, &wait, &connection->Qp), (PVOID *)&connection->Qp);
+        connection, ECHO_QP_DEPTH, 1, 0, EchoCreated, &wait, &connection->Qp), (PVOID *)&connection->Qp);
     if (NT_SUCCESS(status))
         status = EchoBufferCreateFast(&connection->Bulk, service->Adapter, pd, ECHO_MAX_BULK, FALSE);
     if (NT_SUCCESS(status))

@@ -25,6 +25,8 @@
 #define ECHO_CONNECTIONS 64 /* clients that the service serves at the same time */
 /* Each slot has at most one result in the queue. Each connection may add one result of a silent request that failed. */
 #define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
+#define ECHO_QP_DEPTH (2 * ECHO_SLOTS) /* requests of a connection */
+#define ECHO_BULK_PAGES (ECHO_MAX_BULK / PAGE_SIZE + 1)
 
 /* ---- settings.c ---- */
 typedef struct _ECHO_SETTINGS {

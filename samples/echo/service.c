@@ -78,13 +78,28 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
+/* A driver must not exceed the limits of an adapter. Returns STATUS_NOT_SUPPORTED if the service needs more. */
+static NTSTATUS CheckLimits(NDK_ADAPTER *Adapter)
+{
+    NDK_ADAPTER_INFO info;
+    ULONG size = sizeof(info);
+    NTSTATUS status = Adapter->Dispatch->NdkQueryAdapterInfo(Adapter, &info, &size);
+
+    if (NT_SUCCESS(status) && (info.MaxCqDepth < ECHO_CQ_DEPTH || info.MaxSrqDepth < ECHO_SLOTS ||
+            info.MaxInitiatorQueueDepth < ECHO_QP_DEPTH || info.FRMRPageCount < ECHO_BULK_PAGES))
+        status = STATUS_NOT_SUPPORTED;
+    return status;
+}
+
 static NTSTATUS CreateQueues(ECHO_SERVICE *Service)
 {
     NDK_ADAPTER *adapter = Service->Adapter;
     ECHO_WAIT wait;
-    NTSTATUS status;
     ULONG i;
+    NTSTATUS status = CheckLimits(adapter);
 
+    if (!NT_SUCCESS(status))
+        return status;
     EchoWaitInitialize(&wait);
     status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreatePd(adapter, EchoCreated, &wait, &Service->Pd),
         (PVOID *)&Service->Pd);
