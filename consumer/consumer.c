@@ -208,6 +208,14 @@ void consumer_close_connector(struct consumer *c)
     c->connector = NULL;
 }
 
+void consumer_close_qp(struct consumer *c)
+{
+    consumer_close_connector(c);
+    if (c->qp)
+        sync_close(c->qp);
+    c->qp = NULL;
+}
+
 /* Closes the connectors of waiting requests, and then the listener, whose close waits for all its connectors. */
 static void consumer_close_listener(struct consumer *c)
 {
@@ -224,17 +232,14 @@ static void consumer_close_listener(struct consumer *c)
 
 void consumer_close(struct consumer *c)
 {
-    consumer_close_connector(c);
+    consumer_close_qp(c);
     consumer_close_listener(c);
-    if (c->qp)
-        sync_close(c->qp);
     if (c->cq)
         sync_close(c->cq);
     if (c->pd && c->owns_pd)
         sync_close(c->pd);
     if (c->adapter && c->owns_adapter)
         consumer_close_adapter(c->adapter);
-    c->qp = NULL;
     c->cq = NULL;
     c->pd = NULL;
     c->adapter = NULL;

@@ -96,6 +96,11 @@ bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
 /* Like consumer_wait_disconnect, with a time limit in milliseconds. */
 bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
+/*
+ * Closes the connector and the QP. Must be called before the memory of posted requests is freed, for example by
+ * consumer_region_destroy: the receives of a QP that was never connected end only then.
+ */
+void consumer_close_qp(struct consumer *c);
 
 /*
  * Ends every wait for a connect request, a result or the disconnect, as if the time limit had passed. Every later wait

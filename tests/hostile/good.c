@@ -197,7 +197,7 @@ static void one_connection(struct client *k)
             served = false;
         }
     }
-    consumer_close_connector(&k->c);
+    consumer_close_qp(&k->c);
     consumer_region_destroy(&k->memory);
     consumer_close(&k->c);
     pthread_mutex_lock(&lock);

@@ -57,6 +57,7 @@ int main(int argc, char **argv)
     bool leaves = argc == 3 && strcmp(argv[2], "leave") == 0;
     bool good = (argc == 2 || leaves) && ping(&p, argv[1], leaves);
 
+    consumer_close_qp(&p.c);
     consumer_region_destroy(&p.sink);
     consumer_region_destroy(&p.text);
     consumer_region_destroy(&p.messages);

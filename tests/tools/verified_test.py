@@ -152,6 +152,12 @@ def perfs():
     for options in (("--test", "send", "--latency"), ("--test", "rperf", "--check", "-q", "3"),
                     ("--test", "send", "--bidirectional", "-e")):
         yield lambda options=options: perf(options, FOREIGN)
+    yield lambda: single("ndkperf without a server", NDKPERF, "client", "--address", "127.0.0.1:9", code=1)
+    yield lambda: single("ndkperf without a client", NDKPERF, "server", "--address", "127.0.0.1:0", "-W", "0.1", code=4)
+    yield lambda: single("perftest without a server", NDKPERF, "perftest", "client", "--address", "127.0.0.1:9",
+                         "--test", "send_bw", code=1)
+    yield lambda: single("perftest without a client", NDKPERF, "perftest", "server", "--address",
+                         f"127.0.0.1:{next(ports)}", "--test", "send_bw", "-W", "0.1", code=4)
     for test in "send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat":
         yield lambda test=test: perftest(test)
     yield lambda: perftest("send_bw", FOREIGN)

@@ -464,6 +464,8 @@ bool perftest_finish(struct perftest *p)
 
 void perftest_close(struct perftest *p)
 {
+    consumer_close_qp(&p->data.c);
+    consumer_close_qp(&p->control.c);
     if (p->data.c.adapter) {
         consumer_region_destroy(&p->credit);
         consumer_region_destroy(&p->data.region);

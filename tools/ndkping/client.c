@@ -265,6 +265,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         roles_print_counters(&consumer);
     }
     client_set_open(false);
+    consumer_close_qp(&consumer);
     rping_close(&r);
     consumer_close(&consumer);
     return code;

@@ -145,6 +145,7 @@ static void *client_run_thread(void *context)
         client->code = client->options->reject ? client_reject(client) : client_serve(client, &r);
         client_set_open(client, false);
     }
+    consumer_close_qp(&client->consumer);
     rping_close(&r);
     consumer_close(&client->consumer);
     pthread_mutex_lock(&lock);
