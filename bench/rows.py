@@ -183,27 +183,28 @@ def crowd_rows():
     return rows
 
 
-def verify_rows():
-    """Returns the cost of verification: OpenNDK with ONDK_VERIFY, divided by OpenNDK without it."""
+def decorator_rows():
+    """Returns the costs of verification and tracing: OpenNDK with the setting, divided by OpenNDK without it."""
     rows = []
-    for mode in ("report", "report,full"):
-        on = (("ONDK_VERIFY", mode),)
+    for group, setting in (("verify, report", ("ONDK_VERIFY", "report")),
+                           ("verify, report,full", ("ONDK_VERIFY", "report,full")), ("trace", ("ONDK_TRACE", "ring"))):
+        on = (setting,)
         for name, test, size, window, burst, field, unit in (
                 ("latency, polling", "poll", 64, 1, 1, "us", "us"),
                 ("latency, asleep", "sleep", 64, 1, 1, "us", "us"),
                 ("64 B sends, plain", "sends", 64, 64, 1, "per_second", "1/s"),
                 ("64 B sends, bursts", "sends", 64, 64, 16, "per_second", "1/s"),
                 ("64 KiB writes", "writes", 65536, 16, 16, "mib_per_second", "MiB/s")):
-            rows.append(Row(f"verify, {mode}", name, field, unit, ndk(test, size, window, burst, environment=on),
+            rows.append(Row(group, name, field, unit, ndk(test, size, window, burst, environment=on),
                             ndk(test, size, window, burst), None, None))
-        rows.append(Row(f"verify, {mode}", "establish, 100 at once", "per_second", "1/s",
+        rows.append(Row(group, "establish, 100 at once", "per_second", "1/s",
                         run("ours", "establish", "ndk", 100, "{seconds}", environment=on), establish("ndk", 100), None,
                         None))
     return rows
 
 
 TABLE = latency_rows() + rate_rows() + bandwidth_rows() + establish_rows()
-SCALE = memory_rows() + crowd_rows() + many_rows() + verify_rows()
+SCALE = memory_rows() + crowd_rows() + many_rows() + decorator_rows()
 
 SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
 WINDOWS = (1, 4, 16, 64, 240)
