@@ -224,6 +224,7 @@ def test_clicks(browser, path, schema):
 
 def test_zoom(browser, path, schema):
     browser.open(page_of(path, trace_stories.traffic(schema, 400), "zoom"))
+    browser.settle()
     box = browser.run("const b = document.getElementById('scroll').getBoundingClientRect();"
                       "return [b.left, b.top, b.height]")
     browser.run("setOffset(300)")
@@ -339,11 +340,23 @@ def test_calls(browser, path, schema):
           {"NdkCreateQp", "NdkCreateCq", "NdkConnect", "connect_event"} <= set(own), own)
     browser.run("const c = document.getElementById('call'); c.value = 'NdkConnect'; c.dispatchEvent(new Event('change'))")
     check("a call", shown(browser) == ["NdkConnect", "returned", "completed"], shown(browser))
+    browser.settle()
     check("hidden events are counted", "hidden events" in text(browser, "#scene .break-text"),
           text(browser, "#scene .break-text"))
     browser.run("const c = document.getElementById('call'); c.value = ''; c.dispatchEvent(new Event('change'))")
     browser.click("#loose")
     check("with events of no connection", {"listening", "adapter", "NdkListen"} <= set(shown(browser)), shown(browser))
+
+
+def test_posts(browser, path, schema):
+    """A result belongs to a post with its context and operation."""
+    browser.open(page_of(path, trace_stories.posts(schema), "posts"))
+    pairs = browser.run("return app.model.events.filter((e) => e.type.isWhole).map((e) => [e.type.name, field(e, 'bytes'),"
+                        " e.completed ? e.completed.time / 1000 : null])")
+    check("results of posts", pairs == [["NdkReceive", 1, 70], ["NdkSend", 2, None], ["NdkSend", 3, 40],
+                                        ["NdkSend", 4, 52]], pairs)
+    check("a post is where it began", browser.run("return app.rows.events.map((e) => Math.round(e.at / 1000))") ==
+          [9, 19, 29, 40, 50, 52, 70])
 
 
 # ---- table, paper, picture ----
@@ -381,7 +394,7 @@ def test_print(browser, path, schema):
             box: figure.querySelector('svg').getAttribute('viewBox').split(' ').map(Number) })), paper]""")
     browser.run("dispatchEvent(new Event('afterprint'))")
     times = [time for page in pages[0] for time in page["times"]]
-    check("all rows are printed, once", times == browser.run("return app.rows.events.map((e) => (e.at !== e.time ? "
+    check("all rows are printed, once", times == browser.run("return app.rows.events.map((e) => (e.isEarly ? "
           "'\u2264 ' : '') + formatSeconds(e.at))") and len(pages[0]) > 3, (len(times), len(pages[0])))
     check("as many pages of paper", len(re.findall(rb"/Type\s*/Page\b", pdf)) == len(pages[0]),
           (len(re.findall(rb"/Type\s*/Page\b", pdf)), len(pages[0])))

@@ -204,6 +204,22 @@ def one_process(schema):
     return maker
 
 
+def posts(schema):
+    """Posts and results with equal contexts: a send without a result, and a result that precedes the event of its post."""
+    maker = Story(schema).client
+    add = maker.add
+    add("NdkReceive", 10 * US, object=0x71, context=2, bytes=1, status="STATUS_SUCCESS", duration=US)
+    add("NdkSend", 20 * US, object=0x71, context=2, bytes=2, status="STATUS_SUCCESS", duration=US, flags=1)
+    add("NdkSend", 30 * US, object=0x71, context=2, bytes=3, status="STATUS_SUCCESS", duration=US)
+    maker.thread = 2
+    add("result", 40 * US, object=0x72, context=2, status="STATUS_SUCCESS", operation=2)
+    add("result", 52 * US, object=0x72, context=2, status="STATUS_SUCCESS", operation=2)
+    add("result", 70 * US, object=0x72, context=2, status="STATUS_SUCCESS", operation=1)
+    maker.thread = 1
+    add("NdkSend", 60 * US, object=0x71, context=2, bytes=4, status="STATUS_SUCCESS", duration=10 * US)
+    return maker
+
+
 def schema_of(ndkping, path):
     """The schema that the library writes. ndkping fails to connect, because nobody listens."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}

@@ -70,11 +70,13 @@ function addFact(table, name, value) {
 function showTimes(details, event) {
     const table = make(details, "table", undefined, "facts"), before = eventBefore(event);
     const file = app.model.files[event.file], thread = (file.threads || {})[event.thread];
-    addFact(table, "time", `${formatSeconds(event.time)} s`);
+    if (event.type.isWhole)
+        addFact(table, "called at", `${formatSeconds(event.at)} s`);
+    addFact(table, event.type.isWhole ? "returned at" : "time", `${formatSeconds(event.time)} s`);
     if (before)
         addFact(table, event.end ? "since the event before" : "since the file's event before",
             formatDuration(event.time - before.time));
-    if (event.at !== event.time)
+    if (event.isEarly)
         addFact(table, "drawn at", `${formatSeconds(event.at)} s, when it arrived: the clocks of the files differ`);
     if (event.end)
         addFact(table, "side", `${sideWords(event)}, connection ${event.number || NONE} of the process`);

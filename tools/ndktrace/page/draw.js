@@ -80,7 +80,10 @@ function lineY(scene, row) {
     return yOf(scene, scene.rows.top[row]) + Math.min(scene.zoom, 28) * 0.74;
 }
 
+/* The text of an arrow is above its line. */
 function textY(scene, row) {
+    if (scene.zoom < LABEL_ZOOM)
+        return lineY(scene, row) - 3;
     return yOf(scene, scene.rows.top[row]) + Math.min(scene.zoom, 28) * 0.5 + 1;
 }
 
@@ -156,7 +159,7 @@ function drawText(scene, x, y, text, attributes, width) {
 function drawTime(scene, row) {
     const event = scene.rows.events[row], y = textY(scene, row) + 3;
     if (takeRoom(scene, "time", y))
-        drawText(scene, scene.lanes.time - 12, y, (event.at !== event.time ? "\u2264 " : "") + formatSeconds(event.at),
+        drawText(scene, scene.lanes.time - 12, y, (event.isEarly ? "\u2264 " : "") + formatSeconds(event.at),
             { class: "time" }, scene.lanes.time);
 }
 

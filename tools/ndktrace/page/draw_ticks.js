@@ -24,7 +24,7 @@ function drawTicks(scene, first, last) {
             countFrame(frames, scene, event, y);
         else if (!marks.has(tickKey(event, side, y)))
             marks.set(tickKey(event, side, y), { kind, d: tickPath(event, side, y) });
-        if (event.severity === 2 || event.type.name === "outcome")
+        if (event.type.name === "outcome" || (event.severity === 2 && ["end", "wait"].includes(event.type.kind)))
             drawTickText(scene, event, side, Math.max(y, 8));
         if (row % 8 === 0)
             drawTickTime(scene, event, Math.max(y, 8));

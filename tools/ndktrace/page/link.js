@@ -22,8 +22,10 @@ function correctSendTimes(model) {
     const last = new Map();
     for (const event of model.events) {
         const thread = event.file + ":" + event.thread, before = last.get(thread);
-        if (event.partner && isSent(event) && event.partner.time < event.time)
+        if (event.partner && isSent(event) && event.partner.time < event.time) {
             event.at = Math.max(event.partner.time - 1, before === undefined ? -Infinity : before);
+            event.isEarly = true;
+        }
         last.set(thread, event.at);
     }
 }

@@ -121,8 +121,10 @@ function makeEvents(data) {
         }
         const event = { index, file: row[0], time: row[1], at: row[1], thread: row[2], number: row[3], type,
                         values: row.slice(5), end: null, connection: null, partner: null, host: null, attached: null,
-                        severity: 0, role: null };
+                        severity: 0, role: null, isEarly: false };
         event.severity = severityOf(event);
+        if (type.isWhole) /* it is drawn when the call began, before what happened during the call */
+            event.at = event.time - (Number(field(event, "duration")) || 0);
         return event;
     });
 }

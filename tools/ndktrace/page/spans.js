@@ -6,14 +6,15 @@
 
 /* Pairs each call with its return and its completion, each callback with its return, each post with its result. */
 function linkCalls(model) {
-    const threads = new Map(), waiting = { pending: new Map(), early: new Map(), posts: new Map() };
+    const threads = new Map(), waiting = { pending: new Map(), early: new Map(), posts: new Map(),
+                                              results: new Map() };
     for (const event of model.events) {
         const key = event.file + ":" + event.thread, name = event.type.name;
         if (!threads.has(key))
             threads.set(key, []);
         const stack = threads.get(key);
         if (event.type.isWhole)
-            pushTo(waiting.posts, event.file + ":" + field(event, "context"), event);
+            beginPost(event, waiting);
         else if (event.type.isCall || isCallback(event))
             stack.push(event);
         if (event.type.isReturn)
@@ -23,7 +24,7 @@ function linkCalls(model) {
         else if (name === "completed" || name === "wsk_completed")
             completeCall(event, waiting);
         else if (name === "result")
-            completePost(event, waiting.posts);
+            completePost(event, waiting);
     }
 }
 
@@ -91,10 +92,49 @@ function completeCall(event, waiting) {
         pushTo(waiting.early, keyOfCall(event), event);
 }
 
-function completePost(event, posts) {
-    const post = (posts.get(event.file + ":" + field(event, "context")) || []).shift();
-    if (post)
+/* ---- posts and their results: they have the same context and operation, and the order of posts ---- */
+
+const MAX_POSTS = 1024; /* that are compared with a result */
+const MAX_EARLY = 16;   /* results that a post may have before it is recorded */
+
+function operationOf(name) {
+    return String(name).replace(/^Ndk(Srq)?|AndInvalidate$/g, "");
+}
+
+function isResultOf(result, post) {
+    const operation = field(result, "operation");
+    return typeof operation !== "string" || operationOf(operation) === operationOf(post.type.name);
+}
+
+/* Removes the first element for which the test is true, and returns it, or null. */
+function takeFirst(list, test) {
+    const count = Math.min(list ? list.length : 0, MAX_POSTS);
+    for (let i = 0; i < count; i++)
+        if (test(list[i]))
+            return i ? list.splice(i, 1)[0] : list.shift();
+    return null;
+}
+
+/* A post is recorded when it returns. Meanwhile another thread may have received its result. */
+function beginPost(event, waiting) {
+    const key = event.file + ":" + field(event, "context"), began = event.time - (field(event, "duration") || 0);
+    const early = takeFirst(waiting.results.get(key), (e) => e.time >= began && isResultOf(e, event));
+    if (early)
+        joinCompletion(early, event);
+    else if (event.severity < 2 && !String(field(event, "flags")).includes("SILENT_SUCCESS"))
+        pushTo(waiting.posts, key, event);
+}
+
+function completePost(event, waiting) {
+    const key = event.file + ":" + field(event, "context");
+    const post = takeFirst(waiting.posts.get(key), (e) => isResultOf(event, e));
+    if (post) {
         joinCompletion(event, post);
+        return;
+    }
+    pushTo(waiting.results, key, event);
+    if (waiting.results.get(key).length > MAX_EARLY)
+        waiting.results.get(key).shift();
 }
 
 /* ---- spans ---- */
