@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fork.h"
@@ -149,6 +150,21 @@ int descriptors_eventfd(int flags)
 {
     descriptors_begin_change();
     return descriptors_insert(eventfd(0, flags | EFD_CLOEXEC));
+}
+
+/* The kernel logs a warning if a file is created that could be executed. Kernels before 6.3 have no such flag. */
+static int descriptors_create_memfd(const char *name)
+{
+    const unsigned no_exec = 8; /* MFD_NOEXEC_SEAL */
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | no_exec);
+
+    return fd >= 0 || errno != EINVAL ? fd : memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+int descriptors_memfd(const char *name)
+{
+    descriptors_begin_change();
+    return descriptors_insert(descriptors_create_memfd(name));
 }
 
 void descriptors_close(int fd)

@@ -19,6 +19,8 @@ int descriptors_socket(int family, int type, int protocol);
 int descriptors_accept(int listener, struct sockaddr *from, socklen_t *len, int flags);
 int descriptors_epoll(void);
 int descriptors_eventfd(int flags);
+/* Returns a file in memory that accepts seals. */
+int descriptors_memfd(const char *name);
 void descriptors_close(int fd);
 
 #endif

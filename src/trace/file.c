@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates trace files. There are two invariants. No file is overwritten, except a trace file of the same user that no
+ * Creates trace files, and rings in memory. There are two invariants. No file is overwritten, except a trace file of the same user that no
  * process records to. Space is allocated at once, because a write to a mapped page without space would end the program.
  *
- * A process that records has a lock on its file (flock), and keeps the descriptor open for the lock alone. An old trace
- * file is removed while its lock is held, and a new file is created. So a reader that has mapped the old file is not
- * disturbed.
+ * A process that records has a lock on its file (flock), and keeps the descriptor open for the lock and for readers
+ * (trace/attach.h). An old trace file is removed while its lock is held, and a new file is created. So a reader that has
+ * mapped the old file is not disturbed.
+ *
+ * A ring is a file in memory with seals: no process can change its size, or write to it except through the mapping that
+ * exists already.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -166,28 +169,52 @@ static void *file_map(int fd, size_t size, const char **problem)
     return err ? NULL : mapping;
 }
 
-struct trace_file_header *trace_file_create(const struct trace_setting *setting, char *problem, size_t room)
+/* Before Linux 5.1, a process that opens the ring again can write to it, but cannot truncate it. */
+static void file_seal(int fd)
+{
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+    if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE) != 0)
+        (void)fcntl(fd, F_ADD_SEALS, seals);
+}
+
+static int file_open(const struct trace_setting *setting, const char **problem)
+{
+    int fd;
+
+    if (!setting->is_ring)
+        return file_open_new(setting->path, problem);
+    fd = descriptors_memfd("openndk-trace");
+    if (fd < 0)
+        *problem = strerrordesc_np(errno);
+    return fd;
+}
+
+bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room)
 {
     size_t schema_size = schema_print(NULL, 0), size;
     size_t header_size = (sizeof(struct trace_file_header) + schema_size + FILE_PAGE) / FILE_PAGE * FILE_PAGE;
-    struct trace_file_header *header = NULL;
     const char *why = NULL;
-    int fd = file_open_new(setting->path, &why);
 
+    *out = (struct trace_mapping){ .fd = file_open(setting, &why) };
     size = header_size + (size_t)setting->mib * FILE_MIB;
-    if (fd >= 0)
-        header = file_map(fd, size, &why);
-    if (header) {
-        file_fill_header(header, header_size, schema_size, size);
-        return header;
+    if (out->fd >= 0)
+        out->header = file_map(out->fd, size, &why);
+    if (out->header) {
+        file_fill_header(out->header, header_size, schema_size, size);
+        if (setting->is_ring)
+            file_seal(out->fd);
+        return true;
     }
-    if (fd >= 0) {
-        (void)unlink(setting->path);
-        descriptors_close(fd);
+    if (out->fd >= 0) {
+        if (!setting->is_ring)
+            (void)unlink(setting->path);
+        descriptors_close(out->fd);
     }
     if (why == file_is_own)
         problem[0] = '\0';
     else
-        snprintf(problem, room, "ONDK_TRACE: nothing is traced, because %s cannot be created: %s", setting->path, why);
-    return NULL;
+        snprintf(problem, room, "ONDK_TRACE: nothing is traced, because %s cannot be created: %s",
+                 setting->is_ring ? "the ring in memory" : setting->path, why);
+    return false;
 }

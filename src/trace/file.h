@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and maps a trace file. */
+/* Creates and maps what a process records to: a trace file, or the same layout in memory. */
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "trace/format.h"
 #include "trace/setting.h"
 
+struct trace_mapping {
+    struct trace_file_header *header; /* never unmapped */
+    int fd;                           /* stays open; in base/descriptors.h */
+};
+
 /*
- * Creates the file and writes its header and schema. Returns the mapping, which is never unmapped. Returns NULL if that
- * fails, and writes the reason to `problem`. The reason is empty if another copy of this library in this process already
- * records to the file.
+ * Creates the file or the memory, and writes header and schema. Returns false if that fails, and writes the reason to
+ * `problem`. The reason is empty if another copy of this library in this process already records to the file.
  */
-struct trace_file_header *trace_file_create(const struct trace_setting *setting, char *problem, size_t room);
+bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room);
 
 #endif

@@ -60,13 +60,22 @@ static bool setting_expand_name(const char *name, size_t len, struct trace_setti
     return used > 0;
 }
 
+void trace_setting_use_ring(struct trace_setting *setting)
+{
+    *setting = (struct trace_setting){ .is_ring = true, .has_pid = true, .mib = TRACE_RING_MIB };
+}
+
 bool trace_setting_parse(const char *text, struct trace_setting *setting)
 {
+    static const char ring[] = "ring";
     const char *comma = strrchr(text, ',');
     size_t len = comma ? (size_t)(comma - text) : strlen(text);
 
-    *setting = (struct trace_setting){ .mib = TRACE_STANDARD_MIB };
+    if (len == sizeof ring - 1 && memcmp(text, ring, len) == 0)
+        trace_setting_use_ring(setting);
+    else
+        *setting = (struct trace_setting){ .mib = TRACE_FILE_MIB };
     if (comma && !setting_parse_size(comma + 1, &setting->mib))
         return false;
-    return setting_expand_name(text, len, setting);
+    return setting->is_ring || setting_expand_name(text, len, setting);
 }

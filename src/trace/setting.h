@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The value of the environment variable ONDK_TRACE: a file's name, and optionally a comma and the file's size. */
+/* The value of the environment variable ONDK_TRACE: a file's name or "ring", and optionally a comma and the size. */
 #ifndef TRACE_SETTING_H
 #define TRACE_SETTING_H
 
@@ -7,17 +7,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRACE_STANDARD_MIB = 16, TRACE_MIN_MIB = 1, TRACE_MAX_MIB = 2048 };
+enum { TRACE_FILE_MIB = 16, TRACE_RING_MIB = 4, TRACE_MIN_MIB = 1, TRACE_MAX_MIB = 2048 };
 
-#define TRACE_SETTING_EXPECTED "a file, and optionally a comma and its size, a number with the suffix M or G"
+#define TRACE_SETTING_EXPECTED "a file or ring, and optionally a comma and the size, a number with the suffix M or G"
 
 struct trace_setting {
-    char path[PATH_MAX]; /* %p was replaced by the process ID, %% by % */
-    bool has_pid;        /* the name has %p, so that it differs from that of another process */
+    bool is_ring;        /* events are recorded into memory that no file has */
+    char path[PATH_MAX]; /* %p was replaced by the process ID, %% by %. Not set if is_ring */
+    bool has_pid;        /* a child of fork has a ring or file of its own: is_ring, or the name has %p */
     uint32_t mib;
 };
 
 /* Returns false if the text is no valid value. */
 bool trace_setting_parse(const char *text, struct trace_setting *setting);
+/* Sets a ring of the standard size. */
+void trace_setting_use_ring(struct trace_setting *setting);
 
 #endif

@@ -25,7 +25,7 @@ static bool start_claim(bool *is_child)
 bool trace_start(char problem[TRACE_MAX_PROBLEM])
 {
     const char *text = secure_getenv("ONDK_TRACE");
-    struct trace_file_header *file;
+    struct trace_mapping mapping;
     struct trace_setting setting;
     bool is_child;
 
@@ -33,10 +33,9 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
         return true; /* ondk_config_check_environment reports a wrong value */
     if (is_child && !setting.has_pid)
         return true; /* a name without %p is the name of the parent's file */
-    file = trace_file_create(&setting, problem, TRACE_MAX_PROBLEM);
-    if (!file)
+    if (!trace_file_create(&setting, &mapping, problem, TRACE_MAX_PROBLEM))
         return !problem[0]; /* false, unless another copy of this library records: that of a provider module */
-    if (ring_start(file))
+    if (ring_start(mapping.header))
         return true;
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");
     return false;
