@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace of a program's NDK calls and callbacks: docs/trace.md.
+ * The trace: the NDK calls and callbacks of a program, and the events of its connections. The environment variable
+ * ONDK_TRACE records them into a file or into memory. ndktrace shows them, also those of a process that runs:
+ * docs/trace.md.
  *
- * A program that opens its adapters with ondk_open_adapter needs none of these functions: the environment variable
- * ONDK_TRACE makes it record. A program that gets adapters from another provider calls ondk_trace_begin for each.
+ * A program that opens its adapters with ondk_open_adapter needs none of these functions to record. A program that gets
+ * adapters from another provider calls ondk_trace_begin for each. Any program can print its last events itself, for
+ * example when an assertion fails: ondk_trace_print_last.
  *
  * The consumer always holds the provider's own objects. While a trace is recorded, the Dispatch pointer of each object
  * is replaced, by a table whose functions record the call and then call the provider.
@@ -12,6 +15,7 @@
 #define OPENNDK_TRACE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "openndk/api.h"
 
@@ -53,6 +57,19 @@ ONDK_API int ondk_trace_begin(struct _NDK_ADAPTER *adapter, uint32_t if_index);
  * See also: ondk_trace_begin, ondk_verify_unwrap
  */
 ONDK_API void ondk_trace_end(struct _NDK_ADAPTER *adapter);
+
+/*
+ * Prints the last events that the process has recorded, the oldest first. After a line with the columns, each event is
+ * on a line: seconds since the recording began, thread, connection (- if none), event, fields.
+ *   out         the stream
+ *   max_events  the largest number of events; more than 32 are taken as 32
+ * Returns the number of events that were printed: 0 if the process records nothing.
+ *
+ * The function reads the trace without a lock, and allocates nothing itself. It waits at most a second for another
+ * thread that prints. The handler of a fault, for example of SIGSEGV, may call it if it may write to the stream.
+ * Context: any thread, any IRQL.
+ */
+ONDK_API uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events);
 
 #ifdef __cplusplus
 }

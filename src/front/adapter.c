@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "calltrace/calltrace.h"
+#include "front/last_events.h"
 #include "front/open.h"
 #include "front/trace.h"
 #include "openndk/adapter.h"
@@ -18,8 +19,10 @@
 static NTSTATUS front_open_traced(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options,
                                   NDK_ADAPTER **adapter)
 {
-    NTSTATUS status = provider_open_adapter(version, if_index, options, adapter);
+    NTSTATUS status;
 
+    last_events_start();
+    status = provider_open_adapter(version, if_index, options, adapter);
     if (NT_SUCCESS(status))
         front_trace_calls(*adapter);
     return status;

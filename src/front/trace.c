@@ -5,6 +5,7 @@
 #include <net/if.h>
 
 #include "calltrace/calltrace.h"
+#include "front/last_events.h"
 #include "front/trace.h"
 #include "provider/open.h"
 #include "trace/trace.h"
@@ -27,6 +28,7 @@ int ondk_trace_begin(NDK_ADAPTER *adapter, uint32_t if_index)
 {
     char name[IF_NAMESIZE] = "";
 
+    last_events_start();
     provider_start_trace();
     if (!adapter || !trace_is_on())
         return 0;

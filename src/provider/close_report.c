@@ -29,11 +29,13 @@
 #include "provider/connector.h"
 #include "provider/log.h"
 #include "provider/provider.h"
+#include "trace/last.h"
 
 enum {
     MAX_SHOWN = 4,   /* objects of one type that a report describes */
     MAX_REPORTS = 4, /* closes that one round reports; if more closes are due, it only counts them */
     MAX_WHERE = 3 * ADDR_TEXT,
+    MAX_EVENTS = 10, /* of the trace */
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
     GRACE_NS = 1000000000, /* abort() waits at most this time for a thread that writes to the log */
@@ -236,6 +238,20 @@ static void report_print_counts(FILE *out, const struct close_report *r)
     fprintf(out, "%s\n", *separator ? "" : report_rest(r));
 }
 
+/* Writes the last events of the process, and among them those of the closing object. */
+static void report_print_last_events(FILE *out, const struct close_report *r)
+{
+    const uint64_t addresses[2] = { (uintptr_t)r->self.object };
+    struct trace_last_event events[MAX_EVENTS];
+    unsigned count = trace_last(addresses, events, MAX_EVENTS);
+
+    if (count)
+        fprintf(out, "    last events (seconds, connection, event; * are of the object):\n");
+    for (unsigned i = 0; i < count; i++)
+        fprintf(out, "    %c %.6f %u %s %s\n", events[i].is_related ? '*' : ' ', events[i].seconds,
+                (unsigned)events[i].connection, events[i].name, events[i].fields);
+}
+
 static void report_print(FILE *out, const struct adapter *a, const struct close_report *r)
 {
     report_print_head(out, a, r);
@@ -248,6 +264,7 @@ static void report_print(FILE *out, const struct adapter *a, const struct close_
     }
     if (r->type == NdkObjectTypeAdapter && a->reporter.is_in_callback)
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
+    report_print_last_events(out, r);
 }
 
 /* Writes the report of the close of a->live.examined to the log. Does nothing if that close has ended. */

@@ -8,6 +8,7 @@
 
 #include "base/fork.h"
 #include "trace/file.h"
+#include "trace/last.h"
 #include "trace/ring.h"
 #include "trace/setting.h"
 #include "trace/trace.h"
@@ -35,6 +36,7 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
         return true; /* a name without %p is the name of the parent's file */
     if (!trace_file_create(&setting, &mapping, problem, TRACE_MAX_PROBLEM))
         return !problem[0]; /* false, unless another copy of this library records: that of a provider module */
+    trace_last_prepare(mapping.fd);
     if (ring_start(mapping.header))
         return true;
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");

@@ -88,7 +88,7 @@ bool print_event_text(FILE *out, const struct print_text_style *style, const str
     char text[VALUE_MAX_TEXT];
     struct value v;
 
-    if (r->event && strcmp(r->event->name, "connection") == 0)
+    if (r->event && (strcmp(r->event->name, "connection") == 0 || strcmp(r->event->name, "ongoing") == 0))
         print_connection(out, r);
     fprintf(out, "%12.6f", seconds);
     if (style->has_process)
@@ -111,4 +111,19 @@ bool print_event_text(FILE *out, const struct print_text_style *style, const str
     }
     fputc('\n', out);
     return true;
+}
+
+void print_fields(char *text, size_t room, const struct trace_record *r)
+{
+    struct value_cursor c = { 0 };
+    char field[VALUE_MAX_TEXT];
+    size_t used = 0;
+    struct value v;
+
+    text[0] = '\0';
+    while (used < room && value_next(r, &c, &v)) {
+        if (!value_is_omitted(&v))
+            used += (size_t)snprintf(text + used, room - used, "%s%s=%s", used ? " " : "", v.field->name,
+                                     value_text(&v, field));
+    }
 }

@@ -22,5 +22,10 @@ void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_text_style *style);
 /* Returns false if out of memory. The caller checks the stream for write errors. */
 bool print_event_text(FILE *out, const struct print_text_style *style, const struct trace_record *r, double seconds);
+/*
+ * Writes the event's fields as print_event_text prints them if the style is not verbose: without those that mean that
+ * nothing is special. Leaves out what does not fit.
+ */
+void print_fields(char *text, size_t room, const struct trace_record *r);
 
 #endif

@@ -106,9 +106,9 @@ static bool trace_file_read_header(struct trace_file *f, char *error, size_t roo
     return trace_file_read_schema(f, header, error, room);
 }
 
-bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room)
+/* The caller has set f->fd and f->is_borrowed. */
+static bool trace_file_init(struct trace_file *f, char *error, size_t room)
 {
-    *f = (struct trace_file){ .fd = fd, .path = "" };
     if (!trace_file_read_header(f, error, room)) {
         trace_file_close(f);
         return false;
@@ -119,6 +119,18 @@ bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room)
         return true;
     trace_file_close(f);
     return trace_file_fail(error, room, "out of memory");
+}
+
+bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room)
+{
+    *f = (struct trace_file){ .fd = fd, .path = "" };
+    return trace_file_init(f, error, room);
+}
+
+bool trace_file_borrow_fd(struct trace_file *f, int fd, char *error, size_t room)
+{
+    *f = (struct trace_file){ .fd = fd, .is_borrowed = true, .path = "" };
+    return trace_file_init(f, error, room);
 }
 
 bool trace_file_open(struct trace_file *f, const char *path, char *error, size_t room)
@@ -144,7 +156,8 @@ void trace_file_close(struct trace_file *f)
     free(f->states);
     free(f->copy);
     free(f->threads);
-    close(f->fd);
+    if (!f->is_borrowed)
+        close(f->fd);
     f->states = NULL;
     f->copy = NULL;
     f->threads = NULL;
@@ -188,14 +201,48 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
     return copy;
 }
 
-/* Reads the event `thread`: the number and the name of the thread that recorded the events after it. */
-static void segment_begin_thread(struct trace_file *f, struct trace_segment_state *state, const struct trace_record *r)
+/*
+ * Parses the event at bytes[*at] of `size` bytes, and moves *at behind it. Returns false if no event is left, or if the
+ * rest is damaged. Then *at is less than `size`.
+ */
+static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_t size, size_t *at,
+                         struct trace_record *r)
 {
-    size_t len = r->size - sizeof state->thread, i = 0;
+    uint16_t total, number;
+
+    if (size - *at < EVENT_HEADER)
+        return false;
+    memcpy(&total, bytes + *at, sizeof total);
+    if (total < EVENT_HEADER || total % 8 || total > size - *at)
+        return false;
+    memcpy(&number, bytes + *at + 2, sizeof number);
+    r->number = number;
+    r->id = trace_get32(bytes + *at + 4);
+    r->time_ns = trace_get64(bytes + *at + 8);
+    r->size = (uint32_t)total - EVENT_HEADER;
+    r->fields = bytes + *at + EVENT_HEADER;
+    r->event = schema_find(&f->schema, number);
+    *at += total;
+    return true;
+}
+
+/* If the record has the thread of the records after it, sets *thread and returns true. */
+static bool segment_handle_thread(const struct trace_record *r, uint32_t *thread)
+{
+    if (r->number != EVENT_THREAD || r->size < sizeof *thread)
+        return false;
+    *thread = trace_get32(r->fields);
+    return true;
+}
+
+/* Stores the name that the event `thread` has. */
+static void trace_file_name_thread(struct trace_file *f, const struct trace_record *r)
+{
+    uint32_t thread = trace_get32(r->fields);
+    size_t len = r->size - sizeof thread, i = 0;
     struct trace_thread *grown = f->threads;
 
-    state->thread = trace_get32(r->fields);
-    while (i < f->n_threads && f->threads[i].id != state->thread)
+    while (i < f->n_threads && f->threads[i].id != thread)
         i++;
     if (i == TRACE_FILE_MAX_THREADS)
         return;
@@ -206,52 +253,35 @@ static void segment_begin_thread(struct trace_file *f, struct trace_segment_stat
     f->threads = grown;
     f->n_threads += i == f->n_threads;
     len = len < TRACE_FILE_THREAD_NAME - 1 ? len : TRACE_FILE_THREAD_NAME - 1;
-    grown[i] = (struct trace_thread){ .id = state->thread };
-    memcpy(grown[i].name, r->fields + sizeof state->thread, len);
+    grown[i] = (struct trace_thread){ .id = thread };
+    memcpy(grown[i].name, r->fields + sizeof thread, len);
 }
 
-/*
- * Parses the events in `size` bytes. Stops at bytes that are not a valid event, and sets state->is_damaged. Returns
- * false if out of memory.
- */
+/* Parses the events in `size` bytes. Sets state->is_damaged if the rest is no event. Returns false if out of memory. */
 static bool segment_parse(struct trace_file *f, struct trace_segment_state *state, const uint8_t *bytes, size_t size,
                           struct trace_records *out)
 {
-    for (size_t at = 0; at < size;) {
-        struct trace_record r = { .file = f, .thread = state->thread };
-        uint16_t total = 0, number;
+    struct trace_record r = { .file = f };
+    size_t at = 0;
 
-        if (size - at < EVENT_HEADER)
-            state->is_damaged = true;
-        else
-            memcpy(&total, bytes + at, sizeof total);
-        if (state->is_damaged || total < EVENT_HEADER || total % 8 || total > size - at) {
-            state->is_damaged = true;
-            return true;
-        }
-        memcpy(&number, bytes + at + 2, sizeof number);
-        r.number = number;
-        r.id = trace_get32(bytes + at + 4);
-        r.time_ns = trace_get64(bytes + at + 8);
-        r.size = (uint32_t)total - EVENT_HEADER;
-        r.fields = bytes + at + EVENT_HEADER;
-        r.event = schema_find(&f->schema, number);
-        if (number == EVENT_THREAD && r.size >= sizeof state->thread)
-            segment_begin_thread(f, state, &r);
+    while (segment_next(f, bytes, size, &at, &r)) {
+        r.thread = state->thread;
+        if (segment_handle_thread(&r, &state->thread))
+            trace_file_name_thread(f, &r);
         else if (!records_add(out, &r))
             return false;
-        at += total;
     }
+    state->is_damaged = at < size;
     return true;
 }
 
 /*
- * Copies the segment's events to f->copy. Returns the size of the events in bytes. Returns 0 if the segment has no new
- * events, if it is overwritten again and again, or if the file ends before it.
+ * Copies the segment's events to f->copy. Returns the size of the events in bytes. Returns 0 if the segment has no
+ * events that `state` lacks, if it is overwritten again and again, or if the file ends before it.
  */
-static size_t segment_copy(struct trace_file *f, uint32_t index, uint64_t *sequence)
+static size_t segment_copy(struct trace_file *f, uint32_t index, const struct trace_segment_state *state,
+                           uint64_t *sequence)
 {
-    const struct trace_segment_state *state = &f->states[index];
     uint64_t offset = f->header_size + (uint64_t)index * f->segment_size;
 
     for (int tries = 0; tries < MAX_TRIES; tries++) {
@@ -278,7 +308,7 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
 {
     struct trace_segment_state *state = &f->states[index];
     uint64_t sequence;
-    size_t size = segment_copy(f, index, &sequence);
+    size_t size = segment_copy(f, index, state, &sequence);
     uint8_t *fresh;
     bool ok;
 
@@ -314,6 +344,24 @@ bool trace_file_read(struct trace_file *f, struct trace_records *out)
         }
     }
     return true;
+}
+
+void trace_file_for_each(struct trace_file *f, trace_visit visit, void *context)
+{
+    static const struct trace_segment_state unread;
+    struct trace_record r = { .file = f };
+    uint64_t sequence;
+
+    for (uint32_t i = 0; i < f->segment_count; i++) {
+        size_t size = segment_copy(f, i, &unread, &sequence), at = 0;
+
+        r.thread = 0;
+        while (segment_next(f, f->copy, size, &at, &r)) {
+            r.order = (uint64_t)i * f->segment_size + at;
+            if (!segment_handle_thread(&r, &r.thread))
+                visit(context, &r);
+        }
+    }
 }
 
 static int records_compare(const void *left, const void *right)

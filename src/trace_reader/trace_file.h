@@ -26,7 +26,7 @@ struct trace_record {
     uint32_t id, thread, number;
     uint32_t size; /* of `fields`, including padding */
     const uint8_t *fields;
-    size_t order; /* the index at which the record was added; sorts records that have the same time */
+    uint64_t order; /* sorts records that have the same time: the order in which they were read */
 };
 
 struct trace_records {
@@ -45,6 +45,7 @@ struct trace_segment_state {
 
 struct trace_file {
     int fd;
+    bool is_borrowed; /* trace_file_close leaves fd open */
     const char *path;
     char program[65], host[65], library[33];
     uint32_t pid, segment_size, segment_count, header_size;
@@ -63,12 +64,20 @@ struct trace_file {
 bool trace_file_open(struct trace_file *f, const char *path, char *error, size_t room);
 /* Does the same with an open file, which trace_file_close closes. */
 bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room);
+/* Does the same without taking over fd. */
+bool trace_file_borrow_fd(struct trace_file *f, int fd, char *error, size_t room);
 void trace_file_close(struct trace_file *f);
 /*
  * Appends the events that were recorded since the last call, in no order. The fields of the events are valid until
  * trace_records_free. Returns false if out of memory.
  */
 bool trace_file_read(struct trace_file *f, struct trace_records *out);
+/*
+ * Calls `visit` for each event of the file, segment by segment, in the order of time in each segment. The record is
+ * valid during the call. Changes nothing that trace_file_read uses, and allocates nothing.
+ */
+typedef void (*trace_visit)(void *context, const struct trace_record *r);
+void trace_file_for_each(struct trace_file *f, trace_visit visit, void *context);
 /* Sorts by the time of day. */
 void trace_records_sort(struct trace_records *r);
 void trace_records_free(struct trace_records *r);

@@ -36,6 +36,9 @@ static _Atomic uint32_t exit_status;
 static char junit_path[MAX_JUNIT_PATH];
 static pid_t reporting_process; /* the process that made the latest report; a child of fork is another one */
 
+static report_events *event_source;
+static struct report_event last_events[REPORT_EVENTS];
+
 /* The object and the stacks of this thread's next report. */
 static _Thread_local struct {
     struct report_object object;
@@ -77,6 +80,19 @@ void report_set_printer(report_printer *printer)
     (void)report_lock();
     breach_printer = printer;
     report_unlock();
+}
+
+void report_set_events(report_events *events)
+{
+    (void)report_lock();
+    event_source = events;
+    report_unlock();
+}
+
+/* Sets the last events of the process. The caller has locked the output. */
+static unsigned report_read_events(const void *object)
+{
+    return event_source ? event_source(object, last_events) : 0;
 }
 
 void report_set_format(enum report_format format)
@@ -264,6 +280,7 @@ void report_end(FILE *out, const void *by, const char *entry)
     now.entry = entry;
     report_print_call(out, &now);
     report_print_earlier(out, next.stacks, next.stack_count);
+    report_print_events(out, last_events, report_read_events(NULL));
     next.stack_count = 0;
     fflush(out);
     report_unlock();
@@ -315,6 +332,9 @@ static void report_write(struct report *r, bool stops)
     if (stops || (repeated && repeated->written < max_written)) {
         if (!report_file_path())
             report_end_line(out);
+        r->event_count = report_read_events(r->breach.object.object);
+        r->events = last_events;
+        report_keep_junit_events(r);
         if (output_format == REPORT_JSON)
             report_print_json(out, r);
         else

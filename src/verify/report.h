@@ -164,6 +164,22 @@ typedef void report_printer(FILE *out, const struct breach *breach);
 /* Replaces the printer, which by default prints rule, routine and message. It is not called for an advice. */
 void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_printer);
 
+enum { REPORT_EVENTS = 20 };
+
+/* An event that the process has recorded before a report (ONDK_TRACE). */
+struct report_event {
+    double seconds; /* since the recording began */
+    uint32_t thread, connection;
+    bool is_related; /* to the object of the report */
+    char name[32];
+    char fields[208]; /* "from=IDLE event=start to=TCP_CONNECTING" */
+};
+
+/* Returns the number of the process's last events. `object` is that of the report, or NULL. Must allocate nothing. */
+typedef unsigned report_events(const void *object, struct report_event events[REPORT_EVENTS]);
+/* Adds the last events of the process to each report. */
+void report_set_events(report_events *events);
+
 /*
  * Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open: at
  * the end of the process, the numbers of repeated reports are written to it. A breach that was reported on the earlier

@@ -84,6 +84,19 @@ static void json_put_stack(FILE *out, const char *title, const struct stack *s)
     fputs("]}", out);
 }
 
+static void json_put_event(FILE *out, const struct report_event *e)
+{
+    fprintf(out, "{\"seconds\":%.9f,\"thread\":%u,\"connection\":", e->seconds, (unsigned)e->thread);
+    if (e->connection)
+        fprintf(out, "%u,", (unsigned)e->connection);
+    else
+        fputs("null,", out);
+    json_put_text(out, "event", e->name);
+    fputc(',', out);
+    json_put_text(out, "fields", e->fields);
+    fprintf(out, ",\"related\":%s}", e->is_related ? "true" : "false");
+}
+
 void report_print_json(FILE *out, const struct report *r)
 {
     fputs("{\"event\":\"report\",", out);
@@ -94,6 +107,12 @@ void report_print_json(FILE *out, const struct report *r)
     for (int i = 0; i < r->earlier_count; i++) {
         fputc(',', out);
         json_put_stack(out, r->earlier[i].title, &r->earlier[i].stack);
+    }
+    fputs("],\"events\":[", out);
+    for (unsigned i = 0; i < r->event_count; i++) {
+        if (i)
+            fputc(',', out);
+        json_put_event(out, &r->events[i]);
     }
     fprintf(out, "],\"time\":%lld.%09ld,\"repeat\":%u}\n", (long long)r->time.tv_sec, r->time.tv_nsec,
             (unsigned)r->repeat);

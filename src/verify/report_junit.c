@@ -12,6 +12,31 @@
 
 #include "verify/report_forms.h"
 
+enum { MAX_JUNIT_RULES = 8 };
+
+/* The events before the first report of a rule. */
+static struct junit_events {
+    const struct rule *rule;
+    unsigned count;
+    struct report_event events[REPORT_EVENTS];
+} junit_events[MAX_JUNIT_RULES];
+static unsigned junit_event_rules;
+
+void report_keep_junit_events(const struct report *r)
+{
+    struct junit_events *e;
+
+    for (unsigned i = 0; i < junit_event_rules; i++)
+        if (junit_events[i].rule == r->breach.rule)
+            return;
+    if (junit_event_rules == MAX_JUNIT_RULES || !r->event_count)
+        return;
+    e = &junit_events[junit_event_rules++];
+    e->rule = r->breach.rule;
+    e->count = r->event_count;
+    memcpy(e->events, r->events, r->event_count * sizeof *r->events);
+}
+
 static bool junit_is_plain(char c)
 {
     return (unsigned char)c >= 0x20 && c != 0x7f && !strchr("<>&\"", c);
@@ -56,6 +81,24 @@ static void junit_put_places(int fd, const struct rule *rule)
     }
 }
 
+static void junit_put_events(int fd, const struct rule *rule)
+{
+    for (unsigned i = 0; i < junit_event_rules; i++) {
+        if (junit_events[i].rule != rule)
+            continue;
+        dprintf(fd, "last events before the first report: seconds, thread, connection, event\n");
+        for (unsigned k = 0; k < junit_events[i].count; k++) {
+            const struct report_event *e = &junit_events[i].events[k];
+
+            dprintf(fd, "%.6f %u %u ", e->seconds, (unsigned)e->thread, (unsigned)e->connection);
+            junit_put(fd, e->name);
+            dprintf(fd, " ");
+            junit_put(fd, e->fields);
+            dprintf(fd, "\n");
+        }
+    }
+}
+
 static void junit_put_rule(int fd, const char *layer, const struct rule *rule, unsigned reports)
 {
     const char *element = rule->kind == RULE_ADVICE ? "system-out" : "failure";
@@ -74,6 +117,7 @@ static void junit_put_rule(int fd, const char *layer, const struct rule *rule, u
     }
     dprintf(fd, ">");
     junit_put_places(fd, rule);
+    junit_put_events(fd, rule);
     dprintf(fd, "</%s>\n  </testcase>\n", element);
 }
 

@@ -33,6 +33,26 @@ void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int co
     }
 }
 
+void report_print_events(FILE *out, const struct report_event *events, unsigned count)
+{
+    bool has_related = false;
+
+    for (unsigned i = 0; i < count; i++)
+        has_related = has_related || events[i].is_related;
+    if (count)
+        fprintf(out, "  last events: seconds, thread, connection, event%s\n",
+                has_related ? "; those with * are of the object" : "");
+    for (unsigned i = 0; i < count; i++) {
+        const struct report_event *e = &events[i];
+        char connection[16] = "-";
+
+        if (e->connection)
+            snprintf(connection, sizeof connection, "%u", (unsigned)e->connection);
+        fprintf(out, "  %c %12.6f %7u %4s  %-13s%s%s\n", e->is_related ? '*' : ' ', e->seconds, (unsigned)e->thread,
+                connection, e->name, e->fields[0] ? " " : "", e->fields);
+    }
+}
+
 void report_print_text(FILE *out, const struct report *r, report_printer *head)
 {
     const struct breach *b = &r->breach;
@@ -45,6 +65,7 @@ void report_print_text(FILE *out, const struct report *r, report_printer *head)
     text_print_object(out, &b->object);
     report_print_call(out, &r->call);
     report_print_earlier(out, r->earlier, r->earlier_count);
+    report_print_events(out, r->events, r->event_count);
     if (b->rule->advice)
         fprintf(out, "  advice: %s\n", b->rule->advice);
 }

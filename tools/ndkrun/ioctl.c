@@ -24,7 +24,9 @@
 #include "number.h"
 #include "hex.h"
 #include "openndk/adapter.h"
+#include "openndk/trace.h"
 #include "openndk/wdk.h"
+#include "output.h"
 
 enum { MAX_NAME = 256, MAX_INPUT = 4096, MAX_OUTPUT = 65536, MAX_NUMBER = 32, MAX_ERROR = 1024 };
 enum { CANCEL_STEP_MS = 20, CANCEL_TIMEOUT_MS = 10000 };
@@ -116,6 +118,7 @@ static void request_report(struct request *r, FILE *out)
         return;
     fprintf(out, "  thread %u is in the driver:\n", thread);
     frames_print_thread(out, r->call.thread);
+    (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
 }
 
 /*

@@ -21,6 +21,7 @@
 #include "json_output.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
+#include "openndk/trace.h"
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
 #include "options.h"
@@ -57,6 +58,8 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
     fprintf(out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
     for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is after its call: subtract 1 */
         frames_print_line(out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
+    fflush(out); /* before the events, which may fail */
+    (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
     fflush(out);
     raise(number);
 }
@@ -137,6 +140,7 @@ static bool driver_call(void (*routine)(void *), struct driver *d, const char *w
         fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, d->path,
                 CALL_TIMEOUT_SECONDS);
         ondk_wdk_report_driver(d->path, out);
+        (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
         if (!call_wait(&d->call, -1, true)) {
             fprintf(out, "ndkrun: interrupted\n");
             ndkrun_abandon();

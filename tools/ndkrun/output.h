@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+enum { OUTPUT_LAST_EVENTS = 20 }; /* printed with the report of a fault, or of a call that does not end */
+
 /*
  * Returns a stream that writes to standard error line by line, or NULL if out of memory. `awaited` is the text that
  * the stream looks for in each line: see output_has_match. `awaited` may be NULL.

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* See last_events.h. The invariant: nothing here allocates memory, because a report may come from a signal handler. */
+#include "front/last_events.h"
+
+#include <stdio.h>
+
+#include "openndk/trace.h"
+#include "trace/last.h"
+#include "verify/report_forms.h"
+#include "verify/verify.h"
+
+_Static_assert((int)REPORT_EVENTS <= (int)TRACE_LAST_MAX, "the trace returns as many events as a report has");
+
+/* The events of the provider's objects have the provider's addresses, those of the consumer's calls have both. */
+static unsigned last_events_read(const void *object, struct report_event *events, unsigned max)
+{
+    const void *real = object ? verify_unwrap((void *)(uintptr_t)object) : NULL;
+    const uint64_t addresses[2] = { (uintptr_t)object, real != object ? (uintptr_t)real : 0 };
+    struct trace_last_event last[TRACE_LAST_MAX];
+    unsigned count = trace_last(addresses, last, max);
+
+    for (unsigned i = 0; i < count; i++) {
+        events[i] = (struct report_event){ .seconds = last[i].seconds,
+                                           .thread = last[i].thread,
+                                           .connection = last[i].connection,
+                                           .is_related = last[i].is_related };
+        snprintf(events[i].name, sizeof events[i].name, "%s", last[i].name);
+        snprintf(events[i].fields, sizeof events[i].fields, "%s", last[i].fields);
+    }
+    return count;
+}
+
+static unsigned last_events_of(const void *object, struct report_event events[REPORT_EVENTS])
+{
+    return last_events_read(object, events, REPORT_EVENTS);
+}
+
+void last_events_start(void)
+{
+    report_set_events(last_events_of);
+}
+
+uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events)
+{
+    struct report_event events[TRACE_LAST_MAX];
+    unsigned count = last_events_read(NULL, events, max_events < TRACE_LAST_MAX ? max_events : TRACE_LAST_MAX);
+
+    report_print_events(out, events, count);
+    return count;
+}
