@@ -2,6 +2,11 @@
 /* Reports FPDUs to an owner that records them. The invariant: nothing here changes the queue pair. */
 #include "iwarp/qp_internal.h"
 
+void iw_qp_report_frames(struct iw_qp *qp)
+{
+    qp->reports_frames = true;
+}
+
 void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
                       uint32_t ulpdu)
 {

@@ -74,7 +74,6 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
         return NULL;
     memset(qp, 0, sizeof *qp);
     qp->events = c->events;
-    qp->reports_frames = c->events->frame != NULL;
     qp->memory = c->memory;
     qp->domain = c->domain;
     qp->srq = c->srq;

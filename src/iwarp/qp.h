@@ -113,8 +113,7 @@ struct iw_qp_events {
     /*
      * Called once for each FPDU. A sent FPDU is reported when the transport has taken at least a part of it. A
      * received FPDU is reported when it has arrived, before it has any effect. If its payload is placed as it arrives,
-     * it is reported when its header has arrived. If `frame` is NULL when the queue pair is created, no FPDU is
-     * reported.
+     * it is reported when its header has arrived. No FPDU is reported before iw_qp_report_frames.
      */
     void (*frame)(struct iw_qp *qp, const struct iw_frame *f);
 };
@@ -194,6 +193,9 @@ void iw_qp_ring(struct iw_qp *qp);
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
 uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the sum of the lengths of all posted reads */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
+
+/* Reports all FPDUs from now on: see iw_qp_events.frame. To be called by the owner. */
+void iw_qp_report_frames(struct iw_qp *qp);
 
 /* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);

@@ -168,7 +168,7 @@ struct iw_qp {
     bool running;    /* a stream was started, and has neither ended nor been stopped */
     enum iw_end end; /* why the stream ended, while stream_end completes its requests; at other times IW_END_NONE */
     bool crc, awaits_first_fpdu;
-    bool reports_frames;       /* events->frame is not NULL */
+    bool reports_frames;       /* calls events->frame */
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
     uint32_t max_ulpdu;

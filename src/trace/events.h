@@ -108,6 +108,7 @@ struct trace_text16 {
     EVENT(30, tagged)                                                                                                  \
     EVENT(31, untagged)                                                                                                \
     EVENT(32, no_segment)                                                                                              \
+    EVENT(33, ongoing)                                                                                                 \
     TRACE_CALL_EVENTS(EVENT)                                                                                           \
     TRACE_WDK_EVENTS(EVENT)
 
@@ -121,6 +122,9 @@ struct trace_text16 {
 #define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
 /* A connection begins: by NdkConnect, or by accept. `object` is the connector, or 0 if there is none yet. */
 #define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
+/* A connection that has begun before the recording. `object` is its connector, or 0. */
+#define TRACE_FIELDS_ongoing(F, N)                                                                                     \
+    N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote) N(u8, state, state)
 /* The consumer gets a connector for the peer's request. */
 #define TRACE_FIELDS_connector(F, N) F(ptr, object)
 /* A step of the connection's state machine (docs/states.md). */

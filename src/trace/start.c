@@ -1,19 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* Begins the trace of this process: see trace_start. */
+/*
+ * Begins the trace of this process: see trace_start and trace_attach. The invariant: at most one thread begins it, and
+ * `recording` does not change after trace_on has become true.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
+#include "base/descriptors.h"
 #include "base/fork.h"
+#include "trace/attach.h"
 #include "trace/file.h"
 #include "trace/last.h"
 #include "trace/ring.h"
 #include "trace/setting.h"
-#include "trace/trace.h"
 
-/* Returns true for the first caller in this process. Sets *is_child to whether an ancestor of the process was first. */
+enum { START_WAIT_MS = 1000 };
+
+static struct {
+    int fd;
+    dev_t device; /* of the file, because a program may close descriptors that it has not opened */
+    ino_t inode;
+    bool is_late;
+} recording;
+
+/* Returns true for the first caller in this process. */
 static bool start_claim(bool *is_child)
 {
     static _Atomic uint64_t claimed; /* 1 + fork_generation of the process that has claimed the start; 0: none */
@@ -23,22 +41,101 @@ static bool start_claim(bool *is_child)
     return before != now;
 }
 
-bool trace_start(char problem[TRACE_MAX_PROBLEM])
-{
-    const char *text = secure_getenv("ONDK_TRACE");
-    struct trace_mapping mapping;
-    struct trace_setting setting;
-    bool is_child;
+/* 1 + fork_generation of the process in which a thread begins the trace. Other values: no thread does. */
+static _Atomic uint64_t start_busy;
 
-    if (!text || !start_claim(&is_child) || !trace_setting_parse(text, &setting))
-        return true; /* ondk_config_check_environment reports a wrong value */
-    if (is_child && !setting.has_pid)
-        return true; /* a name without %p is the name of the parent's file */
-    if (!trace_file_create(&setting, &mapping, problem, TRACE_MAX_PROBLEM))
+/* Waits while another thread begins the trace. Returns false if that takes too long. */
+static bool start_acquire(void)
+{
+    const struct timespec pause = { .tv_nsec = 1000000 };
+    uint64_t now = (uint64_t)fork_generation() + 1;
+
+    for (int tries = 0; tries < START_WAIT_MS; tries++) {
+        uint64_t before = atomic_load(&start_busy);
+
+        if (before != now && atomic_compare_exchange_strong(&start_busy, &before, now))
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static void start_release(void)
+{
+    atomic_store(&start_busy, 0);
+}
+
+/* Begins to record. The caller must have called start_acquire. */
+static bool start_with(const struct trace_setting *setting, bool is_late, char problem[TRACE_MAX_PROBLEM])
+{
+    struct trace_mapping mapping;
+    struct stat now = { 0 };
+
+    if (!trace_file_create(setting, &mapping, problem, TRACE_MAX_PROBLEM))
         return !problem[0]; /* false, unless another copy of this library records: that of a provider module */
+    (void)fstat(mapping.fd, &now);
+    recording.fd = mapping.fd;
+    recording.device = now.st_dev;
+    recording.inode = now.st_ino;
+    recording.is_late = is_late;
     trace_last_prepare(mapping.fd);
     if (ring_start(mapping.header))
         return true;
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");
     return false;
+}
+
+bool trace_start(char problem[TRACE_MAX_PROBLEM])
+{
+    const char *text = secure_getenv("ONDK_TRACE");
+    struct trace_setting setting;
+    bool is_child, ok;
+
+    if (!text || !start_claim(&is_child) || !trace_setting_parse(text, &setting))
+        return true; /* ondk_config_check_environment reports a wrong value */
+    if (is_child && !setting.has_pid)
+        return true; /* a name without %p is the name of the parent's file */
+    if (!start_acquire())
+        return true; /* another thread has begun the trace, because of trace_attach */
+    ok = trace_is_on() || start_with(&setting, false, problem);
+    start_release();
+    return ok;
+}
+
+/* Begins to record into a ring if the process records nothing. */
+static bool start_ring(char problem[TRACE_MAX_PROBLEM])
+{
+    struct trace_setting setting;
+    bool ok;
+
+    if (atomic_load_explicit(&trace_on, memory_order_acquire)) /* acquires `recording` */
+        return true;
+    if (!start_acquire()) {
+        snprintf(problem, TRACE_MAX_PROBLEM, "a thread of the process begins to record");
+        return false;
+    }
+    trace_setting_use_ring(&setting);
+    ok = atomic_load_explicit(&trace_on, memory_order_acquire) || start_with(&setting, true, problem);
+    start_release();
+    return ok;
+}
+
+int trace_attach(bool *is_late, char problem[TRACE_MAX_PROBLEM])
+{
+    char path[64];
+    struct stat now;
+    int fd;
+
+    if (!start_ring(problem))
+        return -1;
+    *is_late = recording.is_late;
+    if (fstat(recording.fd, &now) != 0 || now.st_dev != recording.device || now.st_ino != recording.inode) {
+        snprintf(problem, TRACE_MAX_PROBLEM, "the process has closed the descriptor of what it records to");
+        return -1;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", recording.fd);
+    fd = descriptors_open(path, O_RDONLY, 0);
+    if (fd < 0)
+        snprintf(problem, TRACE_MAX_PROBLEM, "%s cannot be opened: %s", path, strerrordesc_np(errno));
+    return fd;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records events into a trace file, if ONDK_TRACE asks for one. The invariant: an event takes no lock, and makes no
- * system call except when its thread begins a segment of 64 KiB. The thread's first event may allocate memory. While
- * tracing is off, a hook costs one branch, and its arguments are not evaluated. Any thread may record events, also one
- * that holds a lock, but a signal handler must not.
+ * Records events into a trace file or into memory, if ONDK_TRACE or `ndktrace attach` asks for it. The invariant: an
+ * event takes no lock, and makes no system call except when its thread begins a segment of 64 KiB. The thread's first
+ * event may allocate memory. While tracing is off, a hook costs one branch, and its arguments are not evaluated. Any
+ * thread may record events, also one that holds a lock, but a signal handler must not.
+ *
+ * Tracing may begin at any moment, so two calls of trace_is_on in the same function may return different values. It
+ * does not end, except in a child of fork.
  */
 #ifndef TRACE_TRACE_H
 #define TRACE_TRACE_H

@@ -108,7 +108,8 @@ struct fabric_conn {
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began */
+    bool is_traced;         /* conn_trace.h: the trace has an event with the connection's addresses */
+    uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began; 0: unknown */
     size_t early_len;       /* bytes in `early`, which were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */
     uint8_t early[128];
@@ -158,7 +159,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 /* stream.c: returns the functions that a queue pair's protocol core calls */
-const struct iw_qp_events *stream_events(void);
+extern const struct iw_qp_events stream_events;
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);

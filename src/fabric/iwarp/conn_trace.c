@@ -38,16 +38,34 @@ void conn_trace_refused_now(const struct addr *local, const struct addr *remote,
     TRACE(refused, 0, .local = conn_trace_addr(local), .remote = conn_trace_addr(remote), .why = (uint16_t)why);
 }
 
-void conn_trace_begin_now(const struct fabric_conn *c)
+void conn_trace_begin_now(struct fabric_conn *c)
 {
+    c->is_traced = true;
     TRACE(connection, c->number, .role = c->active, .object = (uintptr_t)c->owner, .interface = c->fabric->if_index,
           .local = conn_trace_addr(&c->local), .remote = conn_trace_addr(&c->remote));
+}
+
+void conn_trace_follow_now(struct fabric_conn *c)
+{
+    if (c->remote.sa.sa_family == AF_UNSPEC)
+        return; /* NdkConnect has not been called */
+    c->is_traced = true;
+    TRACE(ongoing, c->number, .role = c->active, .object = (uintptr_t)c->owner, .interface = c->fabric->if_index,
+          .local = conn_trace_addr(&c->local), .remote = conn_trace_addr(&c->remote), .state = (uint8_t)c->state);
+    if (c->streams)
+        iw_qp_report_frames(c->qp->iw);
 }
 
 void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_t code)
 {
     TRACE(terminate, c->number, .direction = is_sent, .layer = (uint8_t)(code >> 12), .type = code >> 8 & 15,
           .code = (uint8_t)code, .name = code);
+}
+
+/* Returns the time of a frame's event. Tracing may have begun while bytes were passed to TCP. */
+static uint64_t conn_trace_frame_time(const struct fabric_conn *c, bool is_sent)
+{
+    return is_sent && c->send_began_ns ? c->send_began_ns : trace_now_ns();
 }
 
 /* ---- start-up frames ---- */
@@ -98,10 +116,8 @@ void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8
     }
     event.fields.bytes = (uint16_t)len;
     memcpy(event.bytes, bytes, len);
-    if (is_sent)
-        trace_append_at(c->send_began_ns, TRACE_TYPE_mpa_sent, c->number, &event, sizeof event.fields + len);
-    else
-        trace_append(TRACE_TYPE_mpa_received, c->number, &event, sizeof event.fields + len);
+    trace_append_at(conn_trace_frame_time(c, is_sent), is_sent ? TRACE_TYPE_mpa_sent : TRACE_TYPE_mpa_received,
+                    c->number, &event, sizeof event.fields + len);
 }
 
 /* ---- FPDUs ---- */
@@ -110,12 +126,6 @@ struct conn_trace_untagged {
     struct trace_fields_untagged fields;
     uint8_t bytes[TERMINATE_MAX_PAYLOAD];
 } __attribute__((packed));
-
-/* Returns the time of an FPDU's event. */
-static uint64_t conn_trace_fpdu_time(const struct fabric_conn *c, const struct iw_frame *f)
-{
-    return f->is_sent ? c->send_began_ns : trace_now_ns();
-}
 
 static uint16_t conn_trace_control(const struct iw_frame *f)
 {
@@ -126,7 +136,7 @@ static void conn_trace_tagged(const struct fabric_conn *c, const struct iw_frame
 {
     const struct ddp_header *h = &f->header;
 
-    TRACE_AT(conn_trace_fpdu_time(c, f), tagged, c->number, .direction = f->is_sent, .opcode = h->opcode,
+    TRACE_AT(conn_trace_frame_time(c, f->is_sent), tagged, c->number, .direction = f->is_sent, .opcode = h->opcode,
              .last = h->last, .stag = h->stag, .to = h->to, .payload = f->ulpdu - DDP_TAGGED_HEADER,
              .crc = (uint8_t)f->crc, .control = conn_trace_control(f));
 }
@@ -151,14 +161,15 @@ static void conn_trace_untagged(const struct fabric_conn *c, const struct iw_fra
     event.fields.bytes = (uint16_t)len;
     if (len)
         memcpy(event.bytes, f->bytes + DDP_UNTAGGED_HEADER, len);
-    trace_append_at(conn_trace_fpdu_time(c, f), TRACE_TYPE_untagged, c->number, &event, sizeof event.fields + len);
+    trace_append_at(conn_trace_frame_time(c, f->is_sent), TRACE_TYPE_untagged, c->number, &event,
+                    sizeof event.fields + len);
 }
 
 void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f)
 {
     if (!f->has_header)
-        TRACE_AT(conn_trace_fpdu_time(c, f), no_segment, c->number, .direction = f->is_sent, .length = f->ulpdu,
-                 .crc = (uint8_t)f->crc);
+        TRACE_AT(conn_trace_frame_time(c, f->is_sent), no_segment, c->number, .direction = f->is_sent,
+                 .length = f->ulpdu, .crc = (uint8_t)f->crc);
     else if (f->header.tagged)
         conn_trace_tagged(c, f);
     else

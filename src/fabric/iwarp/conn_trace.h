@@ -13,7 +13,8 @@
 
 void conn_trace_listening_now(const struct fabric_listener *l, const struct addr *local, enum fabric_reason why);
 void conn_trace_refused_now(const struct addr *local, const struct addr *remote, enum fabric_reason why);
-void conn_trace_begin_now(const struct fabric_conn *c);
+void conn_trace_begin_now(struct fabric_conn *c);
+void conn_trace_follow_now(struct fabric_conn *c);
 void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len);
 void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_t code);
 
@@ -32,19 +33,27 @@ static inline void conn_trace_refused(const struct addr *local, const struct add
 }
 
 /* To be called when c->local and c->remote are set, for each attempt of a connector to connect. */
-static inline void conn_trace_begin(const struct fabric_conn *c)
+static inline void conn_trace_begin(struct fabric_conn *c)
 {
     if (trace_is_on())
         conn_trace_begin_now(c);
+}
+
+/* If tracing has begun after the connection, records that the connection exists, and begins to record its frames. */
+static inline void conn_trace_follow(struct fabric_conn *c)
+{
+    if (trace_is_on() && !c->is_traced)
+        conn_trace_follow_now(c);
 }
 
 /*
  * Must be called before the step. If the connection has not ended, `why` is FABRIC_NOT_CONNECTING, and FABRIC_OK is
  * recorded.
  */
-static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event event, enum conn_state next,
+static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)
 {
+    conn_trace_follow(c);
     TRACE(state, c->number, .from = (uint8_t)c->state, .event = (uint8_t)event, .to = (uint8_t)next,
           .why = why == FABRIC_NOT_CONNECTING ? FABRIC_OK : (uint16_t)why);
 }
@@ -55,8 +64,10 @@ static inline void conn_trace_step(const struct fabric_conn *c, enum conn_event 
  */
 static inline void conn_trace_begin_send(struct fabric_conn *c)
 {
-    if (trace_is_on())
-        c->send_began_ns = trace_now_ns();
+    if (!trace_is_on())
+        return;
+    conn_trace_follow(c);
+    c->send_began_ns = trace_now_ns();
 }
 
 /* Records `bytes` as a start-up frame, even if the frame is not valid. Does nothing for a part of a frame. */

@@ -122,7 +122,7 @@ static struct iw_qp *qp_create_core(struct iwarp_fabric *f, const struct fabric_
         .domain = c->domain,
         .secret = random_u64(),
         .srq = c->srq ? c->srq->iw : NULL,
-        .events = stream_events(),
+        .events = &stream_events,
         .owner = owner,
         .qp_context = c->qp_context,
     };

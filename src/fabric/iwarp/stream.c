@@ -91,18 +91,12 @@ static void stream_on_frame(struct iw_qp *iw, const struct iw_frame *f)
     conn_trace_fpdu(stream_conn(iw), f);
 }
 
-#define STREAM_EVENTS                                                                                                  \
-    .complete = stream_on_complete, .first_fpdu = stream_on_first_fpdu, .rtr_answered = stream_on_rtr_answered,        \
-    .peer_closed = stream_on_peer_closed, .ended = stream_on_ended
-
-/* Tracing begins before the first queue pair is created, and does not end. */
-const struct iw_qp_events *stream_events(void)
-{
-    static const struct iw_qp_events events = { STREAM_EVENTS };
-    static const struct iw_qp_events traced = { STREAM_EVENTS, .frame = stream_on_frame };
-
-    return trace_is_on() ? &traced : &events;
-}
+const struct iw_qp_events stream_events = { .complete = stream_on_complete,
+                                            .first_fpdu = stream_on_first_fpdu,
+                                            .rtr_answered = stream_on_rtr_answered,
+                                            .peer_closed = stream_on_peer_closed,
+                                            .ended = stream_on_ended,
+                                            .frame = stream_on_frame };
 
 static enum fabric_reason stream_notice_reason(const struct fabric_conn *c)
 {
@@ -200,6 +194,8 @@ void stream_start(struct fabric_conn *c)
     iwarp_qp_set_reason(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
     TRACE(stream, c->number, .revision = c->result.revision, .crc = s.crc, .ird = s.ird, .ord = s.ord,
           .ready = (uint8_t)c->result.rtr, .max_segment = (uint32_t)s.max_segment);
+    if (trace_is_on())
+        iw_qp_report_frames(c->qp->iw);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -344,6 +340,7 @@ static bool stream_resume(struct fabric_conn *c)
     struct iw_qp *iw = c->qp->iw;
     bool has_early = c->early_len > 0, has_staged;
 
+    conn_trace_follow(c);
     stream_receive_early(c);
     iw_qp_rx_set_limit(iw, IWARP_MAX_TURN_FPDUS);
     has_staged = iw_qp_rx_has_staged(iw);
