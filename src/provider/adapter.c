@@ -306,7 +306,7 @@ void provider_start_trace(void)
         log_line(ONDK_LOG_ERROR, "%s", problem);
 }
 
-static void adapter_trace_opened(const struct adapter *a)
+void adapter_trace(const struct adapter *a)
 {
     char name[IF_NAMESIZE] = "";
 
@@ -360,7 +360,7 @@ NTSTATUS provider_open_adapter(NDK_VERSION version, uint32_t if_index, const ond
     }
     if (config.stat)
         stat_server_add(adapter_of(opened));
-    adapter_trace_opened(adapter_of(opened));
+    adapter_trace(adapter_of(opened));
     *adapter = opened;
     return STATUS_SUCCESS;
 }

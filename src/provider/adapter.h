@@ -63,6 +63,8 @@ static inline struct shard *adapter_home(struct adapter *a)
  * adapter_open returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
+/* Records the event `adapter`. */
+void adapter_trace(const struct adapter *a);
 /* Fills what NdkQueryAdapterInfo returns. */
 void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info);
 

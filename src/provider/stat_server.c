@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that publishes this process's adapters to other processes.
+ * The thread that publishes this process's adapters to other processes, and passes them its trace (trace_server.h).
  *
  * Two locks. `lifetime` is held while the server is started, and while it is stopped and its thread is joined. `list`
  * guards the list of adapters, and is held while a snapshot is written to memory, but not while the snapshot is sent.
@@ -9,7 +9,7 @@
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket ends that wait.
  *
- * Any user can bind the server's usual name first. The server then binds a name that nobody can predict. Readers find
+ * Any user can bind one of the server's usual names first. The server then binds a name that nobody can predict. Readers find
  * that name in the list of sockets, and get from the kernel which user listens.
  *
  * After fork the child has no thread and no socket (base/descriptors.h). The child empties the list, because the
@@ -38,6 +38,7 @@
 #include "base/random.h"
 #include "provider/adapter.h"
 #include "provider/stat_json.h"
+#include "provider/trace_server.h"
 
 enum {
     READER_MS = 2000,  /* a reader that has not received everything in this time is dropped */
@@ -45,6 +46,7 @@ enum {
     MAX_READERS = 8,   /* readers that are served at once */
     MAX_WAITING = 128, /* readers that wait to be served */
     MAX_NAME_TRIES = 4,
+    MAX_TRACE_TURN = 8, /* requests for the trace that are answered before the other readers get their turn */
 };
 
 static struct {
@@ -52,9 +54,12 @@ static struct {
     LIST_HEAD(, adapter) adapters; /* guarded by list */
     uint32_t number;               /* guarded by list; the number of the newest adapter */
     int socket;                    /* guarded by lifetime; -1: there is no server */
+    int trace_socket;              /* guarded by lifetime; -1: the trace is not passed */
     pthread_t thread;              /* guarded by lifetime */
     atomic_bool stopping;
-} server = { .lifetime = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
+} server = {
+    .lifetime = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1, .trace_socket = -1
+};
 
 struct reader {
     int fd;
@@ -65,7 +70,7 @@ struct reader {
 
 /* The thread's state. */
 struct stat_service {
-    int listener;
+    int listener, trace_listener; /* trace_listener: -1 if there is none */
     bool pauses; /* true: no descriptor was free for a reader, so the thread accepts none for RETRY_MS */
     int count;
     struct reader readers[MAX_READERS];
@@ -96,6 +101,17 @@ static char *stat_server_snapshot(size_t *size)
         return memory;
     free(memory);
     return NULL;
+}
+
+/* Records the adapters that are open, if the trace has begun after they were opened. */
+static void stat_server_trace_adapters(void)
+{
+    struct adapter *a;
+
+    pthread_mutex_lock(&server.list);
+    LIST_FOREACH (a, &server.adapters, published)
+        adapter_trace(a);
+    pthread_mutex_unlock(&server.list);
 }
 
 /* Does the reader run as the user of this process, or as root? */
@@ -173,6 +189,22 @@ static void stat_service_accept(struct stat_service *s)
     }
 }
 
+/* Answers requests for the trace. The answer fits into the socket's buffer, so nobody waits for the reader. */
+static void stat_service_accept_trace(struct stat_service *s)
+{
+    for (int i = 0; s->trace_listener >= 0 && i < MAX_TRACE_TURN; i++) {
+        int fd = descriptors_accept(s->trace_listener, NULL, NULL, SOCK_NONBLOCK);
+
+        if (fd < 0) {
+            s->pauses = s->pauses || (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED);
+            return;
+        }
+        if (reader_is_allowed(fd))
+            trace_server_answer(fd, stat_server_trace_adapters);
+        descriptors_close(fd);
+    }
+}
+
 static int stat_service_timeout_ms(const struct stat_service *s)
 {
     int64_t timeout = s->pauses ? RETRY_MS : -1, now = s->count ? stat_server_now_ms() : 0;
@@ -192,19 +224,24 @@ static int stat_service_timeout_ms(const struct stat_service *s)
 
 static void stat_service_wait(struct stat_service *s)
 {
-    struct pollfd fds[1 + MAX_READERS] = { { .fd = s->listener } };
+    struct pollfd fds[2 + MAX_READERS] = { { .fd = s->listener }, { .fd = s->trace_listener } };
 
     if (s->count < MAX_READERS && !s->pauses)
         fds[0].events = POLLIN;
+    if (!s->pauses)
+        fds[1].events = POLLIN;
     for (int i = 0; i < s->count; i++)
-        fds[1 + i] = (struct pollfd){ .fd = s->readers[i].fd, .events = POLLOUT };
-    (void)poll(fds, 1 + (nfds_t)s->count, stat_service_timeout_ms(s));
+        fds[2 + i] = (struct pollfd){ .fd = s->readers[i].fd, .events = POLLOUT };
+    (void)poll(fds, 2 + (nfds_t)s->count, stat_service_timeout_ms(s));
     s->pauses = false;
 }
 
-static void *stat_server_run(void *arg)
+/* The sockets do not change while the thread runs: whoever changes them has joined the thread. */
+static void *stat_server_run(void *unused)
 {
-    struct stat_service s = { .listener = (int)(intptr_t)arg };
+    struct stat_service s = { .listener = server.socket, .trace_listener = server.trace_socket };
+
+    (void)unused;
 
     while (!atomic_load(&server.stopping)) {
         stat_service_wait(&s);
@@ -212,6 +249,7 @@ static void *stat_server_run(void *arg)
             if (!reader_continue(&s.readers[i]))
                 stat_service_remove(&s, i);
         stat_service_accept(&s);
+        stat_service_accept_trace(&s);
     }
     while (s.count > 0)
         stat_service_remove(&s, s.count - 1);
@@ -220,14 +258,14 @@ static void *stat_server_run(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Binds the name "openndk.stat.PID" and listens. If that name is in use, adds a random suffix. */
-static bool stat_server_bind_name(int listener)
+/* Binds the name "PREFIX.PID" and listens. If that name is in use, adds a random suffix. */
+static bool stat_server_bind_name(int listener, const char *prefix)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     char *text = name.sun_path + 1;
     const size_t room = sizeof name.sun_path - 1;
     int tries = MAX_NAME_TRIES;
-    int n = snprintf(text, room, "openndk.stat.%ld", (long)getpid());
+    int n = snprintf(text, room, "%s.%ld", prefix, (long)getpid());
 
     for (int i = 0; i < tries; i++) {
         socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
@@ -236,31 +274,48 @@ static bool stat_server_bind_name(int listener)
             return listen(listener, MAX_WAITING) == 0;
         if (errno != EADDRINUSE)
             break;
-        n = snprintf(text, room, "openndk.stat.%ld.%016" PRIx64, (long)getpid(), random_u64());
+        n = snprintf(text, room, "%s.%ld.%016" PRIx64, prefix, (long)getpid(), random_u64());
     }
     return false;
+}
+
+/* Returns a socket that listens, or -1. */
+static int stat_server_listen(const char *prefix)
+{
+    int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    if (s < 0 || stat_server_bind_name(s, prefix))
+        return s;
+    descriptors_close(s);
+    return -1;
+}
+
+static void stat_server_close_sockets(int s, int trace)
+{
+    descriptors_close(s);
+    if (trace >= 0)
+        descriptors_close(trace);
 }
 
 /* Starts the server, if it can. The caller must hold the lock server.lifetime. */
 static void stat_server_start(void)
 {
-    int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    /* Binds the names before ondk_open_adapter returns, so that a reader finds them once the adapter is open. */
+    int s = stat_server_listen("openndk.stat"), trace, error;
 
     if (s < 0)
         return;
-    /* Binds the name before ondk_open_adapter returns, so that a reader finds the name once the adapter is open. */
-    if (!stat_server_bind_name(s)) {
-        descriptors_close(s);
-        return;
-    }
+    trace = stat_server_listen("openndk.trace");
     atomic_store(&server.stopping, false);
-    int error = library_thread_create(&server.thread, NULL, stat_server_run, (void *)(intptr_t)s);
+    server.socket = s;
+    server.trace_socket = trace;
+    error = library_thread_create(&server.thread, NULL, stat_server_run, NULL);
     if (error) {
-        descriptors_close(s);
+        stat_server_close_sockets(s, trace);
+        server.socket = server.trace_socket = -1;
         return;
     }
     (void)pthread_setname_np(server.thread, "openndk-stat");
-    server.socket = s;
 }
 
 /* Stops the server, and waits until its thread has ended. The caller must hold the lock server.lifetime. */
@@ -269,8 +324,8 @@ static void stat_server_stop(void)
     atomic_store(&server.stopping, true);
     (void)shutdown(server.socket, SHUT_RDWR);
     pthread_join(server.thread, NULL);
-    descriptors_close(server.socket);
-    server.socket = -1;
+    stat_server_close_sockets(server.socket, server.trace_socket);
+    server.socket = server.trace_socket = -1;
 }
 
 static void stat_server_before_fork(void)
@@ -293,7 +348,7 @@ static void stat_server_in_child(void)
         LIST_REMOVE(a, published);
         a->number = 0;
     }
-    server.socket = -1;
+    server.socket = server.trace_socket = -1;
     stat_server_after_fork();
 }
 
