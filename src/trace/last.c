@@ -29,7 +29,7 @@ static struct last_state {
     dev_t device; /* of the file, because a program may close descriptors that it has not opened */
     ino_t inode;
     struct tail tail;
-} *last_state;
+} * last_state;
 
 static _Atomic long last_user; /* the ID of the thread that uses last_state; 0: none */
 

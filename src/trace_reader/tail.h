@@ -18,9 +18,9 @@ struct tail_event {
 
 struct tail {
     /* Set by the caller. */
-    unsigned max;                             /* how many events are wanted; at most TAIL_MAX */
-    unsigned max_related;                     /* how many of them at most are chosen because they are related */
-    uint64_t addresses[TAIL_MAX_ADDRESSES];   /* an object's; 0: none */
+    unsigned max;                           /* how many events are wanted; at most TAIL_MAX */
+    unsigned max_related;                   /* how many of them at most are chosen because they are related */
+    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* an object's; 0: none */
     /* The result, in the order of time. */
     unsigned count;
     struct tail_event *sorted[TAIL_MAX];

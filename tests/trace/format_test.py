@@ -4,6 +4,7 @@
 
 usage: format_test.py TRACE_WRITER SOURCE_DIRECTORY
 """
+import fcntl
 import os
 import pathlib
 import resource
@@ -127,6 +128,54 @@ def test_reading_meanwhile(path):
         check("a file in use is refused", second.returncode == 3 and "another process records" in second.stdout, second)
         writer.stdin.close()
     check("the writer ends well", writer.returncode == 0)
+
+
+class Ring:
+    """What a process records into memory, read through its descriptor in /proc."""
+
+    def __init__(self, process):
+        self.fds = []
+        for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            try:
+                self.fds += [fd] * ("/memfd:openndk-trace" in os.readlink(fd))
+            except FileNotFoundError:
+                pass  # closed meanwhile
+
+    def has_events(self):
+        try:
+            return bool(self.fds and self.read().events)
+        except trace_reader.Malformed:
+            return False  # its header is not complete
+
+    def read(self):
+        return trace_reader.read_trace(self.fds[0])
+
+    def seals(self):
+        with open(self.fds[0], "rb") as file:
+            return fcntl.fcntl(file, fcntl.F_GET_SEALS)
+
+
+def test_ring(path):
+    for value, mib in (("ring", 4), ("ring,1", 1), ("ring,2M", 2)):
+        env = dict(os.environ, ONDK_TRACE=value)
+        with subprocess.Popen([WRITER, "until-end"], env=env, stdin=subprocess.PIPE, cwd=path.parent) as writer:
+            ring = Ring(writer)
+            while writer.poll() is None and not ring.has_events():
+                ring = Ring(writer)
+            trace = ring.read()
+            check(f"{value}: size", trace.header["segment_count"] == mib * 16, trace.header)
+            check(f"{value}: seals", ring.seals() & (fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL) ==
+                  fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL, ring.seals())
+            check(f"{value}: events", trace.events[-1].id > 100 and trace.header["pid"] == writer.pid, trace.header)
+            with open(ring.fds[0], "rb") as kept:
+                writer.kill()
+                writer.wait()
+                check(f"{value}: a reader keeps what a killed process has recorded",
+                      ids(trace_reader.read_trace(f"/proc/self/fd/{kept.fileno()}"))[-1] >= trace.events[-1].id)
+    check("no file", not list(path.parent.iterdir()), list(path.parent.iterdir()))
+    check("./ring is a file", run("./ring", "record", 1, cwd=path.parent).returncode == 0 and
+          ids(trace_reader.read_trace(path.parent / "ring")) == [1])
+    check("a wrong size", run("ring", "record", 1, size=",0", cwd=path.parent).returncode == 0)
 
 
 def test_old_files(path):

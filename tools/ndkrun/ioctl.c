@@ -110,7 +110,7 @@ static void request_cancel(void *context)
 
 /* ---- On the program's thread: wait, report, cancel -------------------------------------------------------------- */
 
-static void request_report(struct request *r, FILE *out)
+static void request_print_wait(struct request *r, FILE *out)
 {
     unsigned thread = call_thread_id(&r->call);
 
@@ -118,6 +118,11 @@ static void request_report(struct request *r, FILE *out)
         return;
     fprintf(out, "  thread %u is in the driver:\n", thread);
     frames_print_thread(out, r->call.thread);
+}
+
+static void request_report(struct request *r, FILE *out)
+{
+    request_print_wait(r, out);
     (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
 }
 

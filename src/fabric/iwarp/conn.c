@@ -194,6 +194,7 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
     struct fabric_conn *c = (struct fabric_conn *)((char *)socket - offsetof(struct fabric_conn, socket));
 
     conn_ref(c);
+    conn_trace_follow(c);
     if (events & NET_READ)
         c->readable = true;
     if (events & NET_WRITE) {
@@ -219,6 +220,7 @@ static void conn_on_limit(struct shard_timer *timer)
         c->readable = true; /* so that linger_hang_up reads all input before the socket is closed */
         linger_hang_up(c);
     }
+    conn_trace_follow(c);
     TRACE(limit_expired, c->number, .state = (uint8_t)c->state, .why = (uint16_t)limit_reason(c));
     conn_step(c, CONN_LOST, limit_reason(c));
     conn_unref(c);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace that begins while connections exist and threads use them. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "contract/kit/kit.h"
+#include "trace/attach.h"
+#include "trace_reader/trace_file.h"
+#include "trace_reader/value.h"
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#define F_SEAL_SHRINK 2
+#endif
+
+static struct kit_pair p;
+static atomic_int exchanged;
+static atomic_bool ends;
+
+static void *keep_exchanging(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&ends)) {
+        kit_exchange(&p.active, &p.passive);
+        atomic_fetch_add(&exchanged, 1);
+    }
+    return NULL;
+}
+
+static void wait_for_exchanges(int more)
+{
+    int begin = atomic_load(&exchanged);
+
+    while (atomic_load(&exchanged) < begin + more)
+        usleep(1000);
+}
+
+static int attach(bool *is_late)
+{
+    char problem[TRACE_MAX_PROBLEM];
+    int fd = trace_attach(is_late, problem);
+
+    if (fd < 0)
+        kit_fail(__FILE__, __LINE__, "%s", problem);
+    return fd;
+}
+
+static unsigned count(const struct trace_records *records, const char *event, uint32_t id)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < records->count; i++)
+        n += records->records[i].event && strcmp(records->records[i].event->name, event) == 0 &&
+             (!id || records->records[i].id == id);
+    return n;
+}
+
+static void check_descriptor(int fd)
+{
+    char byte = 0;
+
+    CHECK_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    CHECK(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK);
+    CHECK(ftruncate(fd, 0) != 0);
+    CHECK(pwrite(fd, &byte, 1, 0) != 1);
+    CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+}
+
+/* The first event of each connection has its addresses. */
+static void check_first_events(const struct trace_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const struct trace_record *r = &records->records[i];
+        bool is_first = r->id != 0;
+        struct value v;
+
+        for (size_t k = 0; k < i; k++)
+            is_first = is_first && records->records[k].id != r->id;
+        if (!is_first)
+            continue;
+        CHECK_EQ(strcmp(r->event->name, "ongoing"), 0);
+        CHECK(value_find(r, "state", &v) && v.name && strcmp(v.name, "ESTABLISHED") == 0);
+    }
+}
+
+static void check_events(struct trace_file *f, struct trace_records *records)
+{
+    CHECK(trace_file_read(f, records));
+    trace_records_sort(records);
+    CHECK_EQ(count(records, "ongoing", 0), 2);
+    CHECK_EQ(count(records, "connection", 0), 0);
+    CHECK(count(records, "untagged", 0) >= 4);
+    check_first_events(records);
+}
+
+/* Frames are recorded in the order in which they were sent: the time of none is before the beginning. */
+static void check_times(const struct trace_records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        CHECK(records->records[i].time_ns >= records->records[i].file->monotonic_ns);
+}
+
+CASE(trace_begins_while_connections_are_used, 0)
+{
+    struct trace_records records = { 0 };
+    struct trace_file file;
+    bool is_late = false;
+    pthread_t thread;
+    char error[256];
+    int fd;
+
+    unsetenv("ONDK_TRACE");
+    kit_pair_open(&p);
+    CHECK(!trace_is_on());
+    CHECK_EQ(pthread_create(&thread, NULL, keep_exchanging, NULL), 0);
+    wait_for_exchanges(3);
+    fd = attach(&is_late);
+    CHECK(is_late && trace_is_on());
+    check_descriptor(fd);
+    wait_for_exchanges(3);
+    close(attach(&is_late)); /* the same ring */
+    CHECK(is_late);
+    atomic_store(&ends, true);
+    pthread_join(thread, NULL);
+    CHECK(trace_file_open_fd(&file, fd, error, sizeof error));
+    check_events(&file, &records);
+    check_times(&records);
+    kit_pair_disconnect(&p);
+    kit_pair_close(&p);
+    CHECK(trace_file_read(&file, &records));
+    CHECK_EQ(count(&records, "adapter_close", 0), 2);
+    CHECK(count(&records, "outcome", 0) >= 2);
+    trace_records_free(&records);
+    trace_file_close(&file);
+}
+
+static void *attach_in_thread(void *unused)
+{
+    bool is_late;
+
+    (void)unused;
+    close(attach(&is_late));
+    return NULL;
+}
+
+/* Several threads begin the trace at once, while others record: one ring exists afterwards. */
+CASE(trace_begins_once, 0)
+{
+    pthread_t threads[4];
+    struct trace_file file;
+    bool is_late;
+    char error[256];
+
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, attach_in_thread, NULL), 0);
+    for (int i = 0; i < 1000; i++)
+        TRACE(adapter_close, 0, .object = 1);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    TRACE(adapter_close, 77, .object = 1);
+    CHECK(trace_file_open_fd(&file, attach(&is_late), error, sizeof error));
+    CHECK_EQ(file.segment_count, 4 * 16);
+    struct trace_records records = { 0 };
+    CHECK(trace_file_read(&file, &records));
+    CHECK_EQ(count(&records, "adapter_close", 77), 1);
+    trace_records_free(&records);
+    trace_file_close(&file);
+}
