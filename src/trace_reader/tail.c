@@ -29,7 +29,7 @@ static bool tail_has_connection(const struct tail *t, uint32_t id)
 }
 
 /* Adds a connection. If there is no room, the new one replaces another. */
-static void tail_visit_connections(void *context, const struct trace_record *r)
+static void tail_find_connection(void *context, const struct trace_record *r)
 {
     struct tail *t = context;
 
@@ -73,7 +73,7 @@ static void tail_list_insert(struct tail_list *l, const struct trace_record *r, 
     e->record.fields = e->fields;
 }
 
-static void tail_visit(void *context, const struct trace_record *r)
+static void tail_handle_record(void *context, const struct trace_record *r)
 {
     struct tail *t = context;
     bool is_related = tail_has_connection(t, r->id) || (t->related.max && tail_names_address(t, r));
@@ -124,8 +124,8 @@ void tail_read(struct tail *t, struct trace_file *f)
     t->latest.max = t->max;
     t->related.max = has_address ? t->max_related : 0;
     if (has_address)
-        trace_file_for_each(f, tail_visit_connections, t);
-    trace_file_for_each(f, tail_visit, t);
+        trace_file_for_each(f, tail_find_connection, t);
+    trace_file_for_each(f, tail_handle_record, t);
     tail_add_list(t, &t->related);
     tail_add_list(t, &t->latest);
 }
