@@ -3,7 +3,9 @@
 #ifndef FRONT_LAST_EVENTS_H
 #define FRONT_LAST_EVENTS_H
 
+#include "base/private_export.h"
+
 /* Idempotent. */
-void last_events_start(void);
+void last_events_start(void) PRIVATE_EXPORT(last_events_start);
 
 #endif

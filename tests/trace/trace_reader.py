@@ -44,7 +44,7 @@ def parse_schema(text):
         if words[0] == "names":
             pairs = [word.split("=") for word in words[2:]]
             names[words[1]] = {int(value): name for value, name in pairs}
-        elif words[0] == "event":
+        elif words[0] == "event" and len(words) > 2: # the text of a truncated file ends anywhere
             fields = [(word.split(":") + ["", ""])[:3] for word in words[3:]]
             events[int(words[1])] = (words[2], [(name, kind, names.get(of, {})) for name, kind, of in fields])
     return events

@@ -113,6 +113,18 @@ static void run_until_end(void)
         record(next, 1000, 1);
 }
 
+/* Records, prints a line, and waits until standard input ends. */
+static void run_wait(unsigned count)
+{
+    char byte;
+
+    record(1, count, 1);
+    printf("recorded\n");
+    (void)fflush(stdout);
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
@@ -132,6 +144,8 @@ int main(int argc, char **argv)
         run_fork();
     else if (!strcmp(name, "until-end"))
         run_until_end();
+    else if (!strcmp(name, "wait"))
+        run_wait(count);
     else if (strcmp(name, "kill") != 0)
         return 2;
     if (!strcmp(name, "kill")) {

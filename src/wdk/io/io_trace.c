@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "front/last_events.h"
 #include "verify/report.h"
 
 #define OBJECTS "\\Driver\\" /* the directory of drivers' names */
@@ -12,6 +13,7 @@ void io_trace_start(void)
 {
     char problem[TRACE_MAX_PROBLEM];
 
+    last_events_start();
     if (!trace_start(problem))
         fprintf(report_output(), "%s\n", problem);
 }
