@@ -77,10 +77,15 @@ function field(event, name) {
     return index === undefined ? undefined : event.values[index];
 }
 
+/* Does the event have the addresses of its connection? */
+function hasAddresses(event) {
+    return event.type.name === "connection" || event.type.name === "ongoing";
+}
+
 function isSent(event) {
     if (event.type.name === "mpa_sent" || event.type.name === "mpa_received")
         return event.type.name === "mpa_sent";
-    if (event.type.name === "connection")
+    if (hasAddresses(event))
         return event.end.role === "initiated";
     const direction = field(event, "direction");
     return direction === "sent" || direction === 1;
@@ -168,7 +173,7 @@ function addToEnd(end, event) {
     event.end = end;
     end.events.push(event);
     end.begin = Math.min(end.begin, event.at);
-    if (event.type.name === "connection")
+    if (hasAddresses(event))
         beginEnd(end, event);
     inferRole(end, event);
     if (event.type.name === "state")
@@ -177,7 +182,7 @@ function addToEnd(end, event) {
         end.outcome = event;
         end.isEstablished = end.isEstablished || field(event, "outcome") === "established";
     }
-    if (event.type.name === "connection" || event.type.name === "connector")
+    if (hasAddresses(event) || event.type.name === "connector")
         noteObject(end, field(event, "object"));
     if (event.type.isCall && field(event, "qp"))
         noteObject(end, field(event, "qp"));

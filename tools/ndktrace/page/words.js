@@ -111,6 +111,7 @@ const LABELS = {
     listening: (e) => `listening on ${field(e, "local")}` + whyNot(e),
     refused: (e) => `peer ${field(e, "remote")} refused: ${field(e, "why")}`,
     connection: (e) => isSent(e) ? `TCP connect to ${field(e, "remote")}` : `TCP connect from ${field(e, "remote")}`,
+    ongoing: (e) => `connection ${isSent(e) ? "to" : "from"} ${field(e, "remote")}, ${field(e, "state")} already`,
     connector: () => "connector for the program",
     state: (e) => String(field(e, "to")),
     outcome: outcomeLabel,
