@@ -53,7 +53,8 @@ void print_columns(FILE *out, const struct print_text_style *style)
 /* Does a line of text omit the value, because it means that nothing is special? */
 static bool value_is_omitted(const struct value *v)
 {
-    return (v->name && (strcmp(v->name, "ok") == 0 || strcmp(v->name, "none") == 0)) || v->field->kind == KIND_BYTES;
+    return (v->name && (strcmp(v->name, "ok") == 0 || strcmp(v->name, "none") == 0)) || v->field->kind == KIND_BYTES ||
+           (v->field->is_pointer && v->number == 0);
 }
 
 static bool print_bytes(FILE *out, const struct value *v)

@@ -12,7 +12,7 @@
 
 struct print_text_style {
     bool has_process; /* several files: lines have the process ID */
-    bool verbose;     /* also prints fields of raw bytes, and fields whose value is ok or none */
+    bool verbose;     /* also prints fields of raw bytes, and fields that are ok, none or a null pointer */
 };
 
 /* Prints the file's program, process ID, host and start time, in a line that begins with #. */

@@ -102,8 +102,10 @@ static void value_flags(const struct value *v, char *text, size_t room)
         left &= ~(uint64_t)bits;
         used += (size_t)snprintf(text + used, room - used, "%s%s", used ? "|" : "", names->names[i].name);
     }
-    if (used < room && (left || !used))
-        snprintf(text + used, room - used, used ? "|0x%" PRIx64 : "%" PRIu64, left);
+    if (used < room && left)
+        snprintf(text + used, room - used, "%s0x%" PRIx64, used ? "|" : "", left);
+    else if (!used)
+        snprintf(text, room, "0");
 }
 
 const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT])
