@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events,
- * makes packets of them, aligns the trace with itself, and explains it. The reader accesses no memory beyond what it has allocated, and ends.
+ * makes packets of them, aligns the trace with itself, explains it, and assigns its calls to connections. The reader
+ * accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "ndktrace/align.h"
 #include "ndktrace/diagnose.h"
 #include "ndktrace/explain_rest.h"
+#include "ndktrace/owners.h"
 #include "ndktrace/packets.h"
 #include "ndktrace/timeline.h"
 #include "trace_reader/print_text.h"
@@ -146,6 +148,15 @@ static void explain(int file)
     fclose(out);
 }
 
+/* Twice, as with events that are read later. */
+static void assign_owners(struct trace_records *records)
+{
+    struct owners *owners = owners_create();
+
+    require(owners && owners_assign(owners, records) && owners_assign(owners, records));
+    owners_destroy(owners);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace_records records = { 0 };
@@ -166,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_packets(&records);
     align_clocks(file);
     explain(file);
+    assign_owners(&records);
     trace_records_free(&records);
     trace_file_close(&trace);
     return 0;

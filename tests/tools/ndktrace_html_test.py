@@ -76,6 +76,11 @@ def connect(path):
     return path / "client", path / "server"
 
 
+def is_call(name):
+    return name.startswith("Ndk") or name in ("returned", "completed", "result", "callback_returned", "cq_notification",
+                                              "srq_notification", "connect_event", "disconnect_event")
+
+
 def test_data(path):
     files = connect(path)
     data, shown = data_of(page_of(path, *files)), show(*files)
@@ -104,8 +109,11 @@ def test_partners(data, events):
         (file, _, _, _, name, fields), (file2, _, _, _, name2, fields2) = events[one], events[other]
         same = {**fields, "direction": 0} == {**fields2, "direction": 0}
         check("a frame's events", file != file2 and same and {name, name2} != {"mpa_sent"}, (fields, fields2))
-    check("each event of a connection has its end", [data["ends"][end][0] if end >= 0 else None
-          for end in data["endOfEvent"]] == [event[0] if event[3] else None for event in events], data["endOfEvent"])
+    check("each event of a connection has its end, calls aside", [data["ends"][end][0] if end >= 0 else None
+          for end in data["endOfEvent"]] == [event[0] if event[3] and not is_call(event[4]) else None
+                                             for event in events], data["endOfEvent"])
+    check("calls have their connection", {"NdkConnect", "completed", "result"} <= {event[4] for event in events
+                                                                                   if event[3]}, events)
 
 
 def test_filters(path, files, data):

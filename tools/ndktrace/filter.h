@@ -14,8 +14,10 @@ struct filter {
     uint64_t object;                                     /* 0: every object */
     bool has_since, has_until;
     double since, until; /* seconds since the beginning of the trace */
-    /* The connections that belong to `object`, as filter_learn has found them. */
-    size_t n_tied, tied_room;
+    /* What filter_learn has found. */
+    uint64_t behind; /* the object behind `object`, if that is a verifier's proxy; 0: none */
+    /* The connections that belong to the object, sorted. */
+    size_t n_tied;
     struct filter_tied {
         const struct trace_file *file;
         uint32_t id;
@@ -23,7 +25,7 @@ struct filter {
 };
 
 /*
- * Finds the connections of f->object. Must be called with all records, before filter_accepts. Returns false if out of
+ * Finds the connections of f->object, and the object behind it. Must be called with all records, before filter_accepts. Returns false if out of
  * memory.
  */
 bool filter_learn(struct filter *f, const struct trace_records *records);

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "html.h"
 #include "output_file.h"
+#include "owners.h"
 #include "roles.h"
 
 static int html_fail_memory(void)
@@ -31,6 +32,19 @@ static int html_write_file(const struct options *o, const struct traces *t)
     return code;
 }
 
+static int html_write_traces(struct options *o, struct traces *t)
+{
+    struct owners *owners = owners_create();
+    int code;
+
+    if (owners && owners_assign(owners, &t->records) && filter_learn(&o->filter, &t->records))
+        code = html_write_file(o, t);
+    else
+        code = html_fail_memory();
+    owners_destroy(owners);
+    return code;
+}
+
 int html_files(struct options *o)
 {
     static struct traces traces;
@@ -39,7 +53,7 @@ int html_files(struct options *o)
     if (!traces_open(&traces, o->n_arguments, o->arguments))
         return COMMAND_FAILED;
     if (traces_read(&traces))
-        code = filter_learn(&o->filter, &traces.records) ? html_write_file(o, &traces) : html_fail_memory();
+        code = html_write_traces(o, &traces);
     traces_close(&traces);
     free(o->filter.tied);
     return code;

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "owners.h"
 #include "roles.h"
 #include "traces.h"
 
@@ -30,9 +31,9 @@ static int show_fail_memory(void)
 }
 
 /* Shows the records. Returns the exit code if the tool must end, otherwise -1. */
-static int show_sorted(struct options *o, const struct trace_records *records, uint64_t begin_ns)
+static int show_sorted(struct options *o, struct owners *owners, struct trace_records *records, uint64_t begin_ns)
 {
-    if (!filter_learn(&o->filter, records) || !show_records(o, records, begin_ns))
+    if (!owners_assign(owners, records) || !filter_learn(&o->filter, records) || !show_records(o, records, begin_ns))
         return show_fail_memory();
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "ndktrace: standard output: %s: not all of the output was written\n", strerror(errno));
@@ -42,7 +43,7 @@ static int show_sorted(struct options *o, const struct trace_records *records, u
 }
 
 /* Shows the events that are new since the last call. Returns the exit code if the tool must end, otherwise -1. */
-static int show_new(struct options *o, struct traces *t, uint64_t begin_ns)
+static int show_new(struct options *o, struct owners *owners, struct traces *t, uint64_t begin_ns)
 {
     struct trace_records records = { 0 };
     bool ok = true;
@@ -51,7 +52,7 @@ static int show_new(struct options *o, struct traces *t, uint64_t begin_ns)
     for (size_t i = 0; ok && i < t->n_files; i++)
         ok = trace_file_read(&t->files[i], &records);
     trace_records_sort(&records);
-    code = ok ? show_sorted(o, &records, begin_ns) : show_fail_memory();
+    code = ok ? show_sorted(o, owners, &records, begin_ns) : show_fail_memory();
     trace_records_free(&records);
     return code;
 }
@@ -64,7 +65,7 @@ static void show_heads(const struct options *o, const struct traces *t)
     print_columns(stdout, &o->style.text);
 }
 
-static int show_opened(struct options *o, struct traces *t)
+static int show_opened(struct options *o, struct owners *owners, struct traces *t)
 {
     uint64_t begin_ns;
     int code;
@@ -76,9 +77,9 @@ static int show_opened(struct options *o, struct traces *t)
     begin_ns = traces_begin(t);
     if (!o->style.json)
         show_heads(o, t);
-    code = show_sorted(o, &t->records, begin_ns);
+    code = show_sorted(o, owners, &t->records, begin_ns);
     while (code < 0 && o->follow && interrupt_sleep(0.1))
-        code = show_new(o, t, begin_ns);
+        code = show_new(o, owners, t, begin_ns);
     for (size_t i = 0; code < 0 && i < t->n_files; i++)
         print_skipped(o->style.json ? stderr : stdout, &t->files[i]);
     if (code < 0 && fflush(stdout) != 0)
@@ -89,12 +90,15 @@ static int show_opened(struct options *o, struct traces *t)
 int show_files(struct options *o)
 {
     static struct traces traces;
+    struct owners *owners;
     int code;
 
     o->style.text.has_process = o->n_arguments > 1;
     if (!traces_open(&traces, o->n_arguments, o->arguments))
         return COMMAND_FAILED;
-    code = show_opened(o, &traces);
+    owners = owners_create();
+    code = owners ? show_opened(o, owners, &traces) : show_fail_memory();
+    owners_destroy(owners);
     traces_close(&traces);
     free(o->filter.tied);
     return code;
