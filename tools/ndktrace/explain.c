@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "diagnose.h"
 #include "explain_rest.h"
+#include "explain_texts.h"
 #include "roles.h"
 #include "timeline.h"
 #include "traces.h"
@@ -105,8 +105,8 @@ static void explain_section(const char *title, const char *first, const char *te
     free(copy);
 }
 
-/* Prints the title of a connection and its two sides. `d` is NULL if it has not failed. */
-static void explain_title(const struct story *s, const struct diagnosis *d)
+/* Prints the title of a connection and its two sides. `headline` is NULL if it has not failed. */
+static void explain_title(const struct story *s, const char *headline)
 {
     struct words w;
     char *text;
@@ -114,8 +114,8 @@ static void explain_title(const struct story *s, const struct diagnosis *d)
     if (!words_open(&w))
         return;
     explain_connection(w.file, s);
-    if (d)
-        fprintf(w.file, " failed: %s", d->headline);
+    if (headline)
+        fprintf(w.file, " failed: %s", headline);
     else
         fputs(" did not fail", w.file);
     text = words_close(&w);
@@ -129,53 +129,28 @@ static void explain_title(const struct story *s, const struct diagnosis *d)
     explain_side(&s->sides[STORY_SERVER]);
 }
 
-/* Prints what went wrong, with the library's words for the reason, which are those of the side that reports it. */
-static void explain_what(const struct story *s, const struct diagnosis *d)
-{
-    const struct schema_name *words = d->terminate ? d->terminate : d->reason;
-    struct words w;
-    char *text;
-
-    if (!words_open(&w))
-        return;
-    fprintf(w.file, "%s\n%s's NDK provider reports the reason \"%s\"", d->what,
-            d->side->role == STORY_CLIENT ? "The client" : "The server", story_name(s, d->side->outcome, "why"));
-    if (d->terminate)
-        fprintf(w.file, ", with the Terminate \"%s\"", d->terminate->name);
-    fprintf(w.file, "%s%s", words && words->text ? ": " : ".", words && words->text ? words->text : "");
-    text = words_close(&w);
-    if (text)
-        explain_section("What went wrong", "  ", text);
-    free(text);
-}
-
 static bool explain_diagnosed(const struct story *s)
 {
-    struct diagnosis d;
+    struct explain_texts t;
     struct words w;
-    bool ok = diagnose(&d, s);
-    char *advice = NULL;
+    char *what = NULL;
+    bool ok;
 
-    if (!ok)
+    if (!explain_texts_make(&t, s))
         return false;
-    explain_title(s, &d);
-    explain_what(s, &d);
+    explain_title(s, t.headline);
     if (words_open(&w)) {
-        const struct schema_name *words = d.terminate ? d.terminate : d.reason;
-
-        fputs(d.advice, w.file);
-        if (words && words->advice)
-            fprintf(w.file, "%s's NDK provider advises: %s\n",
-                    d.side->role == STORY_CLIENT ? "The client" : "The server", words->advice);
-        advice = words_close(&w);
+        fprintf(w.file, "%s\n%s", t.what, t.reason);
+        what = words_close(&w);
     }
-    if (advice)
-        explain_section("What to do", "  - ", advice);
-    explain_section("What these traces do not have", "  - ", d.missing);
+    if (what)
+        explain_section("What went wrong", "  ", what);
+    explain_section("What to do", "  - ", t.advice);
+    explain_section("What these traces do not have", "  - ", t.missing);
     puts("\nWhat happened (seconds since the beginning of the trace; > marks the first event that went wrong)");
-    ok = timeline_print(stdout, s, d.wrong);
-    free(advice);
-    diagnose_free(&d);
+    ok = timeline_print(stdout, s, t.wrong);
+    free(what);
+    explain_texts_free(&t);
     return ok;
 }
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_texts.h"
 #include "words.h"
 
-enum { MAX_KINDS = 32, MAX_PENDING = 20, MAX_OPEN = 20 };
+enum { MAX_PENDING = 20, MAX_OPEN = 20 };
 
 /* Closes *w and prints its text as an item of a list. */
 static void explain_item(FILE *out, struct words *w)
@@ -34,116 +35,29 @@ void explain_connection(FILE *out, const struct story *s)
 
 /* ---- calls that failed ---- */
 
-struct explain_kind {
-    const struct call *first;
-    size_t count;
-};
-
-static bool explain_belongs_to(const struct call *c, const struct story *failed, size_t n_failed)
-{
-    for (size_t i = 0; i < n_failed; i++)
-        for (int k = 0; k < 2; k++) {
-            const struct story_side *side = &failed[i].sides[k];
-
-            if (side->end && side->end->file == c->file && c->object &&
-                (c->object == side->connector || c->object == side->qp))
-                return true;
-        }
-    return false;
-}
-
-/* Finds the side of the connection whose queue pair this is. Returns NULL if there is none. */
-static const struct story_side *explain_find_qp(struct story *s, const struct traces *traces, const struct calls *calls,
-                                                const struct call *c)
-{
-    for (size_t i = 0; i < traces->align.ends.count; i++) {
-        const struct end *end = &traces->align.ends.ends[i];
-
-        if (end->file != c->file)
-            continue;
-        story_collect(s, traces, calls, end);
-        for (int k = 0; k < 2; k++)
-            if (s->sides[k].end == end && s->sides[k].qp == c->object)
-                return &s->sides[k];
-    }
-    return NULL;
-}
-
-/* An NdkRead that is not supported: the two sides have agreed on no reads. */
-static bool explain_read_limit(FILE *out, const struct traces *traces, const struct calls *calls, const struct call *c)
-{
-    struct story s;
-    const struct story_side *side, *other;
-    const struct call *mine, *theirs;
-
-    if (strcmp(c->routine, "NdkRead") != 0 || !c->status_name || strcmp(c->status_name, "STATUS_NOT_SUPPORTED") != 0)
-        return false;
-    side = explain_find_qp(&s, traces, calls, c);
-    if (!side || side->stream == END_NONE || story_number(&s, side->stream, "ord"))
-        return false;
-    other = story_other(&s, side);
-    mine = story_call(&s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept);
-    theirs = other->end ? story_call(&s, other->role == STORY_CLIENT ? other->calls.connect : other->calls.accept)
-                        : NULL;
-    fputs(" This connection allows no reads in this direction: the two sides have agreed on 0 reads in flight.", out);
-    if (mine)
-        fprintf(out, " The program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
-                story_number(&s, mine->record, "outbound"), mine->routine);
-    if (theirs)
-        fprintf(out, " But %s's program allowed an InboundReadLimit of %" PRIu64 " in its %s.", story_who(other),
-                story_number(&s, theirs->record, "inbound"), theirs->routine);
-    fprintf(out, " Set the InboundReadLimit of %s's program to the number of reads that may be in flight, at least 1.",
-            story_who(other));
-    return true;
-}
-
 static void explain_kind_of_call(FILE *out, const struct traces *traces, const struct calls *calls,
                                  const struct explain_kind *kind)
 {
-    const struct call *c = kind->first;
-    const struct trace_record *r = &traces->records.records[c->completed != END_NONE  ? c->completed
-                                                            : c->returned != END_NONE ? c->returned
-                                                                                      : c->record];
     struct story s = { .traces = traces, .calls = calls, .begin_ns = traces_begin(traces) };
-    const struct schema_name *status = story_explained(&s, (size_t)(r - traces->records.records), "status");
     struct words w;
 
     if (!words_open(&w))
         return;
-    fprintf(w.file, "%.6f s: ", story_seconds_of(&s, c->begin_ns));
-    words_process(w.file, c->file);
-    fprintf(w.file, ": %s %s ", c->routine, c->completed != END_NONE ? "completed with" : "returned");
-    words_status(w.file, c);
-    if (kind->count > 1)
-        fprintf(w.file, ", the first of %zu times", kind->count);
+    fprintf(w.file, "%.6f s: ", story_seconds_of(&s, kind->first->begin_ns));
+    words_process(w.file, kind->first->file);
+    fputs(": ", w.file);
+    explain_kind_headline(w.file, kind);
     fputs(".", w.file);
-    if (!explain_read_limit(w.file, traces, calls, c) && status && status->advice)
-        fprintf(w.file, " %s", status->advice);
+    explain_kind_cause(w.file, traces, calls, kind);
     explain_item(out, &w);
 }
 
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
                           size_t n_failed)
 {
-    struct explain_kind kinds[MAX_KINDS];
-    size_t n = 0;
+    struct explain_kind kinds[EXPLAIN_MAX_KINDS];
+    size_t n = explain_find_kinds(kinds, calls, failed, n_failed);
 
-    for (size_t i = 0; i < calls->count; i++) {
-        const struct call *c = &calls->calls[i];
-        size_t k = 0;
-
-        if (c->is_callback || !c->has_status || !calls_status_is_failure(c->status) ||
-            explain_belongs_to(c, failed, n_failed))
-            continue;
-        while (k < n && (kinds[k].first->file != c->file || kinds[k].first->status != c->status ||
-                         strcmp(kinds[k].first->routine, c->routine) != 0))
-            k++;
-        if (k == MAX_KINDS)
-            continue;
-        if (k == n)
-            kinds[n++] = (struct explain_kind){ .first = c };
-        kinds[k].count++;
-    }
     if (n)
         fputs("\nCalls that failed\n", out);
     for (size_t k = 0; k < n; k++)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts of `ndktrace explain`: see explain_texts.h. */
+#include "explain_texts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose.h"
+#include "words.h"
+
+/* ---- connections ---- */
+
+/* Returns the library's words for the reason, which are those of the side that reports it. */
+static char *explain_reason(const struct story *s, const struct diagnosis *d)
+{
+    const struct schema_name *words = d->terminate ? d->terminate : d->reason;
+    struct words w;
+
+    if (!words_open(&w))
+        return NULL;
+    fprintf(w.file, "%s's NDK provider reports the reason \"%s\"",
+            d->side->role == STORY_CLIENT ? "The client" : "The server", story_name(s, d->side->outcome, "why"));
+    if (d->terminate)
+        fprintf(w.file, ", with the Terminate \"%s\"", d->terminate->name);
+    fprintf(w.file, "%s%s", words && words->text ? ": " : ".", words && words->text ? words->text : "");
+    return words_close(&w);
+}
+
+static char *explain_advice(const struct diagnosis *d)
+{
+    const struct schema_name *words = d->terminate ? d->terminate : d->reason;
+    struct words w;
+
+    if (!words_open(&w))
+        return NULL;
+    fputs(d->advice, w.file);
+    if (words && words->advice)
+        fprintf(w.file, "%s's NDK provider advises: %s\n",
+                d->side->role == STORY_CLIENT ? "The client" : "The server", words->advice);
+    return words_close(&w);
+}
+
+bool explain_texts_make(struct explain_texts *t, const struct story *s)
+{
+    struct diagnosis d;
+
+    *t = (struct explain_texts){ 0 };
+    if (!diagnose(&d, s))
+        return false;
+    *t = (struct explain_texts){ .side = d.side,
+                                 .wrong = d.wrong,
+                                 .headline = strdup(d.headline),
+                                 .what = strdup(d.what),
+                                 .reason = explain_reason(s, &d),
+                                 .advice = explain_advice(&d),
+                                 .missing = strdup(d.missing) };
+    diagnose_free(&d);
+    if (t->headline && t->what && t->reason && t->advice && t->missing)
+        return true;
+    explain_texts_free(t);
+    return false;
+}
+
+void explain_texts_free(struct explain_texts *t)
+{
+    free(t->headline);
+    free(t->what);
+    free(t->reason);
+    free(t->advice);
+    free(t->missing);
+    *t = (struct explain_texts){ 0 };
+}
+
+/* ---- calls that failed ---- */
+
+static bool explain_belongs_to(const struct call *c, const struct story *failed, size_t n_failed)
+{
+    for (size_t i = 0; i < n_failed; i++)
+        for (int k = 0; k < 2; k++) {
+            const struct story_side *side = &failed[i].sides[k];
+
+            if (side->end && side->end->file == c->file && c->object &&
+                (c->object == side->connector || c->object == side->qp))
+                return true;
+        }
+    return false;
+}
+
+/* Finds the side of the connection whose queue pair this is. Returns NULL if there is none. */
+static const struct story_side *explain_find_qp(struct story *s, const struct traces *traces, const struct calls *calls,
+                                                const struct call *c)
+{
+    for (size_t i = 0; i < traces->align.ends.count; i++) {
+        const struct end *end = &traces->align.ends.ends[i];
+
+        if (end->file != c->file)
+            continue;
+        story_collect(s, traces, calls, end);
+        for (int k = 0; k < 2; k++)
+            if (s->sides[k].end == end && s->sides[k].qp == c->object)
+                return &s->sides[k];
+    }
+    return NULL;
+}
+
+/* An NdkRead that is not supported: the two sides have agreed on no reads. */
+static bool explain_read_limit(FILE *out, const struct traces *traces, const struct calls *calls, const struct call *c)
+{
+    struct story s;
+    const struct story_side *side, *other;
+    const struct call *mine, *theirs;
+
+    if (strcmp(c->routine, "NdkRead") != 0 || !c->status_name || strcmp(c->status_name, "STATUS_NOT_SUPPORTED") != 0)
+        return false;
+    side = explain_find_qp(&s, traces, calls, c);
+    if (!side || side->stream == END_NONE || story_number(&s, side->stream, "ord"))
+        return false;
+    other = story_other(&s, side);
+    mine = story_call(&s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept);
+    theirs = other->end ? story_call(&s, other->role == STORY_CLIENT ? other->calls.connect : other->calls.accept)
+                        : NULL;
+    fputs(" This connection allows no reads in this direction: the two sides have agreed on 0 reads in flight.", out);
+    if (mine)
+        fprintf(out, " The program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
+                story_number(&s, mine->record, "outbound"), mine->routine);
+    if (theirs)
+        fprintf(out, " But %s's program allowed an InboundReadLimit of %" PRIu64 " in its %s.", story_who(other),
+                story_number(&s, theirs->record, "inbound"), theirs->routine);
+    fprintf(out, " Set the InboundReadLimit of %s's program to the number of reads that may be in flight, at least 1.",
+            story_who(other));
+    return true;
+}
+
+size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls, const struct story *failed,
+                          size_t n_failed)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < calls->count; i++) {
+        const struct call *c = &calls->calls[i];
+        size_t k = 0;
+
+        if (c->is_callback || !c->has_status || !calls_status_is_failure(c->status) ||
+            explain_belongs_to(c, failed, n_failed))
+            continue;
+        while (k < n && (kinds[k].first->file != c->file || kinds[k].first->status != c->status ||
+                         strcmp(kinds[k].first->routine, c->routine) != 0))
+            k++;
+        if (k == EXPLAIN_MAX_KINDS)
+            continue;
+        if (k == n)
+            kinds[n++] = (struct explain_kind){ .first = c };
+        kinds[k].count++;
+    }
+    return n;
+}
+
+size_t explain_kind_record(const struct explain_kind *kind)
+{
+    const struct call *c = kind->first;
+
+    return c->completed != END_NONE ? c->completed : c->returned != END_NONE ? c->returned : c->record;
+}
+
+void explain_kind_headline(FILE *out, const struct explain_kind *kind)
+{
+    fprintf(out, "%s %s ", kind->first->routine, kind->first->completed != END_NONE ? "completed with" : "returned");
+    words_status(out, kind->first);
+    if (kind->count > 1)
+        fprintf(out, ", the first of %zu times", kind->count);
+}
+
+void explain_kind_cause(FILE *out, const struct traces *traces, const struct calls *calls,
+                        const struct explain_kind *kind)
+{
+    struct story s = { .traces = traces, .calls = calls, .begin_ns = traces_begin(traces) };
+    const struct schema_name *status = story_explained(&s, explain_kind_record(kind), "status");
+
+    if (!explain_read_limit(out, traces, calls, kind->first) && status && status->advice)
+        fprintf(out, " %s", status->advice);
+}
