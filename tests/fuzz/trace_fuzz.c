@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events,
- * makes packets of them, aligns the trace with itself, explains it, and assigns its calls to connections. The reader
- * accesses no memory beyond what it has allocated, and ends.
+ * makes packets of them, aligns the trace with itself, explains it, assigns its calls to connections, and writes it for
+ * Perfetto. The reader accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "ndktrace/explain_rest.h"
 #include "ndktrace/owners.h"
 #include "ndktrace/packets.h"
+#include "ndktrace/perfetto.h"
 #include "ndktrace/timeline.h"
 #include "trace_reader/print_text.h"
 #include "trace_reader/trace_file.h"
@@ -122,6 +123,7 @@ static void explain(int file)
 {
     static struct traces t;
     struct calls calls;
+    size_t written;
     FILE *out = fopen("/dev/null", "w");
     char error[256];
 
@@ -143,6 +145,7 @@ static void explain(int file)
     (void)explain_refusals(out, &t, &calls);
     (void)explain_failed_calls(out, &t, &calls, NULL, 0);
     (void)explain_unfinished(out, &t, &calls);
+    require(perfetto_write(out, &t, &written));
     calls_free(&calls);
     traces_close(&t);
     fclose(out);

@@ -351,8 +351,11 @@ static void align_print_clock(FILE *out, const struct align_clock *c, const stru
     if (c->method == ALIGN_REFERENCE)
         fputs("unknown, because the traces have no connection in common", out);
     if (c->method == ALIGN_ONE_WAY) {
-        fprintf(out, "unknown, because only one of the two received any of the %zu frames; ", c->n_frames);
-        align_print_offset(out, c->offset_ns);
+        fprintf(out, "unknown, because frames went in one direction only (%zu); ", c->n_frames);
+        if (c->offset_ns)
+            align_print_offset(out, c->offset_ns);
+        else
+            fputs("no difference", out);
         fputs(" is assumed", out);
     }
     if (c->method == ALIGN_MEASURED || (c->method == ALIGN_SAME && c->has_estimate)) {

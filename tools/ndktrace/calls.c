@@ -60,6 +60,16 @@ bool calls_is_callback(const struct trace_record *r)
     return false;
 }
 
+bool calls_is_kernel(const struct trace_record *r)
+{
+    const struct schema *schema = &r->file->schema;
+
+    for (size_t i = 0; r->event && i < schema->n_lists; i++)
+        if (strcmp(schema->lists[i].list, "kernel_routine") == 0)
+            return schema_name_of(&schema->lists[i], r->number) != NULL;
+    return false;
+}
+
 bool calls_status_is_failure(uint64_t status)
 {
     return status >> 31 & 1;
@@ -197,6 +207,16 @@ static bool calls_begin_callback(struct calls_search *s, const struct trace_reco
     return calls_push(s, r, s->calls->count - 1);
 }
 
+static bool calls_begin_kernel(struct calls_search *s, const struct trace_record *r, size_t record)
+{
+    struct call *c = calls_append(s, r, record);
+
+    if (!c)
+        return false;
+    c->is_kernel = true;
+    return calls_push(s, r, s->calls->count - 1);
+}
+
 static bool calls_wait(struct calls_search *s, const struct call *c, size_t index)
 {
     struct calls_waiting *w = calls_find_waiting(s, c->file, c->object, c->routine);
@@ -233,21 +253,33 @@ static bool calls_begin_call(struct calls_search *s, const struct trace_record *
     return calls_push(s, r, s->calls->count - 1) && calls_wait(s, c, s->calls->count - 1);
 }
 
-/* Returns the innermost open call of the thread that fits, and removes it and all inner ones. NULL: there is none. */
-static struct call *calls_pop(struct calls_search *s, const struct trace_record *r, bool is_callback,
-                              const char *routine)
+enum calls_type { CALLS_NDK, CALLS_CALLBACK, CALLS_KERNEL };
+
+static enum calls_type calls_type_of(const struct call *c)
+{
+    return c->is_kernel ? CALLS_KERNEL : c->is_callback ? CALLS_CALLBACK : CALLS_NDK;
+}
+
+/*
+ * Returns the innermost open call of the thread that has the record's object and routine, and removes it and all inner
+ * ones. NULL: there is none. A callback's return has no routine.
+ */
+static struct call *calls_pop(struct calls_search *s, const struct trace_record *r, enum calls_type type)
 {
     struct calls_thread wanted = { .file = r->file, .thread = r->thread }, **found, *t;
     uint64_t object = calls_number(r, "object");
+    struct value routine;
+    bool has_routine = value_find(r, "routine", &routine) && routine.name;
 
     found = (struct calls_thread **)tfind(&wanted, &s->threads, calls_compare_threads);
-    if (!found)
+    if (!found || (type != CALLS_CALLBACK && !has_routine))
         return NULL;
     t = *found;
     for (size_t i = t->depth; i > 0; i--) {
         struct call *c = &s->calls->calls[t->open[i - 1]];
 
-        if (c->is_callback != is_callback || c->object != object || (routine && strcmp(c->routine, routine) != 0))
+        if (calls_type_of(c) != type || c->object != object ||
+            (type != CALLS_CALLBACK && strcmp(c->routine, routine.name) != 0))
             continue;
         t->depth = i - 1;
         return c;
@@ -261,20 +293,18 @@ static void calls_remove_waiting(struct calls_waiting *w, size_t at)
     w->count--;
 }
 
-static void calls_return(struct calls_search *s, const struct trace_record *r, size_t record, bool is_callback)
+static void calls_return(struct calls_search *s, const struct trace_record *r, size_t record, enum calls_type type)
 {
-    struct value routine;
-    struct call *c;
+    struct call *c = calls_pop(s, r, type);
 
-    if (!is_callback && (!value_find(r, "routine", &routine) || !routine.name))
-        return;
-    c = calls_pop(s, r, is_callback, is_callback ? NULL : routine.name);
     if (!c)
         return;
     c->returned = record;
     c->end_ns = trace_record_realtime(r);
     s->calls->of_record[record] = (size_t)(c - s->calls->calls);
-    if (is_callback)
+    if (type == CALLS_KERNEL)
+        calls_set_status(c, r);
+    if (type != CALLS_NDK)
         return;
     if (c->completed == END_NONE) { /* its completion may have come first, on another thread */
         calls_set_status(c, r);
@@ -341,10 +371,12 @@ static bool calls_handle(struct calls_search *s, size_t record)
     if (calls_is_callback(r))
         return calls_begin_callback(s, r, record);
     if (strcmp(name, "returned") == 0)
-        calls_return(s, r, record, false);
+        calls_return(s, r, record, CALLS_NDK);
     if (strcmp(name, "callback_returned") == 0)
-        calls_return(s, r, record, true);
-    return true;
+        calls_return(s, r, record, CALLS_CALLBACK);
+    if (strcmp(name, "kernel_returned") == 0 || strcmp(name, "kernel_done") == 0)
+        calls_return(s, r, record, CALLS_KERNEL);
+    return !calls_is_kernel(r) || calls_begin_kernel(s, r, record);
 }
 
 /* A call that has not returned ends with the trace. */

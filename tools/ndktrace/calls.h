@@ -12,6 +12,7 @@ struct call {
     const struct trace_file *file;
     uint32_t thread;
     bool is_callback;
+    bool is_kernel; /* a driver's call of its kernel, or a call of the driver; `returned` is the only other event */
     const char *routine; /* the function, for example NdkConnect; of a callback the event, for example connect_event */
     uint64_t object;
     size_t record;             /* the event of the call: its beginning, or the only event of a post */
@@ -39,10 +40,12 @@ void calls_free(struct calls *c);
 /* Sets *first to the position in by_object (by_created) of the object's first call, and returns their number. */
 size_t calls_of_object(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
 size_t calls_that_created(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
-/* Is the record the beginning of a call, or the only event of one? */
+/* Is the record the beginning of an NDK call, or the only event of one? */
 bool calls_is_call(const struct trace_record *r);
-/* Is the record the beginning of a callback? */
+/* Is the record the beginning of a callback of NDK? */
 bool calls_is_callback(const struct trace_record *r);
+/* Is the record the beginning of a call of or by a driver, which kernel_returned or kernel_done ends? */
+bool calls_is_kernel(const struct trace_record *r);
 /* Has the status the meaning of a failure? STATUS_PENDING has not. */
 bool calls_status_is_failure(uint64_t status);
 

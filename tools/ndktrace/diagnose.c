@@ -56,8 +56,8 @@ bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_si
         const struct call *c = &s->calls->calls[i];
         size_t k = 0;
 
-        if (c->file != side->end->file || c->is_callback || c->begin_ns < from_ns || c->begin_ns > until_ns ||
-            diagnose_is_polling(c->routine))
+        if (c->file != side->end->file || c->is_callback || c->is_kernel || c->begin_ns < from_ns ||
+            c->begin_ns > until_ns || diagnose_is_polling(c->routine))
             continue;
         while (k < n && strcmp(routines[k], c->routine) != 0)
             k++;

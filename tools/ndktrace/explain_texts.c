@@ -36,8 +36,8 @@ static char *explain_advice(const struct diagnosis *d)
         return NULL;
     fputs(d->advice, w.file);
     if (words && words->advice)
-        fprintf(w.file, "%s's NDK provider advises: %s\n",
-                d->side->role == STORY_CLIENT ? "The client" : "The server", words->advice);
+        fprintf(w.file, "%s's NDK provider advises: %s\n", d->side->role == STORY_CLIENT ? "The client" : "The server",
+                words->advice);
     return words_close(&w);
 }
 
@@ -141,7 +141,7 @@ size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls,
         const struct call *c = &calls->calls[i];
         size_t k = 0;
 
-        if (c->is_callback || !c->has_status || !calls_status_is_failure(c->status) ||
+        if (c->is_callback || c->is_kernel || !c->has_status || !calls_status_is_failure(c->status) ||
             explain_belongs_to(c, failed, n_failed))
             continue;
         while (k < n && (kinds[k].first->file != c->file || kinds[k].first->status != c->status ||

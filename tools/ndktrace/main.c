@@ -19,6 +19,8 @@ int main(int argc, char **argv)
         return pcap_files(&o);
     case COMMAND_EXPLAIN:
         return explain_files(&o);
+    case COMMAND_PERFETTO:
+        return perfetto_files(&o);
     case COMMAND_SHOW:
     case COMMAND_NONE:
         break;

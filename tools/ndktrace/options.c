@@ -101,16 +101,16 @@ static const char *options_set_until(void *options, const char *value)
     return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
 }
 
-#define EXPECTED_COMMAND "the command is expected: run, show, explain, html or pcap"
+#define EXPECTED_COMMAND "the command is expected: run, show, explain, html, pcap or perfetto"
 
 static enum options_command options_find_command(const char *word)
 {
     static const char *const commands[] = {
         [COMMAND_RUN] = "run",   [COMMAND_SHOW] = "show",       [COMMAND_HTML] = "html",
-        [COMMAND_PCAP] = "pcap", [COMMAND_EXPLAIN] = "explain",
+        [COMMAND_PCAP] = "pcap", [COMMAND_EXPLAIN] = "explain", [COMMAND_PERFETTO] = "perfetto",
     };
 
-    for (int i = COMMAND_RUN; i <= COMMAND_EXPLAIN; i++)
+    for (int i = COMMAND_RUN; i <= COMMAND_PERFETTO; i++)
         if (strcmp(word, commands[i]) == 0)
             return (enum options_command)i;
     return COMMAND_NONE;
@@ -138,10 +138,9 @@ static const char *options_add_argument(void *options, const char *word)
 static const struct command_option known_options[] = {
     { NULL, NULL, "run: records a program and its children", .kind = 0 },
     { "-o, --output", "FILE",
-      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. html: "
-      "the page, ndktrace.html without the option. pcap: the capture, ndktrace.pcapng without the option. Of both, - "
+      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. The others: what they write, - "
       "is "
-      "standard output",
+      "standard output; ndktrace.html, ndktrace.pcapng or ndktrace.perfetto.json without the option",
       COMMAND_TEXT, AT(output) },
     { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
       "16" },
@@ -178,6 +177,7 @@ static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...",
                                      "explain [-c NUMBERS] FILE...",
                                      "html [OPTION]... FILE...",
                                      "pcap [OPTION]... FILE...",
+                                     "perfetto [-o FILE] FILE...",
                                      NULL };
 
 static const struct command_status statuses[] = {
@@ -211,11 +211,10 @@ static const struct command command = {
 
 int options_parse(struct options *o, int argc, char **argv)
 {
-    static const char *const default_outputs[] = { [COMMAND_RUN] = "ndktrace.%p",
-                                                   [COMMAND_SHOW] = "",
-                                                   [COMMAND_HTML] = "ndktrace.html",
-                                                   [COMMAND_PCAP] = "ndktrace.pcapng",
-                                                   [COMMAND_EXPLAIN] = "" };
+    static const char *const default_outputs[] = {
+        [COMMAND_RUN] = "ndktrace.%p",      [COMMAND_SHOW] = "",    [COMMAND_HTML] = "ndktrace.html",
+        [COMMAND_PCAP] = "ndktrace.pcapng", [COMMAND_EXPLAIN] = "", [COMMAND_PERFETTO] = "ndktrace.perfetto.json"
+    };
     int code;
 
     *o = (struct options){ .size_mib = 16, .zeros = 2048 };

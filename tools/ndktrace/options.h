@@ -12,7 +12,15 @@
 
 enum { OPTIONS_MAX_ARGUMENTS = 4096, PCAP_MAX_FILES = 64 };
 
-enum options_command { COMMAND_NONE, COMMAND_RUN, COMMAND_SHOW, COMMAND_HTML, COMMAND_PCAP, COMMAND_EXPLAIN };
+enum options_command {
+    COMMAND_NONE,
+    COMMAND_RUN,
+    COMMAND_SHOW,
+    COMMAND_HTML,
+    COMMAND_PCAP,
+    COMMAND_EXPLAIN,
+    COMMAND_PERFETTO
+};
 
 struct options {
     enum options_command command;

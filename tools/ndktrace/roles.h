@@ -10,5 +10,6 @@ int show_files(struct options *o);
 int html_files(struct options *o);
 int pcap_files(struct options *o);
 int explain_files(const struct options *o);
+int perfetto_files(const struct options *o);
 
 #endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes traces for the viewer Perfetto. */
+#ifndef NDKTRACE_PERFETTO_H
+#define NDKTRACE_PERFETTO_H
+
+#include <stdio.h>
+
+#include "traces.h"
+
+/*
+ * Writes the events of all files, and sets *n_events to the number of those that were written. Returns false if out of
+ * memory. The caller checks the stream for write errors.
+ */
+bool perfetto_write(FILE *out, const struct traces *traces, size_t *n_events);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the JSON trace event format, which ui.perfetto.dev opens: one object for each event, with ph (the type), ts (the
+ * time in microseconds), pid, tid and name. Processes and tracks are numbered here, because processes of two hosts may
+ * have the same numbers.
+ */
+#ifndef NDKTRACE_PERFETTO_JSON_H
+#define NDKTRACE_PERFETTO_JSON_H
+
+#include <stdio.h>
+
+#include "traces.h"
+
+struct perfetto_track {
+    const struct trace_file *file;
+    uint64_t id; /* of a thread; of another track the number of the connection's end, beyond PERFETTO_END */
+    uint32_t pid, tid;
+};
+
+#define PERFETTO_END (UINT64_C(1) << 32)
+
+struct perfetto {
+    FILE *out;
+    const struct traces *traces;
+    uint64_t begin_ns;
+    size_t n_events, n_tracks, room;
+    struct perfetto_track *tracks;
+    struct perfetto_track processes[TRACES_MAX_FILES]; /* the track of each file's first thread */
+    uint32_t next_tid;
+    bool is_out_of_memory;
+};
+
+void perfetto_begin(struct perfetto *p, FILE *out, const struct traces *traces);
+/* Returns false if memory ran out. The caller checks the stream for write errors. */
+bool perfetto_end(struct perfetto *p);
+/* Returns the track of a thread, or of a connection's end (PERFETTO_END plus its index). */
+struct perfetto_track perfetto_find_track(struct perfetto *p, const struct trace_file *file, uint64_t id);
+
+/* Begins an event of a type at the time. Further members may follow, then perfetto_close_event. name: NULL for none. */
+void perfetto_event(struct perfetto *p, char type, const struct perfetto_track *track, uint64_t time_ns,
+                    const char *name);
+/* Adds the member "args" with the fields of the record. */
+void perfetto_args(struct perfetto *p, const struct trace_record *r);
+void perfetto_close_event(struct perfetto *p);
+/* Names a process, a thread or another track: `what` is process_name or thread_name. */
+void perfetto_name(struct perfetto *p, const char *what, const struct perfetto_track *track, const char *name);
+
+#endif
