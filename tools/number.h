@@ -17,9 +17,9 @@ bool number_parse_fraction(const char *text, double low, double high, double *nu
 bool number_parse_duration(const char *text, double low, double high, double *seconds);
 /* Parses a number of bytes, or of KiB, MiB, GiB or TiB with the suffix K, M, G or T; iB or B may follow the suffix. */
 bool number_parse_size(const char *text, uint64_t low, uint64_t high, uint64_t *bytes);
-/* Writes a number of bytes in the shortest exact form: 1000, 64K, 16M. Returns text. */
+/* Writes a byte count in its shortest exact form: 1000, 64K, 16M. Returns `text`. */
 const char *number_write_size(uint64_t bytes, char *text, size_t room);
-/* Writes a number of bytes with the largest unit that is exact: "1000 bytes", "64 KiB". Returns text. */
+/* Writes a byte count with the largest unit that is exact: "1000 bytes", "64 KiB". Returns `text`. */
 const char *number_write_size_iec(uint64_t bytes, char *text, size_t room);
 
 #endif

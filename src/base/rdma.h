@@ -43,7 +43,7 @@ enum rdma_flags {
 
 /*
  * Has the layout of Windows' NDK_SGE. Because of may_alias, a consumer's list of NDK_SGE can be read as an array of
- * this type, and need not be converted before a request copies the list.
+ * this type, and need not be converted before the list is copied into a request.
  */
 struct rdma_sge {
     uint64_t address;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses, and a search for the
- * process that uses an address. The invariant: among the processes of one user and of root, at most one has an address.
+ * process that uses an address. The invariant: among the processes of one user and of root, at most one owns any given
+ * address.
  *
  *   openndk/tcp/ADDRESS SCATTER             the address's name: a process that binds it owns the address
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules

@@ -13,8 +13,8 @@
  *
  * The invariant: validation of a segment changes nothing. Placement writes only to memory that a lookup protects
  * (memory.h), so that the end of the registration waits for the placement. A valid segment can fail later for two
- * reasons only: the contents of a Read Request are not valid, or the STag of a send with invalidate has ended since
- * the validation. A fault ends the stream, and the Terminate contains the segment's header.
+ * reasons only: the contents of a Read Request are not valid, or the STag of a send with invalidate was
+ * invalidated after the validation. A fault ends the stream, and the Terminate contains the segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>

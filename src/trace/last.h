@@ -21,9 +21,10 @@ struct trace_last_event {
 };
 
 /*
- * Writes up to `max` of the process's last events, the oldest first. If an address is not 0, up to half of the events
- * are the last ones that are related: those that name one of the two addresses, and those of connections to which such
- * an event belongs. Returns the number of events, 0 if the process records nothing. May be called in a signal handler.
+ * Writes up to `max` of the process's last events, the oldest first. If one of `addresses` is not 0, up to half of the
+ * events written are the last related ones. An event is related if it names one of the addresses, or if its connection
+ * has an event that does. Returns the number of events, 0 if the process records nothing. May be called in a signal
+ * handler.
  */
 unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max);
 

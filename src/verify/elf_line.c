@@ -89,7 +89,7 @@ static uint8_t reader_u8(struct line_reader *r)
     return r->part[r->at++ - r->part_at];
 }
 
-/* Reads a number of 1, 2, 4 or 8 bytes in the machine's order. */
+/* Reads an integer of 1, 2, 4 or 8 bytes in the machine's byte order. */
 static uint64_t reader_number(struct line_reader *r, unsigned size)
 {
     uint8_t bytes[8] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chains of deferred requests: see posted_chain.h. Most posts are in no chain, so that these write nothing. */
+/* Chains of deferred requests: see posted_chain.h. Most posts are in no chain. Such a post writes nothing here. */
 #include "verify/call.h"
 #include "verify/posted.h"
 

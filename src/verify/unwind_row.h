@@ -34,7 +34,10 @@ struct unwind_row {
     struct unwind_rule rules[UNWIND_REGISTERS];
 };
 
-/* Finds the row of the instruction at `pc`. Returns false if no loaded module describes it, or in a form unknown here. */
+/*
+ * Finds the row of the instruction at `pc`. Returns false if no loaded module describes the instruction, or if the
+ * description has a form that this code does not support.
+ */
 bool unwind_find_row(uintptr_t pc, struct unwind_row *row);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints what reader_read has read: tables, counters, JSON. */
+/* Prints what reader_read has read, as tables, counters or JSON. */
 #ifndef NDKSTAT_VIEW_H
 #define NDKSTAT_VIEW_H
 

@@ -40,11 +40,15 @@ FORCEINLINE VOID RtlInitEmptyAnsiString(_Out_ PANSI_STRING AnsiString, _In_ PCHA
 NTKERNELAPI VOID RtlCopyUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
                                       _In_opt_ PCUNICODE_STRING SourceString);
 NTKERNELAPI VOID RtlCopyString(_Inout_ PSTRING DestinationString, _In_opt_ const STRING *SourceString);
-/* Return STATUS_BUFFER_TOO_SMALL and change nothing if the result does not fit. Add a terminator if there is room. */
+/*
+ * The four Append functions return STATUS_BUFFER_TOO_SMALL and change nothing if the result does not fit. They add a
+ * terminator if there is room.
+ */
 NTKERNELAPI NTSTATUS RtlAppendUnicodeStringToString(_Inout_ PUNICODE_STRING Destination, _In_ PCUNICODE_STRING Source);
 NTKERNELAPI NTSTATUS RtlAppendUnicodeToString(_Inout_ PUNICODE_STRING Destination, _In_opt_z_ PCWSTR Source);
 NTKERNELAPI NTSTATUS RtlAppendStringToString(_Inout_ PSTRING Destination, _In_ const STRING *Source);
 NTKERNELAPI NTSTATUS RtlAppendAsciizToString(_Inout_ PSTRING Destination, _In_opt_z_ PCSZ Source);
+
 NTKERNELAPI LONG RtlCompareUnicodeString(_In_ PCUNICODE_STRING String1, _In_ PCUNICODE_STRING String2,
                                          _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI LONG RtlCompareUnicodeStrings(_In_ PCWCH String1, _In_ SIZE_T String1Length, _In_ PCWCH String2,

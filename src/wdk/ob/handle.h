@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Handles: each is a number that owns a reference to an object. A number is never reused, so that every use of a closed
- * handle is detected. An open handle is registered in live.h (LIVE_HANDLE).
+ * handle is detected. An open handle is registered as LIVE_HANDLE (live.h).
  */
 #ifndef WDK_HANDLE_H
 #define WDK_HANDLE_H

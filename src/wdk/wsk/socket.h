@@ -187,7 +187,7 @@ struct wsk_request {
     struct wsk_socket *socket;
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
-    struct kernel_call call; /* the driver's call, for the event of the completion */
+    struct kernel_call call; /* the driver's call; the trace event of the completion names it */
     enum wsk_operation operation;
     bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     /*
