@@ -95,12 +95,15 @@ def test_both_ends(browser, path, schema):
           count(browser, "#scene .cross") == 1, lost)
     check("where the trace of the killed process ends", count(browser, "#scene .trace-end") == 1)
     check("states", count(browser, "#scene rect.pill") == 10, count(browser, "#scene rect.pill"))
-    check("a failure has its advice in the picture", "failed while established: peer-reset" in
-          (text(browser, "#scene .banner-title") or "") and "its process died" in text(browser, "#scene .banner-text"))
+    check("a failure has its advice in the picture", "killed or has crashed" in
+          (text(browser, "#scene .banner-title") or "") and "how the client's process" in
+          text(browser, "#scene .banner-text") and text(browser, "#scene .banner-code") == "peer-reset",
+          text(browser, "#scene"))
     check("two outcomes that are good", count(browser, "#scene .outcome.good") == 2)
-    check("title", text(browser, "#title") == "10.0.0.1:49152 \u2192 10.0.0.2:7174: responder: failed while established: "
-          "peer-reset", text(browser, "#title"))
-    check("advice", "The peer reset the connection" in text(browser, "#advice"))
+    check("title", text(browser, "#title") == "10.0.0.1:49152 \u2192 10.0.0.2:7174: the client's process was "
+          "killed or has crashed", text(browser, "#title"))
+    check("what went wrong", "a TCP reset of the client arrived" in text(browser, "#advice") and
+          text(browser, "#advice .code").strip() == "peer-reset", text(browser, "#advice"))
     check("the other end", "the trace ends in the state ESTABLISHED" in text(browser, "#other"))
     check("time goes down", rows == sorted(rows))
 
@@ -108,7 +111,7 @@ def test_both_ends(browser, path, schema):
 def test_waits(browser, path, schema):
     browser.open(page_of(path, trace_stories.unanswered(schema, 0), "unanswered"))
     check("a break with its length and reason", text(browser, "#scene .break-text") ==
-          "10.000 s nothing: initiator waits in REQUEST_SENT, limit 10 s", text(browser, "#scene .break-text"))
+          "10.000 s nothing: client waits in REQUEST_SENT, limit 10 s", text(browser, "#scene .break-text"))
     check("a wait whose limit passed", count(browser, "#scene .bracket.bad") == 1)
     check("a pending call", count(browser, "#scene .span-pending") == 1)
     check("lines of both programs", lane(browser, "left", "program") < lane(browser, "left") <
@@ -118,7 +121,9 @@ def test_waits(browser, path, schema):
         abs(arrow["x2"] - arrow["x1"]) < abs(lane(browser, "left", "program") - lane(browser, "left")) + 5
         for arrow in calls), calls)
     check("a pending return is dashed", sum("dashed" in arrow["className"] for arrow in calls) == 1, calls)
-    check("title", "failed while requesting: reply-timeout" in text(browser, "#title"))
+    check("title", "got the request, but did not accept it" in text(browser, "#title"), text(browser, "#title"))
+    check("the other end's failure is a consequence", text(browser, "#scene .outcome-text") == "consequence: unanswered"
+          and text(browser, "#other").startswith("Consequence at the server: "), text(browser, "#other"))
     check("clock", "Clock of store 200 on beta: unknown" in text(browser, "#remarks"), text(browser, "#remarks"))
     browser.run("select(app.rows.events.find((e) => e.type.name === 'NdkConnect'))")
     check("from a call to its completion", "completed 10.0" in text(browser, "#details .related"),
@@ -130,11 +135,14 @@ def test_waits(browser, path, schema):
 
 def test_terminate(browser, path, schema):
     browser.open(page_of(path, trace_stories.terminated(schema), "terminated"))
-    check("title", "established, then ended: peer-terminate/ddp-tagged-bounds" in text(browser, "#title"),
+    check("title: the cause, not the consequence", "the client accessed memory outside of the region" in
+          text(browser, "#title") and text(browser, "#advice .code").strip() == "protocol/ddp-tagged-bounds",
           text(browser, "#title"))
+    check("the consequence", text(browser, "#other").startswith("Consequence at the client: The peer found an error") and
+          "consequence: peer-terminate/" in text(browser, "#scene .outcome.effect + text"), text(browser, "#other"))
     check("a Terminate is one arrow", [a["className"] for a in arrows(browser) if "Terminate" in a["label"]] ==
           ["arrow k-data bad"] and "terminate" not in shown(browser), shown(browser))
-    check("its advice", "outside of the region" in text(browser, "#advice"), text(browser, "#advice"))
+    check("what went wrong", "outside of the memory region" in text(browser, "#advice"), text(browser, "#advice"))
     check("clock", re.search(r"say.* ahead \u00b1 40.0 \u00b5s of backup 100 on alpha; the times are corrected",
                              text(browser, "#remarks")), text(browser, "#remarks"))
 
@@ -160,6 +168,67 @@ def test_one_process(browser, path, schema):
     check("sides of calls", {(name, thing, side) for name, thing, side in sides if name.startswith("NdkCreate")} == {
         ("NdkCreatePd", "0x51", "left"), ("NdkCreatePd", "0x52", "right"), ("NdkCreateConnector", "0x51", "left"),
         ("NdkCreateListener", "0x52", "right")}, sides)
+
+
+# ---- failures ----
+
+def explained(*files):
+    """What ndktrace explain prints, in one line, and the time of its first event that went wrong."""
+    out = subprocess.run([NDKTRACE, "explain", *map(str, files)], env=ENVIRONMENT, timeout=300, check=True,
+                         stdout=subprocess.PIPE).stdout.decode()
+    wrong = re.search(r"^> +([\d.]+)", out, re.M)
+    return " ".join(out.split()), wrong and wrong[1]
+
+
+def marked(browser):
+    """The time of the marked event, and where its row is, as a part of the view's height."""
+    return (text(browser, "#scene .time.bad"),
+            browser.run("return Number(document.querySelector('#scene .wrong').getAttribute('y')) / viewHeight()"))
+
+
+def test_failures(browser, path, schema):
+    """The page opens at the first event that went wrong, with the texts of ndktrace explain."""
+    browser.size(1400, 560)
+    for name in ("killed", "terminated", "unanswered"):
+        page = page_of(path, getattr(trace_stories, name)(schema), f"failure-{name}")
+        words, wrong = explained(path / f"failure-{name}" / "client", path / f"failure-{name}" / "server")
+        browser.open(page)
+        browser.settle()
+        time, place = marked(browser)
+        check(f"{name}: the first event that went wrong is marked", time == f"\u25b6 {wrong}", (time, wrong))
+        check(f"{name}: it is in the upper third", 0 <= place <= 1 / 3 or browser.run(
+            "const s = document.getElementById('scroll'); return s.scrollTop + s.clientHeight >= s.scrollHeight - 1 "
+            "&& arguments[0] < 0.9", place), place)
+        texts = browser.run("return [...document.querySelectorAll('#details h2, #details > p, #details li')].map((e) => "
+                            "e.textContent).filter((t) => !/^(Click on|Consequence|The client: est|select)/.test(t))")
+        check(f"{name}: the pane has explain's texts", len(texts) >= 4 and all(t in words for t in texts),
+              (texts, words))
+        check(f"{name}: the headline is explain's", texts[0] in text(browser, "#title") and
+              browser.run("return document.getElementById('title').className") == "bad", text(browser, "#title"))
+        browser.run("select(app.rows.events[0])")
+        check(f"{name}: a selected event replaces the texts", "What went wrong" not in text(browser, "#details"))
+        browser.run("select(null)")
+        check(f"{name}: they come back", "What went wrong" in text(browser, "#details"))
+    browser.size(1400, 1500)
+
+
+def test_failed_call(browser, path, schema):
+    """A call that failed has a headline if no connection failed; after the end of a connection it is no cause."""
+    story, start = trace_stories.Story(schema), trace_stories.MS
+    story.begin(start)
+    story.establish(start + 200 * trace_stories.US)
+    story.call(story.client, "NdkAccept", start + 500 * trace_stories.US, "STATUS_NOT_SUPPORTED", object=0x4001)
+    story.end(start + 600 * trace_stories.US)
+    browser.open(page_of(path, story, "failed-call"))
+    check("the headline is the call", text(browser, "#title").endswith(": NdkAccept returned STATUS_NOT_SUPPORTED") and
+          browser.run("return document.getElementById('title').className") == "bad", text(browser, "#title"))
+    check("the call is marked", browser.run("return app.model.events.filter((e) => e.isWrong).map((e) => e.type.name)") ==
+          ["NdkAccept"])
+    story = trace_stories.killed(schema)
+    story.call(story.server, "NdkDisconnect", start + 950 * trace_stories.US, "STATUS_INVALID_DEVICE_STATE", object=0x9101)
+    browser.open(page_of(path, story, "late-call"))
+    check("a call after the end is weak", "weak" in next(arrow["className"] for arrow in arrows(browser)
+                                                         if arrow["label"].startswith("NdkDisconnect")), arrows(browser))
 
 
 # ---- keys, clicks, zoom ----
@@ -295,7 +364,7 @@ def test_search(browser, path, schema):
 def test_filters(browser, path, schema):
     browser.open(page_of(path, trace_stories.traffic(schema, 4, 30), "filters"))
     check("the first failure is shown first", "10.0.0.1:49161" in text(browser, "#title") and
-          "failed while requesting: rejected" in text(browser, "#title"), text(browser, "#title"))
+          "rejected the client" in text(browser, "#title"), text(browser, "#title"))
     check("connections, failures first", browser.run("return [...document.querySelectorAll('#connection-list .name')]"
           ".slice(0, 5).map((e) => e.textContent.split(':')[0])") == ["all connections", "10", "20", "30", "1"])
     browser.run("document.querySelectorAll('#connection-list button')[4].click()")
@@ -370,7 +439,7 @@ def test_table(browser, path, schema):
                         "(c) => c.textContent))")
     check("a page of the table", len(cells) == 200 and rows > 400 and all(len(row) == 7 for row in cells), len(cells))
     check("a row in words", [row[1:] for row in cells if row[4] == "mpa_sent"][0][:5] ==
-          ["initiator", "1", "2", "mpa_sent", "MPA request: revision 2, reads 8/8, 4 B private data"], cells[4])
+          ["client", "1", "2", "mpa_sent", "MPA request: revision 2, reads in 8, out 8, 4 B private data"], cells[4])
     check("its fields", any("frame=request revision=2" in row[6] for row in cells))
     browser.run("[...document.querySelectorAll('#table button')].find((b) => b.textContent === 'last').click()")
     check("the last page", f"to {rows} of {rows}" in text(browser, "#table .buttons"), text(browser, "#table .buttons"))
@@ -411,7 +480,7 @@ def test_picture(browser, path, schema):
     name = "{http://www.w3.org/2000/svg}"
     texts = ["".join(t.itertext()) for t in root.iter(name + "text")]
     check("a saved picture", root.tag == name + "svg" and root.get("width") == "1000" and
-          "failed while requesting: reply-timeout" in root.find(name + "title").text, root.attrib)
+          "did not accept it" in root.find(name + "title").text, root.attrib)
     check("has all rows", {"NdkConnect(10.0.0.2:7174)", "TCP_CONNECTING", "REQUESTED"} <= set(texts), texts)
     check("has no script", not list(root.iter(name + "script")) and "href" not in picture and "onload" not in picture)
     check("follows the reader's mode", "prefers-color-scheme: dark" in root.find(name + "style").text)

@@ -129,6 +129,27 @@ def test_filters(path, files, data):
     check("nothing", not data_of(page_of(path, "-c", "77", *files))["events"])
 
 
+def test_diagnoses(path):
+    """The page has the texts of ndktrace explain, and the first event that went wrong."""
+    schema = trace_stories.schema_of(NDKPING, path / "schema")
+    for name in ("terminated", "unanswered", "killed"):
+        (path / name).mkdir()
+        files = getattr(trace_stories, name)(schema).write(path / name)
+        data, out = data_of(page_of(path, *files)), run(NDKTRACE, "explain", *files)[1]
+        words, wrong = " ".join(out.split()), re.search(r"^> +([\d.]+)", out, re.M)[1]
+        check(f"{name}: one diagnosis", len(data["diagnoses"]) == 1 and not data["failedCalls"], data["diagnoses"])
+        found = data["diagnoses"][0]
+        texts = [text for kind in ("headline", "what", "reason", "advice", "missing") for text in found[kind]]
+        check(f"{name}: explain's texts", len(texts) >= 4 and all(text in words for text in texts), (texts, words))
+        if name == "killed":
+            check("the end of a trace", found["wrong"] == -1 and data["ends"][found["endOfTrace"]][0] == 0, found)
+        else:
+            check(f"{name}: explain's first event that went wrong",
+                  f'{data["events"][found["wrong"]][1] / 1e9:.6f}' == wrong, (found, wrong))
+    data = data_of(page_of(path, "-e", "adapter", *files))
+    check("an event that the filter hides", [d["wrong"] for d in data["diagnoses"]] == [-1], data["diagnoses"])
+
+
 def policy_hash(text):
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
@@ -240,7 +261,7 @@ def test_output(path):
     check("too many files", "more than 64 files" in run(NDKTRACE, "html", *[file] * 65)[2])
 
 
-TESTS = (test_data, test_page, test_hostile, test_damage, test_output)
+TESTS = (test_data, test_diagnoses, test_page, test_hostile, test_damage, test_output)
 for test in TESTS:
     with tempfile.TemporaryDirectory() as directory:
         test(pathlib.Path(directory))

@@ -178,8 +178,8 @@ def terminated(schema):
     for side, at, direction in ((story.server, 561, "sent"), (story.client, 601, "received")):
         story.at(side, 2, "terminate", start + at * US, 1, direction=direction, layer=1, type=1, code=1,
                  name="ddp-tagged-bounds")
-    story.outcome(story.server, start + 570 * US, "ended", "established", "protocol", terminate="ddp-tagged-bounds")
-    story.outcome(story.client, start + 610 * US, "ended", "established", "peer-terminate",
+    story.outcome(story.server, start + 570 * US, "failed", "established", "protocol", terminate="ddp-tagged-bounds")
+    story.outcome(story.client, start + 610 * US, "failed", "established", "peer-terminate",
                   terminate="ddp-tagged-bounds")
     return story
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "html_diagnoses.h"
 #include "html_json.h"
 #include "html_links.h"
 #include "html_page.h"
@@ -254,6 +255,8 @@ static size_t html_data(struct html_page *p)
     fputs("],\n", p->out);
     if (p->ok)
         html_links_write(p->out, &p->in->align, p->in->files, p->event_of);
+    fputs(",\n", p->out);
+    p->ok = p->ok && html_diagnoses_write(p->out, p->in, p->event_of);
     fputc('}', p->out);
     return written;
 }

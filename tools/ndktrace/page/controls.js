@@ -8,22 +8,27 @@ const MAX_LISTED = 400; /* connections in the list; a text field finds others */
 function showHeader() {
     const { model, filter } = app, connection = filter.connection;
     byId("origin").textContent = `${model.files.map((f) => f.path || fileTitle(f)).join(", ")}: ` +
-        `${model.files.map(fileTitle).join("; ")}, from ${model.data.begin} on`;
+        `${model.files.map(fileTitle).join("; ")}, recorded from ${model.data.begin}`;
+    const trouble = troubleOf(model, connection);
     const title = connection ? `${connectionTitle(connection)}: ${connectionFate(connection)}` : allTitle();
     byId("title").textContent = title;
-    byId("title").className = connection && severityOfConnection(connection) === 2 ? "bad" : "";
+    byId("title").className = trouble || (connection && severityOfConnection(connection) === 2) ? "bad" : "";
     document.title = `${title} \u2013 ndktrace`;
     const outcome = connection && mainOutcome(connection), advice = outcome && adviceOf(outcome, model.data);
-    byId("advice").textContent = advice ? advice.join(" ") : "";
-    byId("other").textContent = connection ? otherEndSentence(connection, model.data) : "";
+    byId("advice").textContent = trouble ? trouble.what.join(" ") : advice ? advice.join(" ") : "";
+    showTroubleCode(byId("advice"), connection);
+    byId("other").textContent = connection && connection.diagnosis ? consequenceSentence(connection, model.data) :
+        connection && !trouble ? otherEndSentence(connection, model.data) : "";
     showRemarks();
 }
 
 function allTitle() {
     const { connections, events } = app.model, failed = connections.filter((c) => severityOfConnection(c) === 2).length;
+    const trouble = troubleOf(app.model, null), call = trouble ? `; ${trouble.headline}` : "";
     if (!connections.length)
-        return `${plural(events.length, "event")}, no connection`;
-    return `${plural(connections.length, "connection")}, ${failed ? `${failed.toLocaleString("en")} failed` : "none failed"}`;
+        return `${plural(events.length, "event")}, no connection${call}`;
+    return `${plural(connections.length, "connection")}, ` +
+        `${failed ? `${failed.toLocaleString("en")} failed` : "none failed"}${call}`;
 }
 
 function showRemarks() {
@@ -46,12 +51,17 @@ function connectionButton(list, connection, text, detail) {
         app.filter.connection = connection;
         showControls();
         setFilter({});
+        if (!app.selected) {
+            showDetails(null);
+            revealTrouble();
+        }
     });
     make(button, "span", text, "name");
     make(button, "span", detail, "fate");
     button.setAttribute("aria-pressed", String(app.filter.connection === connection));
     if (connection)
-        button.classList.add(["good", "open", "bad"][severityOfConnection(connection)]);
+        button.classList.add(troubleOf(app.model, connection) ? "bad" :
+            ["good", "open", "bad"][severityOfConnection(connection)]);
     return button;
 }
 

@@ -24,6 +24,7 @@ function showDetails(event) {
     details.replaceChildren();
     details.classList.toggle("open", Boolean(event));
     if (!event) {
+        showTrouble(details, app.filter.connection);
         make(details, "p", "Click on an event, or select one with the arrow keys, to see all of it.", "quiet");
         return;
     }
@@ -78,6 +79,8 @@ function showTimes(details, event) {
             formatDuration(event.time - before.time));
     if (event.isEarly)
         addFact(table, "drawn at", `${formatSeconds(event.at)} s, when it arrived: the clocks of the files differ`);
+    if (event.isMoved)
+        addFact(table, "drawn at", `${formatSeconds(event.at)} s, with the frame that began it`);
     if (event.end)
         addFact(table, "side", `${sideWords(event)}, connection ${event.number || NONE} of the process`);
     addFact(table, "process", fileTitle(file));

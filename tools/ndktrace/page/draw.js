@@ -92,7 +92,7 @@ function middleY(scene, row) {
 }
 
 function classOf(event) {
-    return `k-${event.type.kind}` + (event.severity === 2 ? " bad" : "");
+    return `k-${event.type.kind}` + (event.severity < 2 ? "" : event.isEffect ? " bad weak" : " bad");
 }
 
 /* Draws the rows from `first` to `last`, and what crosses them. */
@@ -125,6 +125,9 @@ function drawMarks(scene, first, last) {
     for (let row = first; row <= last; row++) {
         const event = scene.rows.events[row];
         const layer = event === scene.selected ? "over" : "back";
+        if (event.isWrong)
+            svg(scene.layers.back, "rect", { x: 0, y: yOf(scene, scene.rows.top[row]), width: scene.lanes.width,
+                height: Math.max(scene.rows.height[row] * scene.zoom, 2), class: "wrong" });
         if (event === scene.selected || (scene.hits && scene.hits.has(event)))
             svg(scene.layers[layer], "rect", { x: 0, y: yOf(scene, scene.rows.top[row]), width: scene.lanes.width,
                 height: Math.max(scene.rows.height[row] * scene.zoom, 2), class: layer === "over" ? "selected" : "hit" });
@@ -159,8 +162,8 @@ function drawText(scene, x, y, text, attributes, width) {
 function drawTime(scene, row) {
     const event = scene.rows.events[row], y = textY(scene, row) + 3;
     if (takeRoom(scene, "time", y))
-        drawText(scene, scene.lanes.time - 12, y, (event.isEarly ? "\u2264 " : "") + formatSeconds(event.at),
-            { class: "time" }, scene.lanes.time);
+        drawText(scene, scene.lanes.time - 12, y, (event.isWrong ? "\u25b6 " : event.isEarly ? "\u2264 " : "") +
+            formatSeconds(event.at), { class: event.isWrong ? "time bad" : "time" }, scene.lanes.time);
 }
 
 /* ---- breaks ---- */
@@ -180,7 +183,7 @@ function breakReason(scene, gap) {
 
 function spanText(span) {
     if (span.kind === "limit")
-        return `${span.end.role === "accepted" ? "responder" : "initiator"} waits in ${field(span.from, "state")}, ` +
+        return `${clientOrServer(span.end)} waits in ${field(span.from, "state")}, ` +
             `limit ${formatMs(field(span.from, "ms"))}`;
     if (span.kind === "stall")
         return `the peer has begun a message, and must continue within ${formatMs(field(span.from, "ms"))}`;
@@ -237,7 +240,7 @@ function drawStateBars(scene, first, last) {
                 class: `state-bar ${name}` });
         });
         if (isOpen(end))
-            drawTraceEnd(scene, side, rowNear(scene.rows, final), first, last);
+            drawTraceEnd(scene, side, rowNear(scene.rows, end.last || final), first, last);
     }
 }
 
@@ -266,8 +269,9 @@ function drawSpans(scene, first, last) {
         slot = slot < 0 ? slots.length : slot;
         slots[slot] = to;
         const x = span.kind === "pending" ? side.program - side.out * (7 + 5 * Math.min(slot, 4)) : side.program;
-        svg(scene.layers.bars, "rect", { x: x - (span.kind === "pending" ? 1.5 : 4), y: Math.max(y, -10),
-            width: span.kind === "pending" ? 3 : 8, height: Math.min(bottom, scene.height + 10) - Math.max(y, -10),
+        const top = Math.max(y, -10), height = Math.max(Math.min(bottom, scene.height + 10) - top, 0);
+        svg(scene.layers.bars, "rect", { x: x - (span.kind === "pending" ? 1.5 : 4), y: top, height,
+            width: span.kind === "pending" ? 3 : 8,
             class: `span-${span.kind}` });
     }
 }

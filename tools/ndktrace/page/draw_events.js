@@ -100,21 +100,39 @@ function drawState(scene, event, side) {
         width: round(width), height, rx: height / 2, class: `pill ${STATE_CLASSES[text] || "s-none"}`,
         "data-event": event.index });
     svg(scene.layers.texts, "text", { x: side.provider, y: y + 4, class: "pill-text" }).textContent = label;
+    drawPacket(scene, event, side, round(width / 2) + 2);
     drawText(scene, side.provider + side.out * (width / 2 + 8), y + 4, stateNote(event),
         { class: `note quiet ${side.name}` }, noteRoom(scene, side) - width / 2);
 }
 
+/* TCP packets that end a connection. The peer records no event for them. */
+const PACKETS = { refused: "TCP refuses (reset)", "peer-reset": "TCP reset" };
+
+/* Draws the packet that led to the state, from the peer to `gap` pixels before the line. */
+function drawPacket(scene, event, side, gap) {
+    const text = field(event, "event") === "lost" ? PACKETS[field(event, "why")] : undefined;
+    const other = otherSide(scene.lanes, side), y = middleY(scene, event.row), distance = other.provider - side.provider;
+    if (!text || !scene.filter.connection)
+        return;
+    const far = other.isTraced ? side.provider + distance * 0.55 : other.provider;
+    const className = `k-state dashed${event.isEffect ? "" : " bad"}`;
+    drawLine(scene, far, y, side.provider + Math.sign(distance) * gap, y, className, {});
+    drawText(scene, far - Math.sign(distance) * 12, y - 5, text, { class: `label ${other.name} ${className}` },
+        Math.abs(far - side.provider) - gap - 12);
+}
+
 function drawOutcome(scene, event, side) {
-    const y = middleY(scene, event.row), label = numberOf(scene, event) + labelOf(event);
-    const good = field(event, "outcome") === "established" ? "good" : event.severity === 2 ? "bad" : "ended";
-    const advice = event.severity === 2 ? adviceOf(event, scene.model.data) : null;
+    const y = middleY(scene, event.row), isEffect = isConsequence(event);
+    const label = numberOf(scene, event) + (isEffect ? `consequence: ${reasonOf(event)}` : labelOf(event));
+    const good = field(event, "outcome") === "established" ? "good" : isEffect ? "effect" :
+        event.severity === 2 ? "bad" : "ended";
     if (scene.zoom < LABEL_ZOOM) {
         if (takeRoom(scene, "note" + side.name, y))
             drawNote(scene, event, side, label);
         return;
     }
-    if (advice) {
-        drawBanner(scene, event, side, label, advice);
+    if (rowUnits(event, scene.model.data) > 1) {
+        drawBanner(scene, event, side, bannerTexts(event, label, scene.model.data));
         return;
     }
     const height = Math.min(scene.zoom - 2, 22), width = Math.min(textWidth(label, 12) * 1.08 + 28,
@@ -126,8 +144,17 @@ function drawOutcome(scene, event, side) {
         .textContent = fitText(label, width - 12, 12);
 }
 
-/* A failure: what happened, why, and what to check. */
-function drawBanner(scene, event, side, label, advice) {
+/* Returns the title, the text and the code of a failure's box: those of the diagnosis, otherwise of the reason. */
+function bannerTexts(event, label, data) {
+    if (isDiagnosed(event)) {
+        const { headline, advice, reason } = event.connection.diagnosis;
+        return { title: headline, text: advice[0] || reason[0] || "", code: reasonOf(event) };
+    }
+    return { title: label, text: adviceOf(event, data).join(" "), code: "" };
+}
+
+/* A failure: what happened, and what to do. */
+function drawBanner(scene, event, side, { title, text, code }) {
     const top = yOf(scene, scene.rows.top[event.row]) + 2, unit = Math.min(scene.zoom, 28);
     const other = otherSide(scene.lanes, side), inner = side.provider - side.out *
         Math.abs(other.provider - side.provider) * (scene.lanes.isSingle ? 0.92 : 0.62);
@@ -135,11 +162,18 @@ function drawBanner(scene, event, side, label, advice) {
     svg(scene.layers.texts, "rect", { x: left, y: top, width, height: unit * BANNER_UNITS - 4, rx: 4,
         class: "outcome bad", "data-event": event.index });
     svg(scene.layers.texts, "path", { d: `M${side.provider - 6} ${top}h12l-6 -7z`, class: "outcome-mark" });
-    svg(scene.layers.texts, "text", { x: left + 10, y: top + unit * 0.72, class: "banner-title" })
-        .textContent = `\u2715 ${fitText(label, (width - 44) / 1.12, 13)}`;
-    const most = unit < 20 ? 2 : 3;
-    wrapText(advice.join(" "), width - 20, 11, most).forEach((line, i) => {
-        svg(scene.layers.texts, "text", { x: left + 10, y: top + unit * 0.72 + 15 + 14 * i, class: "banner-text" })
+    const titles = wrapText(`\u2715 ${title}`, (width - 30) / 1.12, 13, 2);
+    titles.forEach((line, i) => {
+        svg(scene.layers.texts, "text", { x: left + 10, y: top + unit * 0.72 + 15 * i, class: "banner-title" })
+            .textContent = line;
+    });
+    if (code)
+        svg(scene.layers.texts, "text", { x: left + width - 8, y: top + unit * BANNER_UNITS - 9, class: "banner-code" })
+            .textContent = code;
+    const most = (unit < 20 ? 3 : 4) - titles.length;
+    const below = top + unit * 0.72 + 15 * titles.length;
+    wrapText(text, width - 20 - (code ? textWidth(code, 11) : 0), 11, most).forEach((line, i) => {
+        svg(scene.layers.texts, "text", { x: left + 10, y: below + 14 * i, class: "banner-text" })
             .textContent = line;
     });
 }

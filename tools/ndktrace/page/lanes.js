@@ -60,9 +60,9 @@ function makeLanes(model, connection, width) {
     const x = (part) => part === null ? null : Math.round(TIME_WIDTH + part * (width - TIME_WIDTH));
     const lanes = { width, time: TIME_WIDTH, isSingle: shape !== "both", sides: {
         left: { name: "left", program: x(p1), provider: x(v1), out: -1, edge: TIME_WIDTH + 4, isTraced: left.size > 0,
-                title: sideTitle(model, connection, left, "initiator"), role: "initiator" },
+                title: sideTitle(model, connection, left, "client"), role: "client" },
         right: { name: "right", program: x(p2), provider: x(v2), out: 1, edge: width - 4, isTraced: right.size > 0,
-                 title: sideTitle(model, connection, right, "responder"), role: "responder" } },
+                 title: sideTitle(model, connection, right, "server"), role: "server" } },
         fileSides: model.files.map((_, file) => sideOfFile(model, connection, file)),
         hasBoth: model.files.map((_, file) => left.has(file) && right.has(file)) };
     return lanes;
@@ -85,9 +85,10 @@ function drawHead(parent, lanes, data) {
         const room = 2 * Math.min(middle - lanes.time + 60, lanes.width - middle, 220);
         const title = svg(parent, "text", { x: clampX(lanes, middle, side.title, 13), y: 16, class: "head" });
         title.textContent = fitText(side.title, room, 13);
-        drawLaneName(parent, lanes, side.provider, side.isTraced ? `${side.role}'s provider` : `${side.role}, not traced`);
+        drawLaneName(parent, lanes, side.provider, side.isTraced ? `${side.role} NDK provider` :
+            `${side.role}, not traced`);
         if (side.program !== null)
-            drawLaneName(parent, lanes, side.program, "its program");
+            drawLaneName(parent, lanes, side.program, `${side.role} program`);
     }
     svg(parent, "text", { x: lanes.time - 12, y: 32, class: "time-name" }).textContent = "seconds";
     return data;

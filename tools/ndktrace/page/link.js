@@ -30,6 +30,20 @@ function correctSendTimes(model) {
     }
 }
 
+/* A client's first states are recorded after the frames that begin them. They are drawn directly after these. */
+function correctStateTimes(model) {
+    for (const end of model.ends.filter((e) => e.role === "initiated" && e.hasBegin)) {
+        const causes = { TCP_CONNECTING: end.events[0], REQUEST_SENT: end.events.find((e) => e.type.name === "mpa_sent") };
+        for (const state of end.states) {
+            const name = field(state, "to"), cause = Object.hasOwn(causes, name) ? causes[name] : null;
+            if (!cause || state.at <= cause.at)
+                continue;
+            state.at = cause.at;
+            state.isMoved = true;
+        }
+    }
+}
+
 function linkFrames(model) {
     const pairs = model.data.partners;
     for (let i = 0; i + 1 < pairs.length; i += 2) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts the page. */
 
-/* Shows the first connection that failed; without one the first; or everything, if there is no connection. */
+/* Shows the first connection that failed, or with a failed call; without one the first; or everything, if there is no connection. */
 function firstConnection(model) {
-    return model.connections.find((c) => severityOfConnection(c) === 2) || model.connections[0] || null;
+    return model.connections.find((c) => severityOfConnection(c) === 2) ||
+        model.connections.find((c) => troubleOf(model, c)) || model.connections[0] || null;
 }
 
 function start() {
@@ -26,6 +27,7 @@ function start() {
     startView();
     startOverview();
     showDetails(null);
+    revealTrouble();
     render();
     app.startMs = performance.now() - began; /* for a look at the page's speed: the script, and all since it was opened */
     app.drawnMs = performance.now();

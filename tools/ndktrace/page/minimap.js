@@ -15,7 +15,7 @@ function sumPixels(rows, height) {
         const sum = sums[Math.min(height - 1, Math.floor(rows.top[row] / rows.total * height))];
         sum.count++;
         sum.kinds[numbers.get(event.type.kind)]++;
-        sum.bad += event.severity === 2;
+        sum.bad += event.severity === 2 && !event.isEffect;
     });
     return sums;
 }

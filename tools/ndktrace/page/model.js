@@ -12,6 +12,9 @@
  *   ends     for each end of a connection: [file, 1 if its beginning is in the file, index of the other end or -1]
  *   endOfEvent, partners   for each event the index of its end or -1; the indexes of a frame's two events, one frame
  *            after the other
+ *   diagnoses   for each failed connection: the end whose reason is the cause, wrong (the first event that went wrong, or
+ *            -1), endOfTrace (instead of it, the end where the trace of a process ends), and arrays of paragraphs: headline, what, reason, advice, missing
+ *   failedCalls for each kind of call that failed beside them: wrong, headline, what
  *   meanings for each file: LIST: {NAME: [what happened, what to do]}, for example of the list reason
  *
  * The invariant: nothing here trusts the data. A missing or wrong value makes an event less readable, but no error.
@@ -373,10 +376,13 @@ function buildModel(data) {
     const events = makeEvents(data), all = makeEnds(data, events), connections = makeConnections(all);
     const model = { data, events, ends: all.filter((end) => end.connection), connections, files: data.files };
     linkLooseEvents(model);
+    linkDiagnoses(model, all);
     linkFrames(model);
+    correctStateTimes(model);
     linkCalls(model);
     findRoles(model);
     model.spans = makeSpans(model);
+    markDiagnoses(model);
     model.events.sort((a, b) => a.at - b.at || a.index - b.index);
     model.events.forEach((event, order) => { event.order = order; });
     model.types = [...new Set(events.map((e) => e.type.name))];

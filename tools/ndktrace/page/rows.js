@@ -34,7 +34,7 @@ function isShown(filter, event) {
 }
 
 function rowUnits(event, data) {
-    const isLoud = event.type.name === "outcome" && event.severity === 2;
+    const isLoud = event.type.name === "outcome" && event.severity === 2 && !isConsequence(event);
     return isLoud && adviceOf(event, data) ? BANNER_UNITS : 1;
 }
 

@@ -122,8 +122,8 @@ function showStatus() {
     const shown = app.rows.events.length, all = app.model.events.length;
     const attached = app.model.events.filter((e) => e.host && e.host.row >= 0).length;
     byId("status").textContent = `${plural(shown + attached, "event")} of ${all.toLocaleString("en")} shown` +
-        (attached ? `, ${attached.toLocaleString("en")} of them in the row of another` : "") +
-        ". Rows are in the order of time; their distance is no measure of time.";
+        (attached ? `, ${attached.toLocaleString("en")} of them together with another event in one row` : "") +
+        ". Rows are in the order of time; the distance of two rows does not show how much time passed.";
 }
 
 /* ---- selection ---- */
@@ -151,7 +151,7 @@ function select(event) {
 }
 
 function sideWords(event) {
-    return event.end ? (event.end.role === "accepted" ? "responder" : "initiator") : fileTitle(app.model.files[event.file]);
+    return event.end ? (clientOrServer(event.end)) : fileTitle(app.model.files[event.file]);
 }
 
 /* Selects an event, also one that the filter hides: then the filter shows everything of its connection. */
@@ -179,7 +179,7 @@ function nextFailure(step) {
     let row = app.selected && app.selected.row >= 0 ? app.selected.row : step > 0 ? -1 : count;
     for (let i = 0; i < count; i++) {
         row = (row + step + count) % count;
-        if (events[row].severity === 2) {
+        if (events[row].severity === 2 && !events[row].isEffect) {
             select(events[row]);
             return;
         }

@@ -47,8 +47,8 @@ function mpaLabel(e) {
     const f = (name) => field(e, name), size = f("data_size");
     if (f("frame") === "invalid")
         return `no MPA frame: ${bytesAsText(f("bytes"), 24)}`;
-    return `MPA ${f("frame")}: revision ${f("revision")}, reads ${f("ird")}/${f("ord")}` +
-           (size ? `, ${size} B private data` : "");
+    const limits = f("revision") > 1 ? `, reads in ${f("ird")}, out ${f("ord")}` : "";
+    return `MPA ${f("frame")}: revision ${f("revision")}${limits}` + (size ? `, ${size} B private data` : "");
 }
 
 function taggedLabel(e) {
@@ -68,12 +68,10 @@ function untaggedLabel(e) {
 }
 
 function outcomeLabel(e) {
-    const outcome = field(e, "outcome"), phase = field(e, "phase"), why = reasonOf(e);
+    const outcome = field(e, "outcome"), why = reasonOf(e);
     if (outcome === "established")
         return "established";
-    if (outcome === "refused")
-        return `refused while ${phase}: ${why}`;
-    return outcome === "failed" ? `failed while ${phase}: ${why}` : `${outcome} (${phase}): ${why}`;
+    return `${outcome === undefined ? "ended" : outcome}: ${why}`;
 }
 
 /* Returns the reason with the Terminate, for example peer-terminate/ddp-tagged-bounds. */
@@ -117,8 +115,7 @@ const LABELS = {
     outcome: outcomeLabel,
     mpa_sent: mpaLabel,
     mpa_received: mpaLabel,
-    stream: (e) => `agreed: checksum ${field(e, "crc") ? "on" : "off"}, reads ${field(e, "ird")}/${field(e, "ord")}, ` +
-        `ready-to-receive ${field(e, "ready")}`,
+    stream: (e) => `agreed: reads in ${field(e, "ird")}, out ${field(e, "ord")}` + (field(e, "crc") ? "" : ", no CRC"),
     terminate: (e) => `Terminate ${field(e, "direction")}: ${field(e, "name")}`,
     limit: (e) => `${field(e, "state")}, limit ${formatMs(field(e, "ms"))}`,
     limit_expired: (e) => `limit passed: ${field(e, "why")}`,
@@ -160,7 +157,8 @@ function labelOf(e) {
 /* The words beside the pill of a state: why the connection is in it, and its time limit. */
 function stateNote(e) {
     const limit = (e.attached || []).find((a) => a.type.name === "limit"), why = field(e, "why");
-    return String(field(e, "event")) + (why !== undefined && why !== "ok" ? ` (${why})` : "") +
+    const cause = String(field(e, "event"));
+    return (cause === "lost" ? "ended" : cause) + (why !== undefined && why !== "ok" ? ` (${why})` : "") +
         (limit ? `, limit ${formatMs(field(limit, "ms"))}` : "");
 }
 
@@ -249,8 +247,11 @@ function mainEnd(connection) {
 }
 
 function connectionFate(connection) {
+    const trouble = troubleOf(app.model, connection);
+    if (trouble)
+        return trouble.headline;
     const end = mainEnd(connection);
-    return (end.role === "accepted" && connection.initiator ? "responder: " : "") + endFate(end);
+    return (end.role === "accepted" && connection.initiator ? "server: " : "") + endFate(end);
 }
 
 /* Returns a sentence about the other end, if it says more. */
@@ -259,7 +260,7 @@ function otherEndSentence(connection, data) {
     if (!end || (severityOfConnection(connection) === 0))
         return "";
     const advice = end.outcome && !isOpen(end) ? adviceOf(end.outcome, data) : null;
-    return `The ${end.role === "accepted" ? "responder" : "initiator"}: ${endFate(end)}. ${advice ? advice.join(" ") : ""}`;
+    return `The ${clientOrServer(end)}: ${endFate(end)}. ${advice ? advice.join(" ") : ""}`;
 }
 
 function fileTitle(file) {

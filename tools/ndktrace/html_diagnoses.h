@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of the page's data that has the texts of `ndktrace explain`. */
+#ifndef NDKTRACE_HTML_DIAGNOSES_H
+#define NDKTRACE_HTML_DIAGNOSES_H
+
+#include <stdio.h>
+
+#include "traces.h"
+
+/*
+ * Writes the members diagnoses and failedCalls, as page/model.js describes them. event_of is that of html_links.h.
+ * Returns false if out of memory.
+ */
+bool html_diagnoses_write(FILE *out, const struct traces *t, const size_t *event_of);
+
+#endif

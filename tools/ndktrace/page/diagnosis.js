@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Diagnoses: the texts of `ndktrace explain`, and the first event that went wrong. All sentences are in the data. A
+ * trouble is a diagnosis of a connection or a failed call: event (may be null), headline, what, advice, reason, missing.
+ */
+
+function makeTrouble(model, row) {
+    const texts = (name) => Array.isArray(row[name]) ? row[name].map(String) : [];
+    return { event: model.events[row.wrong] || null, headline: texts("headline").join(" "), what: texts("what"),
+             reason: texts("reason"), advice: texts("advice"), missing: texts("missing"), end: null };
+}
+
+/* Gives each failed connection its diagnosis. The events are in the order of the data, `ends` has all ends. */
+function linkDiagnoses(model, ends) {
+    for (const row of model.data.diagnoses || []) {
+        const end = ends[row.end];
+        if (end && end.connection)
+            end.connection.diagnosis = Object.assign(makeTrouble(model, row), { end, endOfTrace: ends[row.endOfTrace] });
+    }
+    model.failedCalls = (model.data.failedCalls || []).map((row) => makeTrouble(model, row));
+}
+
+/* The outcome after which an end's calls can only fail, or null. */
+function finalOutcome(end) {
+    return end && end.outcome && !isOpen(end) ? end.outcome : null;
+}
+
+/* Marks the first events that went wrong, and the failures that are only the consequence of an ended connection. */
+function markDiagnoses(model) {
+    for (const event of [...model.events].sort((a, b) => a.at - b.at))
+        if (event.end && !event.host)
+            event.end.last = event;
+    for (const { diagnosis } of model.connections)
+        if (diagnosis && diagnosis.endOfTrace)
+            diagnosis.event = diagnosis.endOfTrace.last || null;
+    const causes = [...model.connections.map((c) => c.diagnosis).filter((d) => d), ...model.failedCalls];
+    const wrong = new Set(causes.filter((d) => d.event).map((d) => d.event.host || d.event));
+    for (const event of wrong)
+        event.isWrong = true;
+    for (const event of model.events) {
+        const diagnosis = event.connection && event.connection.diagnosis, own = finalOutcome(event.end);
+        const cause = diagnosis && diagnosis.end.outcome, outcome = cause && cause.at < (own || cause).at ? cause : own;
+        event.isEffect = !wrong.has(event) && Boolean(outcome) && event !== cause && event.at >= outcome.at;
+    }
+}
+
+/* Returns the trouble of a connection, or null. Without a connection: the first failed call, if no connection failed. */
+function troubleOf(model, connection) {
+    if (connection)
+        return connection.diagnosis || model.failedCalls.find((d) => d.event && d.event.connection === connection) || null;
+    return model.connections.some((c) => severityOfConnection(c) === 2) ? null : model.failedCalls[0] || null;
+}
+
+/* Is this the outcome that the diagnosis explains? */
+function isDiagnosed(event) {
+    const diagnosis = event.connection && event.connection.diagnosis;
+    return Boolean(diagnosis) && diagnosis.end.outcome === event;
+}
+
+/* Is this the outcome of the other end of a diagnosed connection? */
+function isConsequence(event) {
+    const diagnosis = event.connection && event.connection.diagnosis;
+    return Boolean(diagnosis) && event.severity === 2 && event.end !== diagnosis.end;
+}
+
+function clientOrServer(end) {
+    return end.role === "accepted" ? "server" : "client";
+}
+
+/* Returns what the other end of a diagnosed connection noticed, or "". */
+function consequenceSentence(connection, data) {
+    const end = endsOf(connection).find((e) => e !== connection.diagnosis.end);
+    const outcome = finalOutcome(end), meaning = outcome && adviceOf(outcome, data);
+    if (!end)
+        return "";
+    if (!outcome || outcome.severity < 2)
+        return `The ${clientOrServer(end)}: ${endFate(end)}.`;
+    return `Consequence at the ${clientOrServer(end)}: ${meaning ? meaning[0] : labelOf(outcome)}`;
+}
+
+/* ---- the page ---- */
+
+function showTroubleCode(parent, connection) {
+    const diagnosis = connection && connection.diagnosis;
+    if (diagnosis && diagnosis.end.outcome)
+        make(parent, "span", ` ${reasonOf(diagnosis.end.outcome)}`, "code");
+}
+
+function makeList(parent, title, texts) {
+    if (!texts.length)
+        return;
+    make(parent, "h3", title);
+    const list = make(parent, "ul", undefined, "texts");
+    for (const text of texts)
+        make(list, "li", text);
+}
+
+/* Shows the texts of explain where a selected event would be. */
+function showTrouble(parent, connection) {
+    const trouble = troubleOf(app.model, connection);
+    if (!trouble)
+        return;
+    make(parent, "h2", trouble.headline, "bad");
+    if (trouble.what.length)
+        make(parent, "h3", trouble.reason.length ? "What went wrong" : "Cause");
+    for (const text of trouble.what)
+        make(parent, "p", text);
+    for (const text of trouble.reason)
+        make(parent, "p", text, "code");
+    makeList(parent, "What to do", trouble.advice);
+    makeList(parent, "What these traces do not have", trouble.missing);
+    const consequence = connection && connection.diagnosis ? consequenceSentence(connection, app.model.data) : "";
+    if (consequence)
+        make(parent, "p", consequence, "quiet");
+    if (trouble.event)
+        makeButton(make(parent, "p"), "select the first event that went wrong", () => goTo(trouble.event));
+}
+
+/* Scrolls to the first event that went wrong: it is then in the upper third. Without one, to the first failure. */
+function revealTrouble() {
+    const trouble = troubleOf(app.model, app.filter.connection), rows = app.rows;
+    const event = trouble && (trouble.event || rows.events.find((e) => e.severity === 2));
+    if (event && rows.events.length)
+        setOffset(rows.top[rowNear(rows, event)] - viewHeight() / app.zoom * 0.25);
+}
