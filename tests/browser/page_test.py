@@ -274,7 +274,7 @@ def test_clicks(browser, path, schema):
     browser.click_at(box[0] + 30, box[1] + y)
     check("a click selects the row", selected(browser) and selected(browser)[0] == "mpa_sent", selected(browser))
     details = text(browser, "#details")
-    check("details: the sentence", "The initiator asks for a connection" in details, details)
+    check("details: the sentence", "The client asks for a connection" in details, details)
     check("details: fields", all(f"{name}{value}" in details for name, value in
                                  (("frame", "request"), ("revision", "2"), ("ird", "8"), ("data_size", "4"))), details)
     check("details: bytes", "4d 50 41 20 49 44 20 52  MPA ID R" in text(browser, "#details pre"), details)

@@ -92,6 +92,8 @@ function middleY(scene, row) {
 }
 
 function classOf(event) {
+    if (event.isWrong)
+        return `k-${event.type.kind} bad`;
     return `k-${event.type.kind}` + (event.severity < 2 ? "" : event.isEffect ? " bad weak" : " bad");
 }
 

@@ -49,9 +49,10 @@ function drawArrowText(scene, from, row, text, className, width) {
 /* A frame with both its events: from the row where it was sent to the row where it was received. */
 function drawArrow(scene, event) {
     const from = sideOf(scene.lanes, event), to = otherSide(scene.lanes, from);
-    drawLine(scene, from.provider, lineY(scene, event.row), to.provider, lineY(scene, event.partner.row), classOf(event),
+    const className = classOf(event.partner.isWrong ? event.partner : event);
+    drawLine(scene, from.provider, lineY(scene, event.row), to.provider, lineY(scene, event.partner.row), className,
         { "data-event": event.index });
-    drawArrowText(scene, from, event.row, numberOf(scene, event) + labelOf(event), classOf(event),
+    drawArrowText(scene, from, event.row, numberOf(scene, event) + labelOf(event), className,
         Math.abs(to.provider - from.provider) - 24);
 }
 
