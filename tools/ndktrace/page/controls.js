@@ -206,6 +206,8 @@ const SIGNS = [
     "while it is established, grey while it ends.",
     "A bracket beside a line is a wait with a time limit; a red one has passed its limit.",
     "A bar beside the program's line is a call that is pending, from the call to its completion.",
+    "A red row with \u25b6 is the first event that went wrong. A dashed box and muted red are consequences: what failed " +
+    "because the connection had ended already.",
     "A band with zigzag lines is a time in which nothing was recorded.",
     "\u2264 is before the time of a frame that seems to have arrived before it was sent, because clocks differ.",
 ];

@@ -121,5 +121,5 @@ function revealTrouble() {
     const trouble = troubleOf(app.model, app.filter.connection), rows = app.rows;
     const event = trouble && (trouble.event || rows.events.find((e) => e.severity === 2));
     if (event && rows.events.length)
-        setOffset(rows.top[rowNear(rows, event)] - viewHeight() / app.zoom * 0.25);
+        setOffset(rows.top[rowNear(rows, event)] - viewHeight() / app.zoom * TROUBLE_PLACE);
 }

@@ -39,11 +39,12 @@ function rowUnits(event, data) {
 }
 
 /*
- * Returns the rows: `events`, the top of each in units, and the breaks. event.row is the index of the row, or -1. An
- * event that the filter hides for its kind alone counts as hidden in the break where it is.
+ * Returns the rows: `events`, the top of each in units, the breaks, and the first row that went wrong or -1. event.row is
+ * the index of the row, or -1. An event that the filter hides for its kind alone counts as hidden in the break where it
+ * is.
  */
 function layoutRows(model, filter) {
-    const rows = { events: [], top: [], height: [], breaks: [], total: 0 };
+    const rows = { events: [], top: [], height: [], breaks: [], total: 0, wrong: -1 };
     let hidden = 0, previous = null;
     for (const event of model.events) {
         event.row = -1;
@@ -58,6 +59,8 @@ function layoutRows(model, filter) {
             rows.total += BREAK_UNITS;
         }
         event.row = rows.events.length;
+        if (event.isWrong && rows.wrong < 0)
+            rows.wrong = event.row;
         rows.events.push(event);
         rows.top.push(rows.total);
         rows.height.push(rowUnits(event, model.data));

@@ -7,6 +7,7 @@
 const MAX_SPACER = 8e6;
 const TEXT_ZOOM = 24;
 const MAX_ZOOM = 44;
+const TROUBLE_PLACE = 0.25; /* where the page opens at the first event that went wrong, as a part of the view */
 
 const app = { model: null, words: null, filter: null, rows: null, zoom: TEXT_ZOOM, selected: null, hits: null,
               lanes: null, isScheduled: false, draws: 0 };
@@ -19,8 +20,12 @@ function minZoom() {
     return Math.min(TEXT_ZOOM, (viewHeight() - 4) / Math.max(app.rows.total, 1));
 }
 
+/* All rows, and below them as much room as the first event that went wrong needs to be in the upper third. */
 function contentHeight() {
-    return app.rows.total * app.zoom + app.zoom;
+    const rows = app.rows, height = rows.total * app.zoom + app.zoom;
+    if (rows.wrong < 0 || height <= viewHeight())
+        return height;
+    return Math.max(height, rows.top[rows.wrong] * app.zoom + viewHeight() * (1 - TROUBLE_PLACE));
 }
 
 /* The unit at the top of the view. */
