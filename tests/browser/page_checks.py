@@ -3,10 +3,12 @@
 
 failed = []
 # Colours of text, and the colours that may be behind them (drawing.css).
-TEXTS = ("ink", "quiet", "bad", "good", "k-end", "k-startup", "k-state", "k-call", "k-callback", "k-wait", "k-data",
-         "k-object")
+TEXTS = ("ink", "quiet", "bad", "bad-weak", "good", "k-end", "k-startup", "k-state", "k-call", "k-callback", "k-wait",
+         "k-data", "k-object")
 BEHIND = {"ink": ("paper", "shade", "select", "hit", "bad-back", "good-back", "begin-back", "end-back"),
-          "quiet": ("paper", "shade", "select"), "bad": ("paper", "bad-back", "select")}
+          "quiet": ("paper", "shade", "select", "bad-back"), "bad": ("paper", "bad-back", "select"),
+          **{f"k-{kind}": ("paper", "bad-back") for kind in
+             ("end", "startup", "state", "call", "callback", "wait", "data")}}
 LEAST_CONTRAST = 4.5  # WCAG 2.1, level AA
 
 
