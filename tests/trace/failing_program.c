@@ -133,6 +133,9 @@ static void work(struct program *p, const struct region_words *words)
         (void)access_region(p, words, MESSAGE, false);
     else if (makes(p, "read-limit-zero"))
         (void)access_region(p, words, MESSAGE, true);
+    else if (makes(p, "few-receives"))
+        for (int i = 0; i <= RECEIVES && send_message(p); i++)
+            print_results(p, 1);
     else if (!send_message(p) || (makes(p, "killed") && !post_receives(p)))
         return;
     print_results(p, 1 + RECEIVES);

@@ -245,6 +245,10 @@ def case_missing_receive(case):
     case.mistake("missing-receive")
 
 
+def case_few_receives(case):
+    case.mistake("few-receives")
+
+
 def case_token_range(case):
     case.mistake("token-range")
 
@@ -328,6 +332,9 @@ EXPECTED = {
                    NOT_TRACED.format("server")],
         "server": ["The server's program had not called NdkReceive for this queue pair at all",
                    NOT_TRACED.format("client")]},
+    "few_receives": {"both": [
+        "failed: the client sent a message for which the server's program had posted no receive", "The client sent message "
+        "5 ", "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
     "token_range": {"both": [
         "failed: the client accessed memory outside of the region of its token",
         "This belongs to an NdkWrite of 8192 bytes, from address 0x[0-9a-f]+ on, that the client's program posted",
