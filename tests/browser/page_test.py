@@ -106,6 +106,13 @@ def test_both_ends(browser, path, schema):
           text(browser, "#advice .code").strip() == "peer-reset", text(browser, "#advice"))
     check("the other end", "the trace ends in the state ESTABLISHED" in text(browser, "#other"))
     check("time goes down", rows == sorted(rows))
+    check("the client's first states follow the frames that begin them", browser.run("""
+        const names = app.rows.events.filter((e) => sideOf(app.lanes, e).name === 'left').slice(0, 4)
+            .map((e) => e.type.name === 'state' ? field(e, 'to') : e.type.name);
+        return names.join(' ')""") == "connection TCP_CONNECTING mpa_sent REQUEST_SENT" and
+          browser.run("return app.model.events.filter((e) => e.isMoved).every((e) => e.at < e.time)"))
+    check("the reset of the killed process", browser.run(
+        "return [...document.querySelectorAll('#scene .label')].filter((t) => t.textContent === 'TCP reset').length") == 1)
 
 
 def test_waits(browser, path, schema):
