@@ -42,7 +42,7 @@ struct stack_call stack_entered(void);
 /* In a routine that a consumer calls: stack_begin_call, and stack_end_call when the routine returns. */
 #define STACK_CALL(routine_)                                                                                           \
     struct stack_call outer_                                                                                           \
-        __attribute__((cleanup(stack_end_call))) = stack_begin_call(__builtin_return_address(0), routine_)
+        __attribute__((cleanup(stack_end_call), unused)) = stack_begin_call(__builtin_return_address(0), routine_)
 
 /*
  * Captures the calling thread's stack, beginning with the return address `by`. If `by` is not in one of the innermost 6
