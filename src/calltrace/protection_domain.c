@@ -141,7 +141,8 @@ static NTSTATUS traced_mr_register(NDK_MR *mr, MDL *mdl, SIZE_T length, ULONG fl
                                    PVOID context)
 {
     const NDK_MR_DISPATCH *real = TRACED_REAL(Mr, mr);
-    TRACED_CALL(call, NdkRegisterMr, .object = (uintptr_t)mr, .mdl = (uintptr_t)mdl, .length = length, .flags = flags);
+    TRACED_CALL(call, NdkRegisterMr, .object = (uintptr_t)mr, .mdl = (uintptr_t)mdl, .length = length, .flags = flags,
+                .address = mdl ? (uintptr_t)mdl->StartVa + mdl->ByteOffset : 0);
 
     traced_call_set_request(&call, done, context);
     return traced_call_end(&call, real->NdkRegisterMr(mr, mdl, length, flags, traced_call_routine(&call, done),

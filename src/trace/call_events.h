@@ -179,7 +179,9 @@
 #define TRACE_FIELDS_NdkQueryExtension(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkBuildLAM(F, N) F(ptr, object) F(ptr, mdl) F(u64, length) F(ptr, lam)
 #define TRACE_FIELDS_NdkReleaseLAM(F, N) F(ptr, object) F(ptr, lam)
-#define TRACE_FIELDS_NdkRegisterMr(F, N) F(ptr, object) F(ptr, mdl) F(u64, length) N(flags, flags, mr_flag)
+/* `address`: where the memory begins, also for the peer. */
+#define TRACE_FIELDS_NdkRegisterMr(F, N)                                                                               \
+    F(ptr, object) F(ptr, mdl) F(u64, length) N(flags, flags, mr_flag) F(ptr, address)
 #define TRACE_FIELDS_NdkDeregisterMr(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkInitializeFastRegisterMr(F, N) F(ptr, object) F(u32, pages) F(u8, remote_access)
 /* `token` is the token that the call returns. */

@@ -109,6 +109,7 @@ struct trace_text16 {
     EVENT(31, untagged)                                                                                                \
     EVENT(32, no_segment)                                                                                              \
     EVENT(33, ongoing)                                                                                                 \
+    EVENT(34, private_data_limit)                                                                                      \
     TRACE_CALL_EVENTS(EVENT)                                                                                           \
     TRACE_WDK_EVENTS(EVENT)
 
@@ -151,6 +152,8 @@ struct trace_text16 {
     F(u8, revision) F(u8, crc) F(u16, ird) F(u16, ord) N(u8, ready, ready_forms) F(u32, max_segment)
 #define TRACE_FIELDS_terminate(F, N)                                                                                   \
     N(u8, direction, direction) F(u8, layer) F(u8, type) F(x8, code) N(u32, name, terminate)
+/* The peer's request is refused, because it has more than `max_size` bytes of private data. */
+#define TRACE_FIELDS_private_data_limit(F, N) F(u16, max_size)
 /* The connection's state has a time limit, which begins now. */
 #define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
 #define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)

@@ -50,6 +50,8 @@ static struct conn_outcome passive_malformed(struct fabric_conn *c)
     bool is_answered;
     const uint8_t *at;
 
+    if (iw_startup_fault(c->startup) == IW_FAULT_PRIVATE_DATA)
+        TRACE(private_data_limit, c->number, .max_size = c->fabric->config.max_private);
     iwarp_count(c->home, COUNT_REFUSED, 1);
     is_answered = iw_startup_tx_want(c->startup, &at) > 0;
     return (struct conn_outcome){ is_answered ? CONN_REFUSE : CONN_LOST,
