@@ -292,27 +292,34 @@ TIME = r"\d+\.\d{6} s"
 # stands for any white space.
 EXPECTED = {
     "no_listener": {"both": [
-        "Connection 1 .* failed: no program listened at the server's address",
-        f"The client asked 192.0.2.2:7000 for a TCP connection at {TIME}. The host of that address answered at once with "
-        "a refusal", r"\n> .* client The connection failed \(refused\)",
-        "NdkConnect completed with STATUS_CONNECTION_REFUSED", "advises: Start the server, check the port"]},
+        "Connection 1 .* failed: the server's host refused it; almost always no program listens at that address",
+        f"The client asked 192.0.2.2:7000 for a TCP connection at {TIME}. The host of that address answered with a "
+        "refusal", r"\n> .* client The connection failed \(refused\)",
+        "NdkConnect completed with STATUS_CONNECTION_REFUSED", "- Start the server, or correct the address",
+        NOT_TRACED.format("server")]},
     "firewall_drop": {"both": [
-        "failed: the server's host did not answer at all", r"got no answer at all \(700 ms, the limit of the state "
-        r"TCP_CONNECTING\)", rf"on server listened at the address since {TIME}, but its trace has nothing",
-        "Most often a firewall drops the packets", r"\n> .* client The time limit of the state TCP_CONNECTING passed"],
-        "client": ["Most often a firewall drops the packets"]},
+        "failed: no answer of the server's host arrived", r"no answer arrived \(700 ms, the limit of the state "
+        r"TCP_CONNECTING, which ONDK_CONNECT_MS of the client sets\)", r"server: ndkping, process \d+ on server \(its trace "
+        r"has nothing", rf"on server listened at the address since {TIME}, but its trace has nothing",
+        "Almost always a firewall drops the packets", r"\n> .* client The time limit of the state TCP_CONNECTING passed",
+        r"do not show whether the client's packets reached the server's host: .* tcpdump \(tcp port 7000\)"],
+        "client": ["Almost always a firewall drops the packets, or no host that is up has the address"]},
     "wrong_revision": {"both": [
         "failed: the client's request has a protocol version that does not exist", "It has MPA revision 3. .* 0, 1 and 2 "
-        "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3"]},
+        "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3", "On the client's host, set the MPA "
+        "revision", NOT_TRACED.format("client")]},
     "not_iwarp": {"both": [
         "failed: the server does not speak iWARP", r'the bytes that arrived at .*, "HTTP/1.1 400 Bad Req", are no MPA '
         "reply", r"\n> .* client Bytes arrived that are no MPA reply"]},
     "crc_mismatch": {"both": [
         "failed: a frame of the client arrived with a wrong checksum", r"message 2 \(a send of 32 bytes\), which arrived at "
         "the server", r"\n> .* server Arrived: message 2 .* its checksum is wrong", "Terminate: mpa-crc",
+        "or the client computes the checksum wrongly", "ethtool -K",
         NOT_TRACED.format("client")]},
     "read_limits": {"both": [
-        "No connection failed", "NdkRead returned STATUS_NOT_SUPPORTED", "agreed on 0 reads in flight",
+        r"No connection failed, but 1 call did \(below\)", "NdkRead returned STATUS_NOT_SUPPORTED", "no reads by the client "
+        "from the server", "agreed on 0 reads in flight",
+        r"\n> .* client The program called NdkRead, which returned STATUS_NOT_SUPPORTED",
         "OutboundReadLimit of 8 in its NdkConnect", "InboundReadLimit of 0 in its NdkAcceptEx", "at least 1"],
         "client": ["agreed on 0 reads in flight"]},
     "too_many_reads": {"both": [
@@ -320,14 +327,16 @@ EXPECTED = {
         r"\n> .* server Arrived: a read request for 4096 bytes"]},
     "private_data": {"both": [
         "failed: the client's request has too much private data for the server", "It has 64 bytes of private data",
-        r"\n> .* server The client's MPA request arrived .*64 bytes of private data", "raise ONDK_MAX_PRIVATE",
+        r"\n> .* server The client's MPA request arrived .*64 bytes of private data",
+        "The server allows at most 16", "pass at most 16 bytes to NdkConnect, or set ONDK_MAX_PRIVATE=64",
         "The client's NdkConnect then failed"],
         "client": ["failed: the server rejected the client's request", NOT_TRACED.format("server")]},
     "missing_receive": {"both": [
         "failed: the client sent a message for which the server's program had posted no receive",
         f"The client sent message 1 .* at {TIME}. It arrived at the server at {TIME}. But there was no receive for it",
         "The server's program had not called NdkReceive for this queue pair at all",
-        "Let the server's program call NdkReceive before the client can send", r"\n> .* server Arrived: message 1"],
+        "Let the server's program call NdkReceive before the client can send",
+        r"\n> .* server Arrived: message 1 .*; no receive was posted for it\."],
         "client": ["failed: the client sent a message for which the server's program had posted no receive",
                    NOT_TRACED.format("server")],
         "server": ["The server's program had not called NdkReceive for this queue pair at all",
@@ -337,23 +346,26 @@ EXPECTED = {
         "5 ", "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
     "token_range": {"both": [
         "failed: the client accessed memory outside of the region of its token",
-        "This belongs to an NdkWrite of 8192 bytes, from address 0x[0-9a-f]+ on, that the client's program posted",
-        r"got this token from NdkGetRemoteTokenFromMr at .*, for a region of 4096 bytes \(NdkRegisterMr\)",
-        "That is 4096 bytes less than the access needs", r"\n> .* server Arrived: a write of"],
-        "client": ["an NdkWrite of 8192 bytes", NOT_TRACED.format("server")],
+        f"The client's program called NdkWrite for 8192 bytes at address 0x[0-9a-f]+ with token 0x[0-9a-f]+, at {TIME}",
+        r"got this token from NdkGetRemoteTokenFromMr at .*, for a region of 4096 bytes \(0x[0-9a-f]+ to 0x[0-9a-f]+, "
+        r"NdkRegisterMr\), 4096 bytes less than the access needs", r"\n> .* server Arrived: a write of"],
+        "client": ["called NdkWrite for 8192 bytes", NOT_TRACED.format("server")],
         "server": ["for a region of 4096 bytes", NOT_TRACED.format("client")]},
     "token_invalid": {"both": [
         "failed: the client used a token that is not valid", f"But it called NdkCloseMr at {TIME}, which made the token "
-        "invalid before the access arrived", "that the client's program posted"],
+        "invalid before the access arrived", "The client's program called Ndk(Write|Read) for"],
         "server": ["But it called NdkCloseMr"]},
     "killed_peer": {"both": [
         "failed: the server's process was killed or has crashed", "a TCP reset of the server arrived",
-        rf"The trace of the server's process ends at {TIME}, and has no end of this connection",
+        rf"The trace of the server's process ends before, at {TIME} .*, and has no end of this connection",
+        rf"The last frame that the client had sent, message \d+ .*, arrived at the server at {TIME}",
+        "has not closed its adapter: the process was killed or has crashed",
         r"\n> .* server The trace of the process ends here", "has not closed its adapter"],
         "client": ["failed: the server ended the connection without NdkDisconnect", NOT_TRACED.format("server")],
         "server": ["No connection failed", "for the server established and open", "has not closed its adapter"]},
     "deadlock": {"both": [
-        "failed: the client's program waited for a message before it called NdkCompleteConnect, a deadlock",
+        "failed: the client's program did not call NdkCompleteConnect; probably it waited for a message first, a deadlock",
+        "It had posted receives", "A longer time limit does not help",
         "the client's program did not call NdkCompleteConnect", r"Instead it called: NdkReceive \(4 times\)",
         "each side waits for the other", r"NdkAcceptEx completed with STATUS_IO_TIMEOUT",
         r"\n> .* server The time limit of the state WAIT_RTR passed \(700 ms\)"],

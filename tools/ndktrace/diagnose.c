@@ -32,7 +32,7 @@ void diagnose_request_other(const struct diagnose_work *w, const char *why)
         w->missing,
         "The traces do not have the %s's side of this connection, which would show %s. Record the %s, too: start it "
         "with \"ndktrace run -o %s.trace -- PROGRAM\", or with ONDK_TRACE=FILE in its environment, and give both files "
-        "to ndktrace explain. A program that does not use this library cannot be recorded so; tcpdump records its "
+        "to ndktrace explain. A program that does not use OpenNDK cannot be recorded so; tcpdump records its "
         "packets.\n",
         who, why, who, who);
 }
@@ -113,7 +113,7 @@ static void diagnose_headline(const struct diagnose_work *w)
     size_t len = reason && reason->text ? strcspn(reason->text, ".") : 0;
 
     if (len)
-        fprintf(w->headline, "%.*s", (int)len, reason->text);
+        words_sides(w->headline, w->side, reason->text, len);
     else
         fputs(w->why, w->headline);
 }
@@ -123,6 +123,7 @@ static void diagnose_other(struct diagnose_work *w)
 {
     const char *awaited = words_awaited(story_name(w->s, w->side->limit_expired, "state"));
 
+    w->is_vague = true;
     w->wrong = w->side->limit_expired != END_NONE   ? w->side->limit_expired
                : w->side->stall_expired != END_NONE ? w->side->stall_expired
                                                     : w->side->outcome;
@@ -167,6 +168,7 @@ static void diagnose_run(struct diagnosis *d, const struct story *s, struct word
     if (!diagnose_connect(&w) && !diagnose_stream(&w))
         diagnose_other(&w);
     d->wrong = w.wrong;
+    d->is_specific = !w.is_vague;
 }
 
 /* ---- all ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections that failed before they were established: see diagnose_internal.h. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose_internal.h"
@@ -26,8 +27,19 @@ static uint64_t diagnose_limit_ms(const struct diagnose_work *w)
 
 static void diagnose_write_limit(const struct diagnose_work *w)
 {
-    fprintf(w->what, " (%" PRIu64 WORDS_SPACE "ms, the limit of the state %s)", diagnose_limit_ms(w),
+    static const struct {
+        const char *why, *setting;
+    } settings[] = { { "connect-timeout", "ONDK_CONNECT_MS" },
+                     { "reply-timeout", "ONDK_REPLY_MS" },
+                     { "request-timeout", "ONDK_REQUEST_MS" },
+                     { "establish-timeout", "ONDK_ESTABLISH_MS" } };
+
+    fprintf(w->what, " (%" PRIu64 WORDS_SPACE "ms, the limit of the state %s", diagnose_limit_ms(w),
             story_name(w->s, w->side->limit_expired, "state"));
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (strcmp(settings[i].why, w->why) == 0)
+            fprintf(w->what, ", which %s of %s sets", settings[i].setting, story_who(w->side));
+    fputs(")", w->what);
 }
 
 /* Writes what another trace shows about listeners at the address. Returns its state. */
@@ -72,21 +84,37 @@ static enum listeners_state diagnose_listeners(const struct diagnose_work *w)
     return found.state;
 }
 
+static void diagnose_refused_headline(const struct diagnose_work *w, enum listeners_state state)
+{
+    static const char *const headlines[] = {
+        [LISTENERS_NONE] = "the server's host refused it; almost always no program listens at that address",
+        [LISTENERS_OTHER] = "no program listened at this address; the server listened at another one",
+        [LISTENERS_LATER] = "the server did not listen yet",
+        [LISTENERS_CLOSED] = "the server had closed its listener",
+        [LISTENERS_FAILED] = "the server did not listen, because its NdkListen had failed",
+        [LISTENERS_OPEN] = "the TCP connection was refused, although the server's program listened",
+    };
+
+    fputs(headlines[state], w->headline);
+}
+
 static void diagnose_refused(struct diagnose_work *w)
 {
-    fputs("no program listened at the server's address", w->headline);
+    enum listeners_state state;
+
     fputs("The client asked ", w->what);
     words_address(w->what, w->s, w->side->begin, "remote");
     fputs(" for a TCP connection ", w->what);
     diagnose_at(w->what, w->s, w->side->begin);
-    fputs(". The host of that address answered at once with a refusal: no program listened at this port of this "
-          "address. So no iWARP frame was sent.",
-          w->what);
-    switch (diagnose_listeners(w)) {
+    fputs(". The host of that address answered with a refusal, so no iWARP frame was sent.", w->what);
+    state = diagnose_listeners(w);
+    diagnose_refused_headline(w, state);
+    switch (state) {
     case LISTENERS_OPEN:
         fputs(
-            "The server listened, so something else refused in its place: a firewall that rejects, or another host or "
-            "network namespace that has the same address. A listener that its program has paused refuses, too.\n",
+            "Check whether the server's program had paused its listener (NdkControlConnectEvents). Otherwise something "
+            "else refused in its place: a firewall that rejects (nft list ruleset), or another host or network "
+            "namespace that has the same address.\n",
             w->advice);
         break;
     case LISTENERS_OTHER:
@@ -96,31 +124,65 @@ static void diagnose_refused(struct diagnose_work *w)
     case LISTENERS_LATER:
         fputs("Start the client after the server, or let it try again.\n", w->advice);
         break;
-    default:
+    case LISTENERS_CLOSED:
+    case LISTENERS_FAILED:
+        fputs("Find out in the server's program why it does not listen at that time.\n", w->advice);
+        break;
+    case LISTENERS_NONE:
+        fputs(" Almost always this means that no program listened at this port of this address. A firewall that "
+              "rejects, or a listener that its program has paused, looks the same from the client.",
+              w->what);
+        fputs("Start the server, or correct the address: \"ss -tln\" or \"ndkstat\" on the server's host shows where "
+              "programs listen.\nIf the server listens there, check that no firewall rejects the connection (nft list "
+              "ruleset), and that the program has not paused its listener.\n",
+              w->advice);
+        diagnose_request_other(w, "where its program listened, and whether it had paused its listener");
         break;
     }
 }
 
+/* Writes the port to which the client connected. */
+static void diagnose_port(const struct diagnose_work *w)
+{
+    struct words text;
+    char *address = NULL;
+
+    if (words_open(&text)) {
+        words_address(text.file, w->s, w->side->begin, "remote");
+        address = words_close(&text);
+    }
+    fputs(address && strrchr(address, ':') ? strrchr(address, ':') + 1 : "of the server", w->missing);
+    free(address);
+}
+
 static void diagnose_connect_timeout(struct diagnose_work *w)
 {
+    enum listeners_state state;
+
     w->wrong = w->side->limit_expired;
-    fputs("the server's host did not answer at all", w->headline);
+    fputs("no answer of the server's host arrived", w->headline);
     fputs("The client asked ", w->what);
     words_address(w->what, w->s, w->side->begin, "remote");
     fputs(" for a TCP connection ", w->what);
     diagnose_at(w->what, w->s, w->side->begin);
-    fputs(", and got no answer at all", w->what);
+    fputs(", and no answer arrived", w->what);
     diagnose_write_limit(w);
-    fputs(". A host without such a server would have answered with a refusal. So the packets, or the answers to them, "
-          "were "
-          "lost on the way.",
+    fputs(".", w->what);
+    state = diagnose_listeners(w);
+    fputs(" Almost always a firewall drops the packets, or ", w->what);
+    fputs(state == LISTENERS_OPEN ? "the network does not forward them." : "no host that is up has the address.",
           w->what);
-    if (diagnose_listeners(w) == LISTENERS_OPEN)
-        fputs(" So the client's packets did not reach the server.", w->what);
-    fputs("Most often a firewall drops the packets: look at \"nft list ruleset\" or \"iptables -L -v\" on both hosts "
-          "and on "
-          "the routers between them. Otherwise no host that is up has the address: try ping.\n",
+    if (state != LISTENERS_OPEN)
+        fputs(" A host that is up and has no such server answers with a refusal, unless a firewall drops that.",
+              w->what);
+    fputs("Look at \"nft list ruleset\" or \"iptables -L -v\" on both hosts and on the routers between them. Try ping "
+          "from the client's host.\n",
           w->advice);
+    fputs("The traces do not show whether the client's packets reached the server's host: a lost answer, or a full "
+          "queue of its listening socket, looks the same. Record the packets there with tcpdump (tcp port ",
+          w->missing);
+    diagnose_port(w);
+    fputs(").\n", w->missing);
 }
 
 /* ---- the server does not answer ---- */
@@ -212,22 +274,44 @@ static void diagnose_rejected(struct diagnose_work *w)
     diagnose_request_other(w, "which of these it was");
 }
 
+/* Writes the size of the request's private data, and the server's limit. A trace of an older version has no limit. */
+static void diagnose_private_data(const struct diagnose_work *w)
+{
+    const struct story_side *server = w->side;
+    uint64_t size = story_number(w->s, server->request, "data_size"), max = 0;
+    size_t limit = END_NONE;
+
+    for (size_t i = server->end->first; i != END_NONE && i <= server->outcome; i = w->s->traces->align.ends.next[i])
+        if (strcmp(ends_event_name(story_record(w->s, i)), "private_data_limit") == 0)
+            limit = i;
+    fputs(" It has ", w->what);
+    words_count(w->what, size, "byte");
+    fputs(" of private data, the data that the client's program passes to NdkConnect.", w->what);
+    if (limit == END_NONE) {
+        fputs(" That is more than the server allows (its ONDK_MAX_PRIVATE).", w->what);
+        return;
+    }
+    max = story_number(w->s, limit, "max_size");
+    fprintf(w->what, " The server allows at most %" PRIu64 " (its ONDK_MAX_PRIVATE).", max);
+    fprintf(w->advice, "Let the client's program pass at most %" PRIu64 WORDS_SPACE "bytes to NdkConnect", max);
+    if (size <= 508)
+        fprintf(w->advice, ", or set ONDK_MAX_PRIVATE=%" PRIu64 " or more for the server's program", size);
+    fputs(".\n", w->advice);
+}
+
 /* Writes what in the request was not right, if the reason is one about the request. */
 static void diagnose_request_details(const struct diagnose_work *w)
 {
     size_t request = w->side->request;
 
     if (strcmp(w->why, "request-private-data") == 0) {
-        fputs(" It has ", w->what);
-        words_count(w->what, story_number(w->s, request, "data_size"), "byte");
-        fputs(
-            " of private data, the data that the client's program passes to NdkConnect. That is more than this server "
-            "allows.",
-            w->what);
+        diagnose_private_data(w);
     } else if (strcmp(w->why, "bad-revision") == 0) {
         fprintf(w->what,
-                " It has MPA revision %" PRIu64 ". The revision is the version of the protocol: 0, 1 and 2 exist.",
+                " It has MPA revision %" PRIu64 ". The revision is the version of the protocol: 0, 1 and 2 exist. "
+                "OpenNDK sends no other ones, so almost certainly the client is other software.",
                 story_number(w->s, request, "revision"));
+        fputs("On the client's host, set the MPA revision of the client's iWARP software to 2 or 1.\n", w->advice);
     } else if (strcmp(w->why, "unsupported-request") == 0) {
         fputs(" It requires MPA markers, an option that this server does not support.", w->what);
     }
@@ -275,11 +359,13 @@ static void diagnose_server_refused(struct diagnose_work *w)
         }
         fputs(".", w->what);
     } else {
-        fprintf(w->what, " So this library %s at the server, before the server's program got the request.",
+        fprintf(w->what, " So the server's NDK provider %s, before the server's program got the request.",
                 is_dropped ? "ended the connection" : "refused it");
     }
     if (w->other->end)
         fprintf(w->what, " The client's NdkConnect then failed (%s).", story_name(w->s, w->other->outcome, "why"));
+    else
+        diagnose_request_other(w, "which program sent this request, and what it did then");
 }
 
 /* ---- a peer that is not iWARP ---- */
@@ -334,6 +420,14 @@ static void diagnose_read_limits(struct diagnose_work *w)
 
 /* ---- establishment ---- */
 
+/* Returns the routine with which the server's program accepted, as far as the traces show it. */
+static const char *diagnose_accept_routine(const struct diagnose_work *w)
+{
+    const struct call *accept = story_call(w->s, w->s->sides[STORY_SERVER].calls.accept);
+
+    return accept ? accept->routine : "NdkAccept";
+}
+
 /* Writes what the client's program called while it should have called NdkCompleteConnect. */
 static void diagnose_instead(const struct diagnose_work *w, const struct story_side *client, size_t since, size_t until)
 {
@@ -346,6 +440,24 @@ static void diagnose_instead(const struct diagnose_work *w, const struct story_s
     fputs(".", w->what);
 }
 
+/* Writes why the client's program probably waited for a message of the server. */
+static void diagnose_write_waiting(const struct diagnose_work *w, const struct story_side *client, size_t until)
+{
+    uint64_t until_ns = trace_record_realtime(story_record(w->s, until));
+    bool is_armed = false;
+
+    for (size_t i = 0; i < w->s->calls->count; i++) {
+        const struct call *c = &w->s->calls->calls[i];
+
+        is_armed = is_armed ||
+                   (c->file == client->end->file && strcmp(c->routine, "NdkArmCq") == 0 && c->begin_ns <= until_ns);
+    }
+    fprintf(w->what,
+            " It had posted receives%s, so probably it waited for a message of the server. But the server's %s has not "
+            "completed, so the server cannot send one: each side waits for the other.",
+            is_armed ? " and armed a completion queue (NdkArmCq)" : "", diagnose_accept_routine(w));
+}
+
 /* The client's program has the server's accept, but does not call NdkCompleteConnect. */
 static void diagnose_no_complete(struct diagnose_work *w, const struct story_side *client, size_t until)
 {
@@ -353,9 +465,9 @@ static void diagnose_no_complete(struct diagnose_work *w, const struct story_sid
     bool is_waiting = client->qp && story_count_posts(w->s, client->end->file, client->qp, "NdkReceive", UINT64_MAX);
     size_t since = connect && connect->completed != END_NONE ? connect->completed : client->reply;
 
-    fputs(is_waiting ? "the client's program waited for a message before it called NdkCompleteConnect, a deadlock"
-                     : "the client's program did not call NdkCompleteConnect",
-          w->headline);
+    fputs("the client's program did not call NdkCompleteConnect", w->headline);
+    if (is_waiting)
+        fputs("; probably it waited for a message first, a deadlock", w->headline);
     if (since == client->reply) {
         fputs(" The client received the server's accept ", w->what);
         diagnose_at(w->what, w->s, since);
@@ -366,13 +478,10 @@ static void diagnose_no_complete(struct diagnose_work *w, const struct story_sid
     fputs(", but the client's program did not call NdkCompleteConnect.", w->what);
     diagnose_instead(w, client, since, until);
     if (is_waiting)
-        fputs(" Its receives show that it expects a message of the server. But the server's NdkAccept has not "
-              "completed, so "
-              "the server cannot send one: each side waits for the other.",
-              w->what);
+        diagnose_write_waiting(w, client, until);
     fputs(
         "The client's program must call NdkCompleteConnect as soon as NdkConnect has completed, before it waits for a "
-        "message. Only then does NdkAccept complete at the server.\n",
+        "message. Only then does the server's accept complete. A longer time limit does not help.\n",
         w->advice);
 }
 
@@ -395,13 +504,14 @@ static void diagnose_establish_timeout(struct diagnose_work *w)
             diagnose_request_other(w, "whether the frame arrived");
         return;
     }
-    fputs("The server's program accepted the client (NdkAccept), and the server sent its MPA reply ", w->what);
+    fprintf(w->what, "The server's program accepted the client (%s), and the server sent its MPA reply ",
+            diagnose_accept_routine(w));
     diagnose_at(w->what, w->s, w->side->reply);
     fputs(". Then it waited for the client's first frame, which the client sends when its program calls "
           "NdkCompleteConnect. No such frame arrived in time",
           w->what);
     diagnose_write_limit(w);
-    fputs(". NdkAccept completes only after this frame.", w->what);
+    fprintf(w->what, ". %s completes only after this frame.", diagnose_accept_routine(w));
     if (!client->end)
         diagnose_request_other(w, "whether the client's program called NdkCompleteConnect");
     else if (client->answer == END_NONE && client->reply != END_NONE)
@@ -423,9 +533,9 @@ static void diagnose_lost_replied(struct diagnose_work *w)
     words_duration(w->what, diagnose_between(w->s, w->side->reply, w->side->outcome));
     fprintf(w->what, ", when the server ended the connection (%s).", w->why);
     diagnose_instead(w, w->side, w->side->reply, w->side->outcome);
-    fputs(
-        " Servers wait for NdkCompleteConnect only for a limited time. With this library it is 10 s, unless it is set.",
-        w->what);
+    fputs(" Servers wait for NdkCompleteConnect only for a limited time. With OpenNDK it is 10 s, unless "
+          "ONDK_ESTABLISH_MS sets it.",
+          w->what);
     fputs("The client's program must call NdkCompleteConnect as soon as NdkConnect has completed.\n", w->advice);
     diagnose_request_other(w, "why the server ended the connection");
 }

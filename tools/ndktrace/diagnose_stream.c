@@ -178,9 +178,10 @@ static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_c
     diagnose_write_terminate(w, c);
     fprintf(w->advice,
             "Let %s's program call NdkReceive before %s can send: the first ones before %s, and a new one for each "
-            "message that has arrived. Or let %s send less: count how many receives are free at the peer.\n",
+            "message that has arrived. Or let %s send no more messages than %s has free receives.\n",
             diagnose_who(c->finder, false), diagnose_who(c->sender, false),
-            c->finder->role == STORY_SERVER ? "NdkAccept" : "NdkCompleteConnect", diagnose_who(c->sender, false));
+            c->finder->role == STORY_SERVER ? "NdkAccept" : "NdkCompleteConnect", diagnose_who(c->sender, false),
+            diagnose_who(c->finder, false));
 }
 
 static void diagnose_too_long(struct diagnose_work *w, const struct diagnose_culprit *c)
@@ -265,14 +266,19 @@ static void diagnose_write_region(const struct diagnose_work *w, const struct di
     diagnose_at(w->what, w->s, call->record);
     call = story_call(w->s, region.length);
     if (call) {
+        uint64_t length = story_number(w->s, call->record, "length"),
+                 address = story_number(w->s, call->record, "address");
+
         fputs(", for a region of ", w->what);
-        words_count(w->what, story_number(w->s, call->record, "length"), "byte");
-        fputs(" (NdkRegisterMr)", w->what);
+        words_count(w->what, length, "byte");
+        if (address)
+            fprintf(w->what, " (0x%" PRIx64 " to 0x%" PRIx64 ", NdkRegisterMr)", address, address + length - 1);
+        else
+            fputs(" (NdkRegisterMr)", w->what);
+        if (size > length)
+            fprintf(w->what, ", %" PRIu64 WORDS_SPACE "bytes less than the access needs", size - length);
     }
     fputs(".", w->what);
-    if (call && size > story_number(w->s, call->record, "length"))
-        fprintf(w->what, " That is %" PRIu64 WORDS_SPACE "bytes less than the access needs.",
-                size - story_number(w->s, call->record, "length"));
     call = story_call(w->s, region.released);
     if (!call)
         return;
@@ -304,12 +310,10 @@ static uint64_t diagnose_write_access(const struct diagnose_work *w, const struc
     }
     if (!found)
         return 0;
-    fprintf(w->what,
-            " This belongs to an %s of %" PRIu64 " bytes, from address 0x%" PRIx64 " on, that %s's program "
-            "posted ",
-            routine, story_number(s, found->record, "bytes"), story_number(s, found->record, "address"),
-            diagnose_who(c->sender, false));
-    fprintf(w->what, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s.", story_seconds_of(s, found->begin_ns));
+    fprintf(w->what, "%s's program called %s for %" PRIu64 " bytes at address 0x%" PRIx64 " with token 0x%" PRIx64 ", ",
+            diagnose_who(c->sender, true), routine, story_number(s, found->record, "bytes"),
+            story_number(s, found->record, "address"), token);
+    fprintf(w->what, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s. ", story_seconds_of(s, found->begin_ns));
     return story_number(s, found->record, "bytes");
 }
 
@@ -333,10 +337,21 @@ static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culpr
     uint64_t token = diagnose_frame_index(c) == END_NONE ? 0 : diagnose_token(w, c), size;
 
     fprintf(w->headline, headline, diagnose_who(c->sender, false));
-    diagnose_write_frame(w, c);
     size = diagnose_write_access(w, c, token);
+    if (!size)
+        diagnose_write_frame(w, c);
+    fprintf(w->what, "%s", size ? "" : " ");
     fprintf(w->what, error, diagnose_who(c->finder, false));
     diagnose_write_region(w, c, token, size);
+    if (size) {
+        fputs(" The first frame that did not fit: ", w->what);
+        words_fpdu(w->what, w->s, diagnose_frame_index(c));
+        if (c->received != END_NONE) {
+            fprintf(w->what, ", which arrived at %s ", diagnose_who(c->finder, false));
+            diagnose_at(w->what, w->s, c->received);
+        }
+        fputs(".", w->what);
+    }
     diagnose_write_terminate(w, c);
     fputs(advice, w->advice);
 }
@@ -345,7 +360,7 @@ static void diagnose_bounds(struct diagnose_work *w, const struct diagnose_culpr
 {
     diagnose_memory(
         w, c, "%s accessed memory outside of the region of its token",
-        " A part of it is outside of the memory region that the token stands for, at %s.",
+        "A part of it is outside of the memory region that the token stands for, at %s.",
         "Compare the address and the length that the program passed to NdkWrite or NdkRead with those of the "
         "region that the other program had announced to it.\n");
 }
@@ -354,7 +369,7 @@ static void diagnose_invalid_token(struct diagnose_work *w, const struct diagnos
 {
     diagnose_memory(
         w, c, "%s used a token that is not valid",
-        " The token (also called STag, or rkey) stands for no memory region that remote access may use at %s at "
+        "The token (also called STag, or rkey) stands for no memory region that remote access may use at %s at "
         "that time.",
         "Check that the program passes the token that the other program announced last, and that the other "
         "program keeps the region registered until the access is over.\n");
@@ -363,7 +378,9 @@ static void diagnose_invalid_token(struct diagnose_work *w, const struct diagnos
 static void diagnose_right(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     diagnose_memory(w, c, "%s accessed memory in a way that its region does not allow",
-                    " The memory region does not allow this kind of access at %s.", "");
+                    "The memory region does not allow this kind of access at %s.",
+                    "Register the region with the fitting right (NDK_MR_FLAG_ALLOW_REMOTE_READ or "
+                    "NDK_MR_FLAG_ALLOW_REMOTE_WRITE), or use another region.\n");
 }
 
 /* ---- frames ---- */
@@ -376,11 +393,23 @@ static void diagnose_crc(struct diagnose_work *w, const struct diagnose_culprit 
         bad.received = c->finder->bad_crc;
     fprintf(w->headline, "a frame of %s arrived with a wrong checksum", diagnose_who(c->sender, false));
     diagnose_write_frame(w, &bad);
-    fprintf(w->what, " Its checksum (CRC32c) did not fit its bytes: they had changed after %s had computed it.",
-            diagnose_who(c->sender, false));
+    fprintf(
+        w->what,
+        " Its checksum (CRC32c) did not fit its bytes. Either the bytes changed after %s had computed the checksum, "
+        "in its memory or on the way, or %s computes the checksum wrongly. The traces do not show which.",
+        diagnose_who(c->sender, false), diagnose_who(c->sender, false));
     diagnose_write_terminate(w, c);
+    fprintf(w->advice,
+            "Check whether %s's program changes the memory of a request (NdkSend, NdkWrite) before this request has "
+            "completed.\n"
+            "Check the network: \"ethtool -S\" counts errors of a network card. For a test, switch its offloads off on "
+            "both hosts: \"ethtool -K eth0 rx off tx off tso off gso off gro off\".\n",
+            diagnose_who(c->sender, false));
     if (!c->sender->end)
-        diagnose_request_other(w, "whether this library sent the frame, and which request it belongs to");
+        fprintf(w->advice, "If %s does not use OpenNDK, check its computation of the CRC32c.\n",
+                diagnose_who(c->sender, false));
+    if (!c->sender->end)
+        diagnose_request_other(w, "whether OpenNDK sent the frame, and which request it belongs to");
     if (bad.received != END_NONE)
         w->wrong = bad.received;
 }
@@ -389,6 +418,7 @@ static void diagnose_other_terminate(struct diagnose_work *w, const struct diagn
 {
     const struct schema_name *terminate = story_explained(w->s, w->side->outcome, "terminate");
 
+    w->is_vague = true;
     fprintf(w->headline, "%s found an error in what %s had sent", diagnose_who(c->finder, false),
             diagnose_who(c->sender, false));
     diagnose_write_frame(w, c);
@@ -434,6 +464,26 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
+/* Writes whether the last message to the side that is gone arrived there. */
+static void diagnose_last_message(const struct diagnose_work *w)
+{
+    const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];
+    size_t frame = sent->count ? sent->records[sent->count - 1] : END_NONE, arrived;
+
+    if (frame == END_NONE)
+        return;
+    arrived = w->s->traces->align.partner[frame];
+    fprintf(w->what, " The last frame that %s had sent, ", diagnose_who(w->side, false));
+    words_fpdu(w->what, w->s, frame);
+    fputs(arrived == END_NONE ? ", is not among the arrived ones in the trace of " : ", arrived at ", w->what);
+    fputs(diagnose_who(w->other, false), w->what);
+    if (arrived != END_NONE) {
+        fputs(" ", w->what);
+        diagnose_at(w->what, w->s, arrived);
+    }
+    fputs(".", w->what);
+}
+
 static void diagnose_reset(struct diagnose_work *w)
 {
     const struct story_side *other = w->other;
@@ -445,21 +495,33 @@ static void diagnose_reset(struct diagnose_work *w)
             diagnose_who(other, false));
     fprintf(w->what, "The connection was established. Then, ");
     diagnose_at(w->what, w->s, w->side->outcome);
-    fprintf(w->what, ", a TCP reset of %s arrived: its process ended, or closed the connection, without NdkDisconnect.",
-            diagnose_who(other, false));
+    fprintf(w->what, ", a TCP reset of %s arrived", diagnose_who(other, false));
     if (!other->end) {
+        fputs(
+            ". Almost always its process ended, or closed the connection, without NdkDisconnect. A firewall or another "
+            "device between the hosts can send a reset, too.",
+            w->what);
+        fprintf(w->advice,
+                "Find out how %s's process ended: its log, its exit status, a core dump (coredumpctl), or the "
+                "out-of-memory killer (journalctl -k). If it still runs, let its program call NdkDisconnect before it "
+                "closes its connector.\n",
+                diagnose_who(other, false));
         diagnose_request_other(w, "whether that process was killed or crashed, and what it did before");
         return;
     }
+    fputs(".", w->what);
     if (other->outcome != END_NONE || last == END_NONE)
         return;
     w->wrong = STORY_END_OF_TRACE;
-    fprintf(w->what, " The trace of %s's process ends ", diagnose_who(other, false));
+    fprintf(w->what, " The trace of %s's process ends before, ", diagnose_who(other, false));
     diagnose_at(w->what, w->s, last);
-    fputs(", and has no end of this connection. A process that ends by itself closes its objects and its adapter, and "
-          "that "
-          "is in its trace. So this process was killed or has crashed.",
-          w->what);
+    fprintf(
+        w->what,
+        " (its last event is \"%s\"), and has no end of this connection. A process that ends by itself closes its "
+        "objects and its adapter, and that is in its trace. So this process was killed or has crashed, between these "
+        "two times.",
+        ends_event_name(story_record(w->s, last)));
+    diagnose_last_message(w);
     fprintf(w->advice,
             "Find out how %s's process ended: its exit status, a core dump (coredumpctl), or the out-of-memory killer "
             "(journalctl -k).\n",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "diagnose_internal.h"
 #include "explain_rest.h"
 #include "explain_texts.h"
 #include "roles.h"
@@ -81,12 +82,17 @@ static bool explain_collect(struct explain *e)
 
 /* ---- one connection ---- */
 
-static void explain_side(const struct story_side *side)
+static void explain_side(const struct story *s, const struct story_side *side)
 {
+    const struct story_side *other = story_other(s, side);
+
     printf("  %s: ", side->role == STORY_CLIENT ? "client" : "server");
     if (side->end) {
         words_process(stdout, side->end->file);
         printf(" (connection %" PRIu32 " of %s)\n", side->end->id, side->end->file->path);
+    } else if (other->end && listeners_find(s, other).state == LISTENERS_OPEN && side->role == STORY_SERVER) {
+        words_process(stdout, story_record(s, listeners_find(s, other).record)->file);
+        puts(" (its trace has nothing of this connection)");
     } else {
         puts("not in the traces");
     }
@@ -125,8 +131,8 @@ static void explain_title(const struct story *s, const char *headline)
         words_wrap(stdout, "", 0, text);
     }
     free(text);
-    explain_side(&s->sides[STORY_CLIENT]);
-    explain_side(&s->sides[STORY_SERVER]);
+    explain_side(s, &s->sides[STORY_CLIENT]);
+    explain_side(s, &s->sides[STORY_SERVER]);
 }
 
 static bool explain_diagnosed(const struct story *s)
@@ -202,6 +208,20 @@ static bool explain_stories(const struct explain *e)
     return ok;
 }
 
+/* Prints that no connection failed, and whether calls did. */
+static void explain_good_summary(const struct explain *e)
+{
+    struct explain_kind kinds[EXPLAIN_MAX_KINDS];
+    size_t n = explain_find_kinds(kinds, &e->calls, NULL, 0), failed = 0;
+
+    for (size_t i = 0; i < n; i++)
+        failed += kinds[i].count;
+    fputs("\nNo connection failed", stdout);
+    if (failed)
+        printf(", but %zu call%s did (below)", failed, failed == 1 ? "" : "s");
+    printf(". %zu of %zu connections ended normally.\n", e->n_ended, e->n_connections);
+}
+
 static void explain_summary(const struct explain *e)
 {
     for (size_t i = 0; i < e->traces->n_files; i++)
@@ -215,12 +235,27 @@ static void explain_summary(const struct explain *e)
     if (e->n_failed)
         printf("\n%zu of %zu connections failed.\n", e->n_failed, e->n_connections);
     else if (e->n_connections)
-        printf("\nNo connection failed. %zu of %zu ended normally.\n", e->n_ended, e->n_connections);
+        explain_good_summary(e);
     else
         words_wrap(
             stdout, "\n", 0,
             "There is no connection in the trace: the program has not called NdkConnect, and no client has reached "
             "its listener.");
+}
+
+/* Prints what happened on the connection of calls that failed, if there is one connection and it did not fail. */
+static bool explain_only_connection(const struct explain *e)
+{
+    struct explain_kind kinds[EXPLAIN_MAX_KINDS];
+    const struct story *s = &e->stories[0];
+
+    if (e->n_failed || e->n_connections != 1)
+        return true;
+    puts("\nWhat happened on the connection (> marks the first call that failed)");
+    if (!timeline_print(stdout, s, explain_find_kinds(kinds, &e->calls, NULL, 0) ? kinds[0].first->record : END_NONE))
+        return false;
+    putchar('\n');
+    return true;
 }
 
 static bool explain_print(struct explain *e)
@@ -230,7 +265,8 @@ static bool explain_print(struct explain *e)
         return false;
     if (!e->options->filter.n_connections) {
         (void)explain_refusals(stdout, e->traces, &e->calls);
-        (void)explain_failed_calls(stdout, e->traces, &e->calls, e->stories, e->n_stories);
+        if (explain_failed_calls(stdout, e->traces, &e->calls, e->stories, e->n_stories) && !explain_only_connection(e))
+            return false;
         if (!explain_unfinished(stdout, e->traces, &e->calls) && !e->n_failed)
             puts("Nothing was unfinished when the trace ends.");
     }

@@ -173,8 +173,26 @@ static bool explain_pending_calls(FILE *out, const struct traces *traces, const 
     return any;
 }
 
+/* Has a reset of a connection arrived at the other side, while the process's trace has no end of the connection? */
+static bool explain_is_gone(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
+{
+    for (size_t i = 0; i < traces->align.ends.count; i++) {
+        const struct end *end = &traces->align.ends.ends[i];
+        struct story s;
+
+        if (end->file != file || end->other == END_NONE)
+            continue;
+        story_collect(&s, traces, calls, end);
+        for (int k = 0; k < 2; k++)
+            if (s.sides[k].end == end && s.sides[k].outcome == END_NONE &&
+                story_name_is(&s, story_other(&s, &s.sides[k])->outcome, "why", "peer-reset"))
+                return true;
+    }
+    return false;
+}
+
 /* Processes whose adapters are open: they run, or did not end by themselves. */
-static bool explain_open_adapters(FILE *out, const struct traces *traces, bool any)
+static bool explain_open_adapters(FILE *out, const struct traces *traces, const struct calls *calls, bool any)
 {
     for (size_t i = 0; i < traces->n_files; i++) {
         size_t open = 0, closed = 0;
@@ -192,8 +210,10 @@ static bool explain_open_adapters(FILE *out, const struct traces *traces, bool a
             fputs("\nNot finished when the trace ends\n", out);
         any = true;
         words_process(w.file, &traces->files[i]);
-        fputs(" has not closed its adapter: the process still ran when the trace was read, or it was killed or has "
-              "crashed.",
+        fputs(explain_is_gone(traces, calls, &traces->files[i])
+                  ? " has not closed its adapter: the process was killed or has crashed."
+                  : " has not closed its adapter: the process still ran when the trace was read, or it was killed or "
+                    "has crashed.",
               w.file);
         explain_item(out, &w);
     }
@@ -205,5 +225,5 @@ bool explain_unfinished(FILE *out, const struct traces *traces, const struct cal
     bool any = explain_open_connections(out, traces, calls, false);
 
     any = explain_pending_calls(out, traces, calls, any);
-    return explain_open_adapters(out, traces, any);
+    return explain_open_adapters(out, traces, calls, any);
 }

@@ -11,7 +11,7 @@
 
 /* ---- connections ---- */
 
-/* Returns the library's words for the reason, which are those of the side that reports it. */
+/* Returns the reason's name, with the library's words for it if the diagnosis does not say more. */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -19,14 +19,20 @@ static char *explain_reason(const struct story *s, const struct diagnosis *d)
 
     if (!words_open(&w))
         return NULL;
-    fprintf(w.file, "%s's NDK provider reports the reason \"%s\"",
+    fprintf(w.file, "%s's NDK provider (OpenNDK) reports the reason \"%s\"",
             d->side->role == STORY_CLIENT ? "The client" : "The server", story_name(s, d->side->outcome, "why"));
     if (d->terminate)
         fprintf(w.file, ", with the Terminate \"%s\"", d->terminate->name);
-    fprintf(w.file, "%s%s", words && words->text ? ": " : ".", words && words->text ? words->text : "");
+    if (!d->is_specific && words && words->text) {
+        fputs(": ", w.file);
+        words_sides(w.file, d->side, words->text, strlen(words->text));
+    } else {
+        fputs(".", w.file);
+    }
     return words_close(&w);
 }
 
+/* Returns the diagnosis' advice, or the library's if there is none. */
 static char *explain_advice(const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -35,9 +41,10 @@ static char *explain_advice(const struct diagnosis *d)
     if (!words_open(&w))
         return NULL;
     fputs(d->advice, w.file);
-    if (words && words->advice)
-        fprintf(w.file, "%s's NDK provider advises: %s\n", d->side->role == STORY_CLIENT ? "The client" : "The server",
-                words->advice);
+    if (!*d->advice && words && words->advice) {
+        words_sides(w.file, d->side, words->advice, strlen(words->advice));
+        fputs("\n", w.file);
+    }
     return words_close(&w);
 }
 
@@ -120,10 +127,12 @@ static bool explain_read_limit(FILE *out, const struct traces *traces, const str
     mine = story_call(&s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept);
     theirs = other->end ? story_call(&s, other->role == STORY_CLIENT ? other->calls.connect : other->calls.accept)
                         : NULL;
-    fputs(" This connection allows no reads in this direction: the two sides have agreed on 0 reads in flight.", out);
+    fprintf(out, " This connection allows no reads by %s from %s: the two sides have agreed on 0 reads in flight.",
+            story_who(side), story_who(other));
     if (mine)
-        fprintf(out, " The program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
-                story_number(&s, mine->record, "outbound"), mine->routine);
+        fprintf(out, " %s's program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
+                side->role == STORY_CLIENT ? "The client" : "The server", story_number(&s, mine->record, "outbound"),
+                mine->routine);
     if (theirs)
         fprintf(out, " But %s's program allowed an InboundReadLimit of %" PRIu64 " in its %s.", story_who(other),
                 story_number(&s, theirs->record, "inbound"), theirs->routine);

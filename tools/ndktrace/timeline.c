@@ -64,9 +64,11 @@ static void timeline_arguments(FILE *out, const struct story *s, const struct ca
 
     if (!value_find(story_record(s, c->record), "inbound", &v))
         return;
-    fprintf(out, " (read limits: %" PRIu64 " inbound, %" PRIu64 " outbound; %" PRIu64 " bytes of private data)",
-            story_number(s, c->record, "inbound"), story_number(s, c->record, "outbound"),
-            story_number(s, c->record, "data_size"));
+    fprintf(out, " (read limits: %" PRIu64 " inbound, %" PRIu64 " outbound", story_number(s, c->record, "inbound"),
+            story_number(s, c->record, "outbound"));
+    if (story_number(s, c->record, "data_size"))
+        fprintf(out, "; %" PRIu64 " bytes of private data", story_number(s, c->record, "data_size"));
+    fputs(")", out);
 }
 
 static void timeline_add_result(struct timeline *t, const struct story_side *side, const struct call *c)
@@ -138,7 +140,19 @@ static void timeline_add_calls(struct timeline *t, const struct story_side *side
 
 /* ---- the connection ---- */
 
-static void timeline_startup_frame(FILE *out, const struct story *s, const struct story_side *side, size_t record)
+/* Are the contents of a start-up frame needed? The call that causes the frame has most of them, if it is traced. */
+static bool timeline_needs_frame(const struct story *s, const struct story_side *side, size_t record, bool is_sent,
+                                 size_t wrong)
+{
+    const struct story_side *sender = is_sent ? side : story_other(s, side);
+
+    return record == wrong || (sender->role == STORY_CLIENT && sender->calls.connect == END_NONE) ||
+           (sender->role == STORY_SERVER && sender->calls.accept == END_NONE &&
+            story_name_is(s, record, "frame", "accept"));
+}
+
+static void timeline_startup_frame(FILE *out, const struct story *s, const struct story_side *side, size_t record,
+                                   size_t wrong)
 {
     bool is_sent = strcmp(ends_event_name(story_record(s, record)), "mpa_sent") == 0;
     const char *frame = story_name(s, record, "frame");
@@ -154,6 +168,10 @@ static void timeline_startup_frame(FILE *out, const struct story *s, const struc
         fputs(is_sent ? "TCP was connected, and the MPA request was sent" : "The client's MPA request arrived", out);
     else
         fprintf(out, is_sent ? "The MPA reply was sent: %s" : "The server's MPA reply arrived: %s", frame);
+    if (!timeline_needs_frame(s, side, record, is_sent, wrong)) {
+        fputs(".", out);
+        return;
+    }
     fprintf(out, " (MPA revision %" PRIu64 ", %" PRIu64 " bytes of private data", story_number(s, record, "revision"),
             story_number(s, record, "data_size"));
     if (story_number(s, record, "enhanced"))
@@ -171,8 +189,10 @@ static void timeline_limit(FILE *out, const struct story *s, const struct story_
         if (strcmp(ends_event_name(story_record(s, i)), "limit") == 0 && story_name_is(s, i, "state", state))
             ms = story_number(s, i, "ms");
     fprintf(out, "The time limit of the state %s passed (%" PRIu64 WORDS_SPACE "ms)", state, ms);
-    if (awaited)
-        fprintf(out, ": %s had waited for %s", story_who(side), awaited);
+    if (awaited) {
+        fprintf(out, ": %s had waited for ", story_who(side));
+        words_sides(out, side, awaited, strlen(awaited));
+    }
     fputc('.', out);
 }
 
@@ -191,7 +211,8 @@ static void timeline_outcome(FILE *out, const struct story *s, const struct stor
 }
 
 /* Writes the sentence of a record of the side. Returns false if it has none. */
-static bool timeline_sentence(FILE *out, const struct story *s, const struct story_side *side, size_t record)
+static bool timeline_sentence(FILE *out, const struct story *s, const struct story_side *side, size_t record,
+                              size_t wrong)
 {
     bool is_client = side->role == STORY_CLIENT;
 
@@ -202,7 +223,7 @@ static bool timeline_sentence(FILE *out, const struct story *s, const struct sto
     } else if (record == side->tcp_up && side->request == END_NONE) {
         fputs("TCP was connected.", out);
     } else if (record == side->request || record == side->reply) {
-        timeline_startup_frame(out, s, side, record);
+        timeline_startup_frame(out, s, side, record, wrong);
     } else if (record == side->answer && !side->has_calls) {
         fprintf(out, "The program called %s.", is_client ? "NdkCompleteConnect" : "NdkAccept");
     } else if (record == side->established) {
@@ -210,12 +231,14 @@ static bool timeline_sentence(FILE *out, const struct story *s, const struct sto
     } else if (record == side->limit_expired) {
         timeline_limit(out, s, side);
     } else if (record == side->stall_expired) {
-        fputs("The peer had begun a frame or a message, and did not continue it in time.", out);
+        fprintf(out, "%s had begun a frame or a message, and did not continue it in time.",
+                is_client ? "The server" : "The client");
     } else if (record == side->terminate) {
-        fprintf(out,
-                story_number(s, record, "direction") ? "The peer was sent a Terminate: %s."
-                                                     : "A Terminate of the peer arrived: %s.",
-                story_name(s, record, "name"));
+        if (story_number(s, record, "direction"))
+            fprintf(out, "Sent a Terminate: %s.", story_name(s, record, "name"));
+        else
+            fprintf(out, "A Terminate of %s arrived: %s.", story_who(story_other(s, side)),
+                    story_name(s, record, "name"));
     } else if (record == side->outcome) {
         timeline_outcome(out, s, side);
     } else {
@@ -235,7 +258,7 @@ static void timeline_add_events(struct timeline *t, const struct story_side *sid
     for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
         if (records[i] == END_NONE || !timeline_begin(t, &w))
             continue;
-        if (timeline_sentence(w.file, s, side, records[i]))
+        if (timeline_sentence(w.file, s, side, records[i], t->wrong))
             timeline_add(t, &w, side->role, records[i], trace_record_realtime(story_record(s, records[i])));
         else
             free(words_close(&w));
@@ -270,6 +293,9 @@ static void timeline_add_message(struct timeline *t, const struct story_side *si
     }
     if (record == side->bad_crc)
         fputs("; its checksum is wrong", w.file);
+    else if (record == t->wrong && !is_sent && story_name_is(t->story, side->outcome, "terminate", "ddp-no-receive") &&
+             strncmp(story_name(t->story, record, "opcode"), "send", 4) == 0)
+        fputs("; no receive was posted for it", w.file);
     fputc('.', w.file);
     timeline_add(t, &w, side->role, record, trace_record_realtime(story_record(t->story, record)));
 }

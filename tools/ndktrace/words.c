@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/printable.h"
 #include "trace_reader/value.h"
@@ -159,6 +160,33 @@ void words_process(FILE *out, const struct trace_file *f)
     (void)printable_copy(program, sizeof program, f->program, strlen(f->program));
     (void)printable_copy(host, sizeof host, f->host, strlen(f->host));
     fprintf(out, "%s, process %" PRIu32 " on %s", program, f->pid, host);
+}
+
+void words_sides(FILE *out, const struct story_side *side, const char *text, size_t size)
+{
+    static const struct {
+        const char *word;
+        bool is_peer;
+    } known[] = { { "this side", false }, { "the local side", false }, { "the peer", true } };
+    const char *client = "client", *server = "server", *end = text + size;
+    bool is_client = side->role == STORY_CLIENT;
+
+    while (text < end) {
+        size_t len = 0, i = 0;
+
+        for (; i < sizeof known / sizeof known[0]; i++) {
+            len = strlen(known[i].word);
+            if (len <= (size_t)(end - text) && strncasecmp(text, known[i].word, len) == 0)
+                break;
+        }
+        if (i == sizeof known / sizeof known[0]) {
+            fputc(*text++, out);
+            continue;
+        }
+        fprintf(out, "%s %s", isupper((unsigned char)*text) ? "The" : "the",
+                known[i].is_peer == is_client ? server : client);
+        text += len;
+    }
 }
 
 void words_duration(FILE *out, double seconds)

@@ -26,6 +26,11 @@ void words_status(FILE *out, const struct call *c);
 void words_address(FILE *out, const struct story *s, size_t record, const char *field);
 /* Writes "failing_program, process 4552 on client". */
 void words_process(FILE *out, const struct trace_file *f);
+/*
+ * Writes a text of the library, which is about "this side" and "the peer", for the reader of both traces: with "the
+ * client" and "the server". `side` is the side that reports the text.
+ */
+void words_sides(FILE *out, const struct story_side *side, const char *text, size_t size);
 /* Writes a duration with a fitting unit: "0.8 ms". */
 void words_duration(FILE *out, double seconds);
 
