@@ -13,7 +13,7 @@ struct diagnosis {
     size_t wrong;                  /* the first event that went wrong, or END_NONE if something is missing */
     char *headline;                /* the cause in half a sentence */
     char *what, *advice, *missing; /* sentences; "" if there are none */
-    bool is_specific;              /* the sentences say more than the trace's words for the reason */
+    bool is_specific;              /* the sentences are more precise than the trace's words for the reason */
     const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
 };
 

@@ -11,7 +11,7 @@ struct diagnose_work {
     const struct story_side *side, *other; /* the side whose reason is the cause, and the other one */
     const char *why, *phase;
     size_t wrong;
-    bool is_vague; /* the trace's words for the reason say more */
+    bool is_vague; /* the trace's words for the reason are more precise */
     FILE *headline, *what, *advice, *missing;
 };
 

@@ -174,7 +174,7 @@ static bool explain_pending_calls(FILE *out, const struct traces *traces, const 
 }
 
 /* Has a reset of a connection arrived at the other side, while the process's trace has no end of the connection? */
-static bool explain_is_gone(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
+static bool explain_was_killed(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
 {
     for (size_t i = 0; i < traces->align.ends.count; i++) {
         const struct end *end = &traces->align.ends.ends[i];
@@ -210,7 +210,7 @@ static bool explain_open_adapters(FILE *out, const struct traces *traces, const 
             fputs("\nNot finished when the trace ends\n", out);
         any = true;
         words_process(w.file, &traces->files[i]);
-        fputs(explain_is_gone(traces, calls, &traces->files[i])
+        fputs(explain_was_killed(traces, calls, &traces->files[i])
                   ? " has not closed its adapter: the process was killed or has crashed."
                   : " has not closed its adapter: the process still ran when the trace was read, or it was killed or "
                     "has crashed.",

@@ -11,7 +11,7 @@
 
 /* ---- connections ---- */
 
-/* Returns the reason's name, with the library's words for it if the diagnosis does not say more. */
+/* Returns the reason's name, with the library's words for it if the diagnosis is not more precise. */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
