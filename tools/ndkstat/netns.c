@@ -2,11 +2,7 @@
 /*
  * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over data that other
  * processes control has a limit in time or number.
- *
- * Each network namespace is owned by a user namespace. A user who is not root must first enter this user namespace,
- * which must be the user's own. A process cannot leave a user namespace again, so a child process enters the two
- * namespaces. A socket belongs to the network namespace in which it was opened, so ndkstat can connect the sockets that
- * the child passes.
+ * tools/netns_sockets.h enters the namespaces.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,32 +13,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/nsfs.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "monotonic.h"
+#include "netns_sockets.h"
 
 enum {
     MAX_FIND_MS = 1000,       /* the time for finding processes, and again for opening their namespaces */
-    MAX_CHILD_MS = 1000,      /* time for a child to open sockets */
     MAX_PROCESSES = 262144,   /* the most processes in other network namespaces */
     MAX_LIST_BYTES = 4 << 20, /* bytes read of one /proc/PID/net/unix */
-    /* The most names in one namespace. A message passes a descriptor for each name, and can hold 253. */
-    MAX_NAMES = 64,
-    MAX_USER_SOCKETS = 128, /* the most sockets that all namespaces of one other user get together */
-    MAX_SOCKETS = 512,      /* the most sockets of all namespaces */
-    MAX_TRIES = 4,          /* the most processes of one namespace that are tried: the first ones may have ended */
-    MAX_REPORTS = 10,       /* messages about other users' namespaces */
+    MAX_USER_SOCKETS = 128,   /* the most sockets that all namespaces of one other user get together */
+    MAX_SOCKETS = 512,        /* the most sockets of all namespaces */
+    MAX_TRIES = 4,            /* the most processes of one namespace that are tried: the first ones may have ended */
+    MAX_REPORTS = 10,         /* messages about other users' namespaces */
 };
 
 /* A process in another network namespace. */
@@ -182,137 +168,6 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
     return all;
 }
 
-/* ---- the child ---- */
-
-/*
- * In the child: enters the network namespace. If this is not permitted, first enters the user namespace that owns it.
- * Returns 0 or an errno.
- */
-static int child_enter(int net)
-{
-    int user, error;
-
-    if (setns(net, CLONE_NEWNET) == 0)
-        return 0;
-    error = errno;
-    user = ioctl(net, NS_GET_USERNS);
-    if (user < 0 || setns(user, CLONE_NEWUSER) != 0)
-        return error;
-    return setns(net, CLONE_NEWNET) == 0 ? 0 : errno;
-}
-
-/* The message from the child: an errno, and the descriptors if the errno is 0. */
-struct passing {
-    int error;
-    size_t n;
-    int fds[1 + MAX_NAMES];
-    union {
-        char bytes[CMSG_SPACE(sizeof(int[1 + MAX_NAMES]))];
-        struct cmsghdr align;
-    } control;
-};
-
-static struct msghdr passing_message(struct passing *p, struct iovec *error)
-{
-    *error = (struct iovec){ &p->error, sizeof p->error };
-    return (struct msghdr){
-        .msg_iov = error, .msg_iovlen = 1, .msg_control = p->control.bytes, .msg_controllen = sizeof p->control.bytes
-    };
-}
-
-/* The child's code. Makes only system calls, because another thread may have held a library's lock during the fork. */
-static _Noreturn void child_run(int net, int channel, size_t n_sockets)
-{
-    struct passing p = { .error = 0 };
-    struct iovec error;
-    struct msghdr message = passing_message(&p, &error);
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-
-    p.error = child_enter(net);
-    if (!p.error) {
-        p.fds[p.n++] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-        while (p.n < 1 + n_sockets)
-            p.fds[p.n++] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        for (size_t i = 0; i < p.n; i++)
-            if (p.fds[i] < 0)
-                p.error = EMFILE;
-    }
-    if (p.error) {
-        message.msg_control = NULL;
-        message.msg_controllen = 0;
-    } else {
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(p.n * sizeof(int));
-        message.msg_controllen = CMSG_SPACE(p.n * sizeof(int));
-        memcpy(CMSG_DATA(c), p.fds, p.n * sizeof(int));
-    }
-    _exit(sendmsg(channel, &message, MSG_NOSIGNAL) < 0);
-}
-
-/* Waits for the child's message, even if a signal such as SIGWINCH arrives. Returns false after the time limit. */
-static bool passing_wait(int channel)
-{
-    int64_t deadline = monotonic_ms() + MAX_CHILD_MS, left = MAX_CHILD_MS;
-    struct pollfd ready = { .fd = channel, .events = POLLIN };
-    int n;
-
-    do {
-        n = poll(&ready, 1, (int)left);
-        left = deadline - monotonic_ms();
-    } while (n < 0 && errno == EINTR && left > 0);
-    return n > 0;
-}
-
-/* Receives the descriptors. Returns 0 or an errno. */
-static int passing_receive(struct passing *p, int channel)
-{
-    struct iovec error;
-    struct msghdr message = passing_message(p, &error);
-    struct cmsghdr *c;
-    ssize_t n;
-
-    if (!passing_wait(channel))
-        return ETIMEDOUT;
-    do
-        n = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof p->error)
-        return EIO;
-    c = CMSG_FIRSTHDR(&message);
-    if (p->error)
-        return p->error;
-    if (!c || c->cmsg_type != SCM_RIGHTS)
-        return EMFILE; /* this process has no room for the descriptors */
-    p->n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    memcpy(p->fds, CMSG_DATA(c), p->n * sizeof(int));
-    return 0;
-}
-
-/* Lets a child open sockets in the network namespace. Returns 0 or an errno. */
-static int netns_open_sockets(int net, size_t n_sockets, struct passing *p)
-{
-    int channel[2], error;
-    pid_t child;
-
-    *p = (struct passing){ .error = 0 };
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0)
-        return errno;
-    child = fork();
-    if (child == 0)
-        child_run(net, channel[1], n_sockets);
-    error = child < 0 ? errno : 0;
-    close(channel[1]);
-    if (!error) {
-        error = passing_receive(p, channel[0]);
-        kill(child, SIGKILL); /* the child has nothing left to do */
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    close(channel[0]);
-    return error;
-}
-
 /* ---- one namespace ---- */
 
 struct search {
@@ -367,7 +222,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 static void netns_read_users(struct netns *n, int netlink)
 {
     size_t count = 0;
-    struct name *names = geteuid() == 0 ? names_list_by(netlink, &count) : NULL;
+    struct name *names = geteuid() == 0 ? names_list_by(netlink, NAMES_STAT, &count) : NULL;
 
     if (names && count <= n->n_names) {
         free(n->names);
@@ -383,8 +238,8 @@ static void netns_read_users(struct netns *n, int netlink)
 /* Opens a socket for each name of *n, and appends *n to s->found. Takes over n->names. */
 static void search_enter(struct search *s, const struct member *m, struct netns *n, int net)
 {
-    struct passing p;
-    int error = netns_open_sockets(net, n->n_names, &p);
+    struct netns_sockets p;
+    int error = netns_sockets_open(net, n->n_names, &p);
 
     if (!error && p.n != 1 + n->n_names)
         error = EMFILE;
@@ -434,14 +289,14 @@ static bool search_try(struct search *s, const struct member *m)
     struct stat now;
     int net;
 
-    n.names = names_list_of(m->pid, MAX_LIST_BYTES, &n.n_names);
+    n.names = names_list_of(m->pid, NAMES_STAT, MAX_LIST_BYTES, &n.n_names);
     if (!n.names || n.n_names == 0) {
         bool has_ended = !n.names;
         free(n.names);
         return !has_ended;
     }
-    if (left > MAX_NAMES)
-        left = MAX_NAMES;
+    if (left > NETNS_MAX_SOCKETS)
+        left = NETNS_MAX_SOCKETS;
     if (n.n_names > left) {
         search_report(s, m, "not all of its processes are read: ", "there are too many");
         n.n_names = left;

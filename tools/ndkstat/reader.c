@@ -477,7 +477,7 @@ bool reader_read(struct snapshots *s, const struct reader_request *request)
     r.netns = netns_own_inode();
     netns_find_name(r.netns, r.netns_name);
     r.messages = open_memstream(&s->messages, &size);
-    names = names_list(&n_names);
+    names = names_list(NAMES_STAT, &n_names);
     if (!names) {
         error = errno;
     } else if (r.messages && s->processes) {

@@ -28,19 +28,18 @@
 #define UNIX_DIAG_UID 7
 #endif
 
-static const char prefix[] = "openndk.stat.";
-
 struct list {
+    const char *prefix;
     struct name *names;
     size_t count, room;
     bool failed;
 };
 
-/* Returns the process id of "openndk.stat.PID" or "openndk.stat.PID.HEX", or 0. */
-static long names_parse(const char *text, size_t len)
+/* Returns the process id of "PREFIXPID" or "PREFIXPID.HEX", or 0. */
+static long names_parse(const char *prefix, const char *text, size_t len)
 {
     long pid = 0;
-    size_t i = sizeof prefix - 1;
+    size_t i = strlen(prefix);
 
     if (len <= i || len >= MAX_NAME_TEXT || memcmp(text, prefix, i) != 0)
         return 0;
@@ -54,7 +53,7 @@ static long names_parse(const char *text, size_t len)
 
 static void names_add(struct list *l, const char *text, size_t len, const uid_t *uid)
 {
-    long pid = names_parse(text, len);
+    long pid = names_parse(l->prefix, text, len);
     struct name *to;
 
     if (!pid)
@@ -184,9 +183,9 @@ static int names_by_pid(const void *a, const void *b)
     return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->text, y->text);
 }
 
-static struct list names_begin(void)
+static struct list names_begin(const char *prefix)
 {
-    return (struct list){ .names = malloc(sizeof(struct name)), .room = 1 };
+    return (struct list){ .prefix = prefix, .names = malloc(sizeof(struct name)), .room = 1 };
 }
 
 static struct name *names_end(struct list *l, bool known, size_t *count)
@@ -203,9 +202,9 @@ static struct name *names_end(struct list *l, bool known, size_t *count)
     return l->names;
 }
 
-struct name *names_list(size_t *count)
+struct name *names_list(const char *prefix, size_t *count)
 {
-    struct list l = names_begin();
+    struct list l = names_begin(prefix);
     bool known = l.names && names_from_own_diag(&l);
 
     if (l.names && !known) {
@@ -215,16 +214,16 @@ struct name *names_list(size_t *count)
     return names_end(&l, known, count);
 }
 
-struct name *names_list_by(int netlink, size_t *count)
+struct name *names_list_by(int netlink, const char *prefix, size_t *count)
 {
-    struct list l = names_begin();
+    struct list l = names_begin(prefix);
 
     return names_end(&l, l.names && names_from_diag(&l, netlink), count);
 }
 
-struct name *names_list_of(long pid, size_t max_bytes, size_t *count)
+struct name *names_list_of(long pid, const char *prefix, size_t max_bytes, size_t *count)
 {
-    struct list l = names_begin();
+    struct list l = names_begin(prefix);
     char path[64];
 
     snprintf(path, sizeof path, "/proc/%ld/net/unix", pid);
