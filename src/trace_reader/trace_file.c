@@ -364,6 +364,63 @@ void trace_file_for_each(struct trace_file *f, trace_visit visit, void *context)
     }
 }
 
+static bool trace_pwrite(int out, const void *from, size_t size, uint64_t offset)
+{
+    size_t put = 0;
+
+    while (put < size) {
+        ssize_t n = pwrite(out, (const char *)from + put, size - put, (off_t)(offset + put));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        put += (size_t)n;
+    }
+    return true;
+}
+
+/* Copies the header and the schema, which do not change. */
+static bool trace_file_save_header(const struct trace_file *f, int out)
+{
+    char part[4096];
+
+    for (uint64_t at = 0; at < f->header_size;) {
+        size_t left = f->header_size - at < sizeof part ? (size_t)(f->header_size - at) : sizeof part;
+        size_t size = trace_pread(f, part, left, at);
+
+        if (size == 0)
+            break;
+        if (!trace_pwrite(out, part, size, at))
+            return false;
+        at += size;
+    }
+    return true;
+}
+
+bool trace_file_save(struct trace_file *f, int out)
+{
+    static const struct trace_segment_state unread;
+
+    if (!trace_file_save_header(f, out))
+        return false;
+    for (uint32_t i = 0; i < f->segment_count; i++) {
+        uint64_t sequence, offset = f->header_size + (uint64_t)i * f->segment_size;
+        size_t size = segment_copy(f, i, &unread, &sequence);
+        uint32_t committed = (uint32_t)size;
+        uint8_t header[SEGMENT_HEADER] = { 0 };
+
+        if (size == 0)
+            continue;
+        memcpy(header, &sequence, sizeof sequence);
+        memcpy(header + sizeof sequence, &committed, sizeof committed);
+        if (!trace_pwrite(out, header, sizeof header, offset) ||
+            !trace_pwrite(out, f->copy, size, offset + SEGMENT_HEADER))
+            return false;
+    }
+    return ftruncate(out, (off_t)(f->header_size + (uint64_t)f->segment_count * f->segment_size)) == 0;
+}
+
 static int records_compare(const void *left, const void *right)
 {
     const struct trace_record *a = left, *b = right;

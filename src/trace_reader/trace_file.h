@@ -78,6 +78,11 @@ bool trace_file_read(struct trace_file *f, struct trace_records *out);
  */
 typedef void (*trace_visit)(void *context, const struct trace_record *r);
 void trace_file_for_each(struct trace_file *f, trace_visit visit, void *context);
+/*
+ * Writes what the file has now to `out`, as a trace file. The file may be written meanwhile; a segment that is
+ * overwritten again and again is left out. Returns false, with errno, if a write failed.
+ */
+bool trace_file_save(struct trace_file *f, int out);
 /* Sorts by the time of day. */
 void trace_records_sort(struct trace_records *r);
 void trace_records_free(struct trace_records *r);

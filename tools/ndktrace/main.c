@@ -21,6 +21,8 @@ int main(int argc, char **argv)
         return explain_files(&o);
     case COMMAND_PERFETTO:
         return perfetto_files(&o);
+    case COMMAND_ATTACH:
+        return attach_processes(&o);
     case COMMAND_SHOW:
     case COMMAND_NONE:
         break;

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "number.h"
+#include "traces.h"
 
 /* ---- values ---- */
 
@@ -101,16 +102,25 @@ static const char *options_set_until(void *options, const char *value)
     return number_parse_duration(value, 0, 1e9, &f->until) ? NULL : "a time is expected, for example 1.5 or 20ms";
 }
 
-#define EXPECTED_COMMAND "the command is expected: run, show, explain, html, pcap or perfetto"
+static const char *options_set_last(void *options, const char *value)
+{
+    struct options *o = options;
+
+    o->has_last = true;
+    return number_parse(value, 0, 1000000, &o->last) ? NULL : "a number from 0 to 1000000 is expected";
+}
+
+#define EXPECTED_COMMAND "the command is expected: run, show, attach, explain, html, pcap or perfetto"
 
 static enum options_command options_find_command(const char *word)
 {
     static const char *const commands[] = {
-        [COMMAND_RUN] = "run",   [COMMAND_SHOW] = "show",       [COMMAND_HTML] = "html",
-        [COMMAND_PCAP] = "pcap", [COMMAND_EXPLAIN] = "explain", [COMMAND_PERFETTO] = "perfetto",
+        [COMMAND_RUN] = "run",       [COMMAND_SHOW] = "show",       [COMMAND_HTML] = "html",
+        [COMMAND_PCAP] = "pcap",     [COMMAND_EXPLAIN] = "explain", [COMMAND_PERFETTO] = "perfetto",
+        [COMMAND_ATTACH] = "attach",
     };
 
-    for (int i = COMMAND_RUN; i <= COMMAND_PERFETTO; i++)
+    for (int i = COMMAND_RUN; i <= COMMAND_ATTACH; i++)
         if (strcmp(word, commands[i]) == 0)
             return (enum options_command)i;
     return COMMAND_NONE;
@@ -138,18 +148,21 @@ static const char *options_add_argument(void *options, const char *word)
 static const struct command_option known_options[] = {
     { NULL, NULL, "run: records a program and its children", .kind = 0 },
     { "-o, --output", "FILE",
-      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. The others: what they write, - "
+      "run: the trace file, ndktrace.%p without the option; %p becomes the process ID. attach: saves what the process "
+      "has recorded in a new trace file, in place of showing it. The others: what they write, - "
       "is "
       "standard output; ndktrace.html, ndktrace.pcapng or ndktrace.perfetto.json without the option",
       COMMAND_TEXT, AT(output) },
     { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
       "16" },
+    { NULL, NULL, "attach: shows what running processes record, until they end or until Ctrl-C", .kind = 0 },
+    { "--once", NULL, "show or save what has been recorded until now, and end", COMMAND_FLAG, AT(is_once) },
     { NULL, NULL, "pcap: writes a capture for Wireshark", .kind = 0 },
     { "--zeros", "BYTES",
       "payloads are not recorded: FPDUs up to this size get zeros instead, so that Wireshark "
       "dissects them; larger ones are truncated",
       COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
-    { NULL, NULL, "show and html: which events; without one of these: all", .kind = 0 },
+    { NULL, NULL, "show, attach and html: which events; without one of these: all", .kind = 0 },
     { "-c, --connection", "NUMBERS", "those of these connections; also for explain and pcap", .kind = COMMAND_CALL,
       .set = options_set_connections },
     { "-O, --object", "POINTER", "those of an NDK object, and of its connections", .kind = COMMAND_CALL,
@@ -165,15 +178,20 @@ static const struct command_option known_options[] = {
     { "--since", "SECONDS", "those from this time on, after the beginning of the trace", .kind = COMMAND_CALL,
       .set = options_set_since },
     { "--until", "SECONDS", "those until this time", .kind = COMMAND_CALL, .set = options_set_until },
-    { NULL, NULL, "show: output", .kind = 0 },
+    { "--last", "N",
+      "show and attach: only the last N of them. run: the last N events when the program has ended; without the "
+      "option 20 if a signal has ended it",
+      .kind = COMMAND_CALL, .set = options_set_last },
+    { NULL, NULL, "show and attach: output", .kind = 0 },
     { "-v, --verbose", NULL, "also fields that are ok, none or a null pointer, and the bytes of frames", COMMAND_FLAG,
       AT(style.text.verbose) },
-    { "-f, --follow", NULL, "continue with new events until Ctrl-C", COMMAND_FLAG, AT(follow) },
+    { "-f, --follow", NULL, "show: continue with new events until Ctrl-C", COMMAND_FLAG, AT(follow) },
     { "-j, --json", NULL, "one JSON object on a line for each event", COMMAND_FLAG, AT(style.json) },
 };
 
 static const char *const usage[] = { "run [OPTION]... -- PROGRAM [ARGUMENT]...",
                                      "show [OPTION]... FILE...",
+                                     "attach [OPTION]... PID...",
                                      "explain [-c NUMBERS] FILE...",
                                      "html [OPTION]... FILE...",
                                      "pcap [OPTION]... FILE...",
@@ -184,12 +202,14 @@ static const struct command_status statuses[] = {
     { COMMAND_OK,
       "everything that the files have was shown or written; run: the program's exit status, or 128 and the number of "
       "the signal that ended it" },
-    { COMMAND_FAILED, "a file does not exist, cannot be read, or is no trace file" },
+    { COMMAND_FAILED,
+      "a file does not exist, cannot be read, or is no trace file; attach: a process has no adapter, is "
+      "of another user, or does not answer" },
     { COMMAND_USAGE, "wrong usage" },
     { COMMAND_LOST, "the output could not be written completely" },
     { 126, "run: the program cannot be executed" },
     { 127, "run: the program was not found" },
-    { COMMAND_INTERRUPTED, "Ctrl-C ended --follow" },
+    { COMMAND_INTERRUPTED, "Ctrl-C ended --follow or attach" },
     { 0, NULL },
 };
 
@@ -211,10 +231,13 @@ static const struct command command = {
 
 int options_parse(struct options *o, int argc, char **argv)
 {
-    static const char *const default_outputs[] = {
-        [COMMAND_RUN] = "ndktrace.%p",      [COMMAND_SHOW] = "",    [COMMAND_HTML] = "ndktrace.html",
-        [COMMAND_PCAP] = "ndktrace.pcapng", [COMMAND_EXPLAIN] = "", [COMMAND_PERFETTO] = "ndktrace.perfetto.json"
-    };
+    static const char *const default_outputs[] = { [COMMAND_RUN] = "ndktrace.%p",
+                                                   [COMMAND_SHOW] = "",
+                                                   [COMMAND_HTML] = "ndktrace.html",
+                                                   [COMMAND_PCAP] = "ndktrace.pcapng",
+                                                   [COMMAND_EXPLAIN] = "",
+                                                   [COMMAND_PERFETTO] = "ndktrace.perfetto.json",
+                                                   [COMMAND_ATTACH] = "" };
     int code;
 
     *o = (struct options){ .size_mib = 16, .zeros = 2048 };
@@ -224,12 +247,18 @@ int options_parse(struct options *o, int argc, char **argv)
     if (o->command == COMMAND_NONE)
         return command_usage_error(&command, EXPECTED_COMMAND);
     if (!o->n_arguments)
-        return command_usage_error(&command,
-                                   o->command == COMMAND_RUN ? "a program is expected" : "a file is expected");
+        return command_usage_error(&command, "%s is expected",
+                                   o->command == COMMAND_RUN      ? "a program"
+                                   : o->command == COMMAND_ATTACH ? "the ID of a process"
+                                                                  : "a file");
     if (o->output && strlen(o->output) >= PATH_MAX)
         return command_usage_error(&command, "--output: the name is too long");
     if (o->command == COMMAND_PCAP && o->n_arguments > PCAP_MAX_FILES)
         return command_usage_error(&command, "there are more than 64 files");
+    if (o->command == COMMAND_ATTACH && o->n_arguments > TRACES_MAX_FILES)
+        return command_usage_error(&command, "there are more than 64 processes");
+    if (o->command == COMMAND_ATTACH && o->output && o->n_arguments > 1)
+        return command_usage_error(&command, "--output: one process is expected");
     if (!o->output)
         o->output = default_outputs[o->command];
     return -1;

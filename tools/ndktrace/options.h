@@ -19,12 +19,13 @@ enum options_command {
     COMMAND_HTML,
     COMMAND_PCAP,
     COMMAND_EXPLAIN,
-    COMMAND_PERFETTO
+    COMMAND_PERFETTO,
+    COMMAND_ATTACH
 };
 
 struct options {
     enum options_command command;
-    const char *output; /* of run, html and pcap; NULL if the option was not given */
+    const char *output; /* of run, html, pcap and attach; "" or a default name if the option was not given */
     /* run */
     uint32_t size_mib;
     /* pcap */
@@ -33,6 +34,10 @@ struct options {
     struct filter filter;
     struct print_style style;
     bool follow;
+    bool has_last; /* also of run and attach */
+    uint32_t last; /* the most events to be shown; valid if has_last */
+    /* attach */
+    bool is_once;
     size_t n_arguments;
     char *arguments[OPTIONS_MAX_ARGUMENTS + 1]; /* without the command; a NULL follows the last one */
 };

@@ -21,7 +21,9 @@
 
 #include "command.h"
 #include "roles.h"
+#include "run_last.h"
 
+enum { RUN_LAST = 20, RUN_MAX_SHOWN = 4 /* files of which events are printed */ };
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 
 /* ---- the files ---- */
@@ -63,11 +65,14 @@ static bool run_is_new_trace(int directory, const char *name, const struct times
     return is_new;
 }
 
-/* Prints a line for each trace file that was written since `began`. */
-static void run_print_files(const char *pattern, const struct timespec *began)
+/*
+ * Prints a line for each trace file that was written since `began`, and before it the last `max` events of the file. Of
+ * more than RUN_MAX_SHOWN files, the events are not printed.
+ */
+static void run_print_files(const char *pattern, const struct timespec *began, uint32_t max)
 {
     const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern;
-    char directory[PATH_MAX];
+    char directory[PATH_MAX], path[PATH_MAX + 256];
     struct dirent *entry;
     unsigned n = 0;
     DIR *d;
@@ -77,7 +82,10 @@ static void run_print_files(const char *pattern, const struct timespec *began)
     while (d && (entry = readdir(d))) {
         if (!run_name_matches(base, entry->d_name) || !run_is_new_trace(dirfd(d), entry->d_name, began))
             continue;
-        fprintf(stderr, "ndktrace: ndktrace show %s%s\n", slash ? directory : "", entry->d_name);
+        snprintf(path, sizeof path, "%s%s", slash ? directory : "", entry->d_name);
+        if (max && n < RUN_MAX_SHOWN)
+            run_last_print(path, max);
+        fprintf(stderr, "ndktrace: ndktrace show %s\n", path);
         n++;
     }
     if (d)
@@ -103,7 +111,21 @@ static int run_execute(const struct options *o, const char *setting)
     return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
-static int run_child(const struct options *o, const char *setting)
+/*
+ * Did a signal end the program, or, as a shell reports it, a child of the program? Of the shell's codes those of faults
+ * and kills count, because programs have other uses for small numbers.
+ */
+static bool run_was_killed(int status)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGKILL };
+
+    for (size_t i = 0; WIFEXITED(status) && i < sizeof numbers / sizeof numbers[0]; i++)
+        if (WEXITSTATUS(status) == 128 + numbers[i])
+            return true;
+    return WIFSIGNALED(status);
+}
+
+static int run_child(const struct options *o, const char *setting, bool *was_killed)
 {
     int status = 0;
     pid_t child;
@@ -119,6 +141,7 @@ static int run_child(const struct options *o, const char *setting)
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    *was_killed = run_was_killed(status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -126,12 +149,15 @@ int run_program(const struct options *o)
 {
     char setting[PATH_MAX + 32];
     struct timespec began;
+    bool was_killed = false;
     int code;
 
-    snprintf(setting, sizeof setting, "%s,%u", o->output, (unsigned)o->size_mib);
+    /* The name ring alone means memory, which ends with the program. */
+    snprintf(setting, sizeof setting, "%s%s,%u", strcmp(o->output, "ring") == 0 ? "./" : "", o->output,
+             (unsigned)o->size_mib);
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock of file systems */
-    code = run_child(o, setting);
+    code = run_child(o, setting, &was_killed);
     if (code != RUN_NOT_FOUND && code != RUN_NOT_EXECUTABLE)
-        run_print_files(o->output, &began);
+        run_print_files(o->output, &began, o->has_last ? o->last : was_killed ? RUN_LAST : 0);
     return code;
 }

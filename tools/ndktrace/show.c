@@ -11,12 +11,33 @@
 #include "roles.h"
 #include "traces.h"
 
-/* Prints the records that the filter accepts. `begin_ns` is the time of day at which the first trace began. */
-static bool show_records(const struct options *o, const struct trace_records *records, uint64_t begin_ns)
+/* Returns the record's time since the first trace began, at the time of day `begin_ns`. */
+static double show_seconds(const struct trace_record *r, uint64_t begin_ns)
 {
-    for (size_t i = 0; i < records->count; i++) {
+    return (double)(int64_t)(trace_record_realtime(r) - begin_ns) / 1e9;
+}
+
+/* Returns the index from which on the filter accepts at most `max` records. */
+static size_t show_first(const struct options *o, const struct trace_records *records, uint64_t begin_ns, uint32_t max)
+{
+    size_t first = records->count, n = 0;
+
+    for (; first > 0; first--) {
+        const struct trace_record *r = &records->records[first - 1];
+
+        n += filter_accepts(&o->filter, r, show_seconds(r, begin_ns));
+        if (n > max)
+            break;
+    }
+    return first;
+}
+
+/* Prints the records that the filter accepts, at most the last `max` of them. */
+static bool show_records(const struct options *o, const struct trace_records *records, uint64_t begin_ns, uint32_t max)
+{
+    for (size_t i = show_first(o, records, begin_ns, max); i < records->count; i++) {
         const struct trace_record *r = &records->records[i];
-        double seconds = (double)(int64_t)(trace_record_realtime(r) - begin_ns) / 1e9;
+        double seconds = show_seconds(r, begin_ns);
 
         if (filter_accepts(&o->filter, r, seconds) && !print_event(stdout, &o->style, r, seconds))
             return false;
@@ -30,10 +51,12 @@ static int show_fail_memory(void)
     return COMMAND_FAILED;
 }
 
-/* Shows the records. Returns the exit code if the tool must end, otherwise -1. */
-static int show_sorted(struct options *o, struct owners *owners, struct trace_records *records, uint64_t begin_ns)
+/* Shows the records, at most the last `max` of them. Returns the exit code if the tool must end, otherwise -1. */
+static int show_sorted(struct options *o, struct owners *owners, struct trace_records *records, uint64_t begin_ns,
+                       uint32_t max)
 {
-    if (!owners_assign(owners, records) || !filter_learn(&o->filter, records) || !show_records(o, records, begin_ns))
+    if (!owners_assign(owners, records) || !filter_learn(&o->filter, records) ||
+        !show_records(o, records, begin_ns, max))
         return show_fail_memory();
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "ndktrace: standard output: %s: not all of the output was written\n", strerror(errno));
@@ -52,7 +75,7 @@ static int show_new(struct options *o, struct owners *owners, struct traces *t, 
     for (size_t i = 0; ok && i < t->n_files; i++)
         ok = trace_file_read(&t->files[i], &records);
     trace_records_sort(&records);
-    code = ok ? show_sorted(o, owners, &records, begin_ns) : show_fail_memory();
+    code = ok ? show_sorted(o, owners, &records, begin_ns, UINT32_MAX) : show_fail_memory();
     trace_records_free(&records);
     return code;
 }
@@ -65,8 +88,9 @@ static void show_heads(const struct options *o, const struct traces *t)
     print_columns(stdout, &o->style.text);
 }
 
-static int show_opened(struct options *o, struct owners *owners, struct traces *t)
+static int show_opened(struct options *o, struct owners *owners, struct traces *t, bool (*has_ended)(void))
 {
+    bool ended = false;
     uint64_t begin_ns;
     int code;
 
@@ -77,28 +101,36 @@ static int show_opened(struct options *o, struct owners *owners, struct traces *
     begin_ns = traces_begin(t);
     if (!o->style.json)
         show_heads(o, t);
-    code = show_sorted(o, owners, &t->records, begin_ns);
-    while (code < 0 && o->follow && interrupt_sleep(0.1))
+    code = show_sorted(o, owners, &t->records, begin_ns, o->has_last ? o->last : UINT32_MAX);
+    while (code < 0 && o->follow && !ended && interrupt_sleep(0.1)) {
+        ended = has_ended && has_ended(); /* the events until then are read below */
         code = show_new(o, owners, t, begin_ns);
+    }
     for (size_t i = 0; code < 0 && i < t->n_files; i++)
         print_skipped(o->style.json ? stderr : stdout, &t->files[i]);
     if (code < 0 && fflush(stdout) != 0)
         code = COMMAND_LOST;
-    return code >= 0 ? code : o->follow ? COMMAND_INTERRUPTED : COMMAND_OK;
+    return code >= 0 ? code : o->follow && !ended ? COMMAND_INTERRUPTED : COMMAND_OK;
+}
+
+int show_traces(struct options *o, struct traces *t, bool (*has_ended)(void))
+{
+    struct owners *owners = owners_create();
+    int code = owners ? show_opened(o, owners, t, has_ended) : show_fail_memory();
+
+    owners_destroy(owners);
+    return code;
 }
 
 int show_files(struct options *o)
 {
     static struct traces traces;
-    struct owners *owners;
     int code;
 
     o->style.text.has_process = o->n_arguments > 1;
     if (!traces_open(&traces, o->n_arguments, o->arguments))
         return COMMAND_FAILED;
-    owners = owners_create();
-    code = owners ? show_opened(o, owners, &traces) : show_fail_memory();
-    owners_destroy(owners);
+    code = show_traces(o, &traces, NULL);
     traces_close(&traces);
     free(o->filter.tied);
     return code;
