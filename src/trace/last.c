@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/ring.h"
 #include "trace/trace.h"
 #include "trace_reader/print_text.h"
 #include "trace_reader/tail.h"
@@ -93,7 +94,7 @@ unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events
     struct stat now;
     unsigned n = 0;
 
-    if (!atomic_load_explicit(&trace_on, memory_order_acquire) || !last_acquire()) /* acquires last_state */
+    if (!ring_is_on() || !last_acquire()) /* ring_is_on acquires last_state */
         return 0;
     s = last_state;
     if (s && fstat(s->file.fd, &now) == 0 && now.st_dev == s->device && now.st_ino == s->inode) {

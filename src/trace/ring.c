@@ -28,7 +28,7 @@
 #include "base/fork.h"
 #include "trace/trace.h"
 
-atomic_bool trace_on;
+static atomic_bool ring_on;
 
 struct ring_owner {
     atomic_bool owned;
@@ -55,14 +55,6 @@ struct ring_writer {
 };
 
 static _Thread_local struct ring_writer ring_writer;
-
-uint64_t trace_now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* ---- segments ---- */
 
@@ -186,7 +178,7 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 /* Makes room for an event of `total` bytes, which happened at `time_ns`. Returns false if no segment is free. */
 static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {
-    if (!atomic_load_explicit(&trace_on, memory_order_acquire)) /* acquires what ring_start has written */
+    if (!atomic_load_explicit(&ring_on, memory_order_acquire)) /* acquires what ring_start has written */
         return false;
     if (w->at && w->generation == fork_generation())
         ring_release(w, false);
@@ -201,31 +193,18 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint
     return true;
 }
 
-void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
+void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
 {
     struct ring_writer *w = &ring_writer;
     size_t total = ring_event_size(size);
 
-    if (!trace_is_on() || size > TRACE_MAX_FIELDS)
+    if (!atomic_load_explicit(&ring_on, memory_order_relaxed))
         return;
     if ((size_t)(w->end - w->at) < total || w->generation != fork_generation()) {
         if (!ring_make_room(w, time_ns, total))
             return;
     }
     ring_write(w, time_ns, type, id, fields, size);
-}
-
-void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
-{
-    trace_append_at(trace_now_ns(), type, id, fields, size);
-}
-
-struct trace_text16 trace_text16(const char *text)
-{
-    struct trace_text16 field = { { 0 } };
-
-    memcpy(field.bytes, text, strnlen(text, sizeof field.bytes));
-    return field;
 }
 
 /* ---- beginning and end ---- */
@@ -241,7 +220,7 @@ static void ring_handle_thread_end(void *argument)
 /* Runs in a child of fork, before fork returns. The file belongs to the parent. */
 static void ring_stop_in_child(void)
 {
-    atomic_store(&trace_on, false);
+    atomic_store(&ring_on, false);
 }
 
 /* The destructor of the key must not run when the library has been unloaded. */
@@ -249,6 +228,11 @@ __attribute__((destructor)) static void ring_unload(void)
 {
     if (ring.file)
         (void)pthread_key_delete(ring.on_thread_end);
+}
+
+bool ring_is_on(void)
+{
+    return atomic_load_explicit(&ring_on, memory_order_acquire);
 }
 
 bool ring_start(struct trace_file_header *file)
@@ -271,6 +255,6 @@ bool ring_start(struct trace_file_header *file)
     atomic_store(&ring.left_over, 0);
     ring.file = file;
     fork_on_child(ring_stop_in_child);
-    atomic_store(&trace_on, true);
+    atomic_store(&ring_on, true);
     return true;
 }

@@ -4,13 +4,21 @@
 #define TRACE_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "trace/format.h"
 
 /*
- * Makes trace_append record into this file. Must be called at most once in a process. A child of fork may call it
+ * Makes ring_append record into this file. Must be called at most once in a process. A child of fork may call it
  * again once. Returns false if out of memory, or if the process has too many keys of thread-specific data.
  */
 bool ring_start(struct trace_file_header *file);
+
+/* Returns whether events are recorded into a file. Acquires what was written before ring_start. */
+bool ring_is_on(void);
+
+/* Records an event: see trace_append_at. Does nothing before ring_start, and in a child of fork before its own call. */
+void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 #endif

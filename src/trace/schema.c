@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the schema from the lists of trace/events.h. */
+/* The schema, as tables and as text, from the lists of trace/events.h. */
 #include "trace/schema.h"
 
 #include <stdarg.h>
@@ -7,28 +7,27 @@
 
 #include "trace/trace.h"
 
-struct schema_field {
-    const char *kind, *name, *names; /* names: NULL if the values have none */
-};
-
-struct schema_event {
-    unsigned number;
-    const char *name;
-    const struct schema_field *fields;
-    size_t n_fields;
-};
-
-#define SCHEMA_FIELD(kind, name) { #kind, #name, NULL },
-#define SCHEMA_NAMED(kind, name, names) { #kind, #name, #names },
+#define SCHEMA_FIELD(kind_, name_) { .name = #name_, .kind = SCHEMA_KIND_##kind_, .names = SCHEMA_NO_NAMES },
+#define SCHEMA_NAMED(kind_, name_, names_)                                                                             \
+    { .name = #name_, .kind = SCHEMA_KIND_##kind_, .names = TRACE_NAMES_##names_ },
 #define SCHEMA_FIELDS(number, name)                                                                                    \
-    static const struct schema_field name##_fields[] = { TRACE_FIELDS_##name(SCHEMA_FIELD, SCHEMA_NAMED) };
+    static const struct schema_event_field name##_fields[] = { TRACE_FIELDS_##name(SCHEMA_FIELD, SCHEMA_NAMED) };
 #define SCHEMA_NAMES(name) #name,
 #define SCHEMA_EVENT(number, name) { number, #name, name##_fields, sizeof name##_fields / sizeof name##_fields[0] },
+#define SCHEMA_KIND(kind, type) { #kind, sizeof(type) },
+#define SCHEMA_ORDINAL(number, name) SCHEMA_ORDINAL_##name,
+#define SCHEMA_INDEX(number, name) [number] = SCHEMA_ORDINAL_##name + 1,
 
 /* clang-format off */
 TRACE_EVENTS(SCHEMA_FIELDS)
-static const struct schema_event schema_events[] = { TRACE_EVENTS(SCHEMA_EVENT) };
+static const struct schema_event_type schema_types[] = { TRACE_EVENTS(SCHEMA_EVENT) };
 static const char *const schema_lists[TRACE_NAMES_COUNT] = { TRACE_NAMES(SCHEMA_NAMES) };
+static const struct {
+    const char *name;
+    size_t size;
+} schema_kinds[] = { TRACE_KINDS(SCHEMA_KIND) };
+enum { TRACE_EVENTS(SCHEMA_ORDINAL) };
+static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) }; /* by number: 1 + the index of the type */
 /* clang-format on */
 
 static trace_next_name schema_next_names[TRACE_NAMES_COUNT];
@@ -43,6 +42,43 @@ void trace_set_texts(enum trace_names list, trace_next_text next)
 {
     schema_next_texts[list] = next;
 }
+
+const struct schema_event_type *schema_event_types(size_t *count)
+{
+    *count = sizeof schema_types / sizeof schema_types[0];
+    return schema_types;
+}
+
+const struct schema_event_type *schema_event_find(uint16_t number)
+{
+    unsigned index = number < sizeof schema_indexes / sizeof schema_indexes[0] ? schema_indexes[number] : 0;
+
+    return index ? &schema_types[index - 1] : NULL;
+}
+
+size_t schema_field_size(enum schema_field_kind kind)
+{
+    return schema_kinds[kind].size;
+}
+
+trace_next_name schema_names(enum trace_names list)
+{
+    return schema_next_names[list];
+}
+
+const char *schema_value_name(enum trace_names list, uint64_t value)
+{
+    trace_next_name next = schema_next_names[list];
+    const char *name;
+    unsigned named;
+
+    for (unsigned i = 0; next && (name = next(i, &named)) != NULL; i++)
+        if (named == value)
+            return name;
+    return NULL;
+}
+
+/* ---- the text ---- */
 
 struct schema_text {
     char *text;
@@ -61,12 +97,16 @@ __attribute__((format(printf, 2, 3))) static void schema_add(struct schema_text 
     t->used += n > 0 ? (size_t)n : 0;
 }
 
-static void schema_add_event(struct schema_text *t, const struct schema_event *e)
+static void schema_add_event(struct schema_text *t, const struct schema_event_type *e)
 {
     schema_add(t, "event %u %s", e->number, e->name);
-    for (size_t i = 0; i < e->n_fields; i++)
-        schema_add(t, " %s:%s%s%s", e->fields[i].name, e->fields[i].kind, e->fields[i].names ? ":" : "",
-                   e->fields[i].names ? e->fields[i].names : "");
+    for (size_t i = 0; i < e->n_fields; i++) {
+        const struct schema_event_field *f = &e->fields[i];
+
+        schema_add(t, " %s:%s", f->name, schema_kinds[f->kind].name);
+        if (f->names != SCHEMA_NO_NAMES)
+            schema_add(t, ":%s", schema_lists[f->names]);
+    }
     schema_add(t, "\n");
 }
 
@@ -110,8 +150,8 @@ size_t schema_print(char *text, size_t room)
 
     for (unsigned i = 0; i < TRACE_NAMES_COUNT; i++)
         schema_add_names(&t, (enum trace_names)i);
-    for (size_t i = 0; i < sizeof schema_events / sizeof schema_events[0]; i++)
-        schema_add_event(&t, &schema_events[i]);
+    for (size_t i = 0; i < sizeof schema_types / sizeof schema_types[0]; i++)
+        schema_add_event(&t, &schema_types[i]);
     for (unsigned i = 0; i < TRACE_NAMES_COUNT; i++)
         schema_add_texts(&t, (enum trace_names)i);
     return t.used;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Begins the trace of this process: see trace_start and trace_attach. The invariant: at most one thread begins it, and
- * `recording` does not change after trace_on has become true.
+ * `recording` does not change after ring_is_on has become true.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -79,8 +79,10 @@ static bool start_with(const struct trace_setting *setting, bool is_late, char p
     recording.inode = now.st_ino;
     recording.is_late = is_late;
     trace_last_prepare(mapping.fd);
-    if (ring_start(mapping.header))
+    if (ring_start(mapping.header)) {
+        trace_set_on();
         return true;
+    }
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");
     return false;
 }
@@ -97,7 +99,7 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
         return true; /* a name without %p is the name of the parent's file */
     if (!start_acquire())
         return true; /* another thread has begun the trace, because of trace_attach */
-    ok = trace_is_on() || start_with(&setting, false, problem);
+    ok = ring_is_on() || start_with(&setting, false, problem);
     start_release();
     return ok;
 }
@@ -108,14 +110,14 @@ static bool start_ring(char problem[TRACE_MAX_PROBLEM])
     struct trace_setting setting;
     bool ok;
 
-    if (atomic_load_explicit(&trace_on, memory_order_acquire)) /* acquires `recording` */
+    if (ring_is_on()) /* acquires `recording` */
         return true;
     if (!start_acquire()) {
         snprintf(problem, TRACE_MAX_PROBLEM, "a thread of the process begins to record");
         return false;
     }
     trace_setting_use_ring(&setting);
-    ok = atomic_load_explicit(&trace_on, memory_order_acquire) || start_with(&setting, true, problem);
+    ok = ring_is_on() || start_with(&setting, true, problem);
     start_release();
     return ok;
 }

@@ -56,6 +56,14 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) P
 /* Does the same with an event that happened at `time_ns`, as TRACE_AT. */
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
+/*
+ * Receives each event, on the thread that records it, which may hold locks. `fields` are those of the event's type. A
+ * sink must not record events, and must not call a function that may do so.
+ */
+typedef void (*trace_sink)(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields);
+/* Passes all events to the sink, also if ONDK_TRACE asks for no file. A child of fork has no sink. */
+void trace_set_sink(trace_sink new_sink);
+
 /* Fills a field of the kind text16. */
 struct trace_text16 trace_text16(const char *text) PRIVATE_EXPORT(trace_text16);
 
@@ -76,6 +84,9 @@ struct trace_text {
 typedef bool (*trace_next_text)(unsigned index, struct trace_text *text);
 /* Registers the texts of a list's values, as trace_set_names registers their names. */
 void trace_set_texts(enum trace_names list, trace_next_text next);
+
+/* Turns tracing on, until a fork in the child. For start.c. */
+void trace_set_on(void);
 
 enum { TRACE_MAX_PROBLEM = 4500 };
 /*

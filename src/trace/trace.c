@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Passes each event to the ring, which writes it into a file, and to the sink, which prints it. The invariant: trace_on
+ * is true while at least one of them is on.
+ */
+#include "trace/trace.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/fork.h"
+#include "trace/ring.h"
+
+atomic_bool trace_on;
+
+static _Atomic(trace_sink) sink; /* NULL: none */
+
+uint64_t trace_now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    trace_sink print = atomic_load_explicit(&sink, memory_order_acquire);
+
+    if (!trace_is_on() || size > TRACE_MAX_FIELDS)
+        return;
+    ring_append(time_ns, type, id, fields, size);
+    if (print)
+        print(time_ns, type, id, fields);
+}
+
+void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    trace_append_at(trace_now_ns(), type, id, fields, size);
+}
+
+struct trace_text16 trace_text16(const char *text)
+{
+    struct trace_text16 field = { { 0 } };
+
+    memcpy(field.bytes, text, strnlen(text, sizeof field.bytes));
+    return field;
+}
+
+/* Runs in a child of fork, before fork returns. The file and the sink are the parent's. */
+static void trace_stop_in_child(void)
+{
+    atomic_store(&trace_on, false);
+    atomic_store(&sink, NULL);
+}
+
+void trace_set_on(void)
+{
+    fork_on_child(trace_stop_in_child);
+    atomic_store(&trace_on, true);
+}
+
+void trace_set_sink(trace_sink new_sink)
+{
+    atomic_store(&sink, new_sink);
+    trace_set_on();
+}
