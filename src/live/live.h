@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prints events as they happen, one line for each call, to standard error, as strace does with system calls. The
+ * invariant: a thread that records an event waits for nothing but the lock of the printer and the write, so it may hold
+ * any other lock. Nothing is allocated. A line is written whole.
+ *
+ *     [15:36:02.575908 1974] NdkConnect(connector1, qp1, local=192.168.1.2:0, ...) = STATUS_PENDING <12 us>
+ *     [15:36:02.577111 1971] -> NdkConnect completes: connector1, STATUS_SUCCESS after 1.2 ms <3.0 us>
+ *
+ *   filter.h    which events are printed
+ *   print.c     the lines of events
+ *   thread.h    the calls that each thread is in, and lines that are held back
+ *   object.h    short names of objects
+ *   fields.h    values
+ *   table.h     a table without memory allocation
+ */
+#ifndef LIVE_LIVE_H
+#define LIVE_LIVE_H
+
+#include <stdbool.h>
+
+#include "base/private_export.h"
+
+enum { LIVE_MAX_PROBLEM = 400 };
+
+/*
+ * Selects what is printed by a list with commas between its words: groups of events, and names of routines, which may
+ * have the wildcards * and ?. A word behind a '-' is left out; the words apply in their order. If the first word is
+ * behind a '-', the list begins with all drivers' calls. A call's return and completion follow the call. Returns false
+ * if a word is wrong, and then writes the reason to `problem`.
+ */
+bool live_select(const char *list, char problem[LIVE_MAX_PROBLEM]) PRIVATE_EXPORT(live_select);
+/*
+ * Begins to print what was selected. To be called once. `holds` allows to hold the line of a call back until the call
+ * returns. It must be false if the process may end without live_before_text. Returns false if no thread can be created.
+ */
+bool live_start(bool holds) PRIVATE_EXPORT(live_start);
+
+/*
+ * Must be called before a text is written to standard error, so that a line that is held back comes first. Does nothing
+ * if nothing is printed.
+ */
+void live_before_text(void) PRIVATE_EXPORT(live_before_text);
+
+#endif
