@@ -100,7 +100,7 @@ def mask(text, numbers, directory):
         (r"\b0x[0-9a-fA-F]{9,}\b", "POINTER"),
         (r"\+0x[0-9a-f]+\)", "+OFFSET)"),
         (r"==\d+==", "==PID=="),
-        (r"(\[TIME) \d+ IRQL", r"\1 PID IRQL"),
+        (r"(\[TIME) \d+( IRQL|\])", r"\1 PID\2"),
         (r"^bash: line \d+: +\d+ (\w+).*", r"\1"), # what an interactive shell prints of a process that was killed
     ):
         text = re.sub(pattern, replacement, text, flags=re.I | re.M)
@@ -113,13 +113,15 @@ def mask(text, numbers, directory):
 
 def same(expected, actual):
     """Compares lines. "..." among the expected ones stands for any lines, at a line's end for its rest."""
-    if not expected:
-        return not actual
-    if expected[0] == "...":
-        return any(same(expected[1:], actual[i:]) for i in range(len(actual) + 1))
-    if not actual or not same(expected[1:], actual[1:]):
-        return False
-    return expected[0] == actual[0] or expected[0].endswith("...") and actual[0].startswith(expected[0][:-3].rstrip())
+    at = {0} # how many of the actual lines may belong to the expected ones so far
+    for line in expected:
+        if line == "...":
+            at = set(range(min(at), len(actual) + 1)) if at else at
+        else:
+            start = line[:-3].rstrip() if line.endswith("...") else None
+            at = {i + 1 for i in at if i < len(actual) and
+                  (actual[i] == line or start is not None and actual[i].startswith(start))}
+    return len(actual) in at
 
 
 def commands(text):
