@@ -19,6 +19,7 @@
 #include "reexec.h"
 #include "ioctl.h"
 #include "json_output.h"
+#include "live/live.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 #include "openndk/trace.h"
@@ -64,6 +65,12 @@ static void ndkrun_handle_fault(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
+/* Returns whether a sanitizer reports faults. */
+static bool ndkrun_has_sanitizer(void)
+{
+    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init");
+}
+
 /*
  * Installs the handler for the faults of all threads. The libraries' threads have a signal stack already. Installs
  * nothing under a sanitizer, because the sanitizer's own report is better.
@@ -74,7 +81,7 @@ static void ndkrun_install_fault_handlers(void)
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     static char handler_stack[CRASH_STACK];
 
-    if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
+    if (ndkrun_has_sanitizer())
         return;
     (void)sigaltstack(&(stack_t){ .ss_sp = handler_stack, .ss_size = sizeof handler_stack }, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -339,6 +346,10 @@ int main(int argc, char **argv)
     if (!out)
         return NDKRUN_USAGE;
     ondk_wdk_set_output(out);
+    if (o.trace && !live_start(!ndkrun_has_sanitizer())) {
+        fprintf(out, "ndkrun: --trace: no thread can be created\n");
+        return NDKRUN_USAGE;
+    }
     calls_init();
     ndkrun_install_fault_handlers();
     if (!registry_prepare(&o, out) || (o.provider && !provider_load(o.provider, out)))

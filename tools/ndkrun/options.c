@@ -10,6 +10,7 @@
 
 #include "call.h"
 #include "command.h"
+#include "live/live.h"
 #include "number.h"
 #include "openndk/config.h"
 
@@ -72,6 +73,15 @@ static const char *options_set_map(void *options, const char *value)
     if (!if_nametoindex(rest + 1))
         return "this machine has no interface of that name";
     return ondk_wdk_map_interface(index, if_nametoindex(rest + 1)) ? NULL : "too many interfaces are mapped";
+}
+
+static const char *options_set_trace(void *options, const char *value)
+{
+    static char problem[LIVE_MAX_PROBLEM];
+    struct options *o = options;
+
+    o->trace = true;
+    return live_select(value, problem) ? NULL : problem;
 }
 
 static const char *options_add(const char **list, uint32_t *count, const char *word)
@@ -144,6 +154,14 @@ static const struct command_option known_options[] = {
       AT(until_idle) },
     { "--until-print", "TEXT", "unload when a driver prints TEXT", COMMAND_TEXT, AT(until_print) },
     { "--json", NULL, "print a summary at the end as one JSON object on standard output", COMMAND_FLAG, AT(json) },
+
+    { .text = "Observation" },
+    { "--trace", "LIST",
+      "print the drivers' calls as they happen, as strace does: all, or ndk, wsk, irp and driver, or names of "
+      "routines, "
+      "for example 'ndk,WskSend,Io*'. A word behind a - is left out: ndk,-NdkArmCq. connection and frame add what the "
+      "provider does",
+      CALL(options_set_trace) },
 
     { .text = "General" },
     { "--verify", "off|report|stop[,OPTION]...",

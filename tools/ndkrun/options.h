@@ -34,6 +34,7 @@ struct options {
     const char *provider; /* a provider module; NULL: OpenNDK */
     double run_for;       /* seconds; negative: not given */
     bool until_idle, json;
+    bool trace;                  /* print what --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings that are in force */
     uint32_t report_ms;          /* set by main: the time after which a pending device control is reported; 0: never */
 };

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "live/live.h"
 #include "symbol.h"
 
 enum { MAX_LINE = 4096, MAX_WHOLE = MAX_LINE + 2700 };
@@ -98,6 +99,7 @@ static void output_put_line(void)
 static ssize_t output_write(void *cookie, const char *text, size_t size)
 {
     (void)cookie;
+    live_before_text();
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < size; i++) {
         line[length++] = text[i];
