@@ -18,6 +18,7 @@
 
 #include <ndk/ndkpi.h>
 
+#include "base/own_call.h"
 #include "calltrace/traced_object.h"
 #include "calltrace/traced_table.h"
 #include "trace/trace.h"
@@ -34,9 +35,10 @@ struct traced_call {
     NDK_OBJECT_TYPE creates;        /* the type of the object that the call creates */
 };
 
+/* Returns the time of an event, or 0 if the call is not to be recorded. */
 static inline uint64_t traced_now(void)
 {
-    return trace_is_on() ? trace_now_ns() : 0;
+    return trace_is_on() && !own_calls ? trace_now_ns() : 0;
 }
 
 /* Records the event of a call or a callback that begins. Its first field is the object. */

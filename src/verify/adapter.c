@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Adapters: wrapping, closing, and the calls on them. */
 #include "base/fork.h"
+#include "base/own_call.h"
 #include "verify/async_call.h"
 #include "verify/logical.h"
 #include "verify/mdl_chain.h"
@@ -191,7 +192,8 @@ NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine)
     if (!p)
         return NULL;
     info = &((struct adapter *)p)->info;
-    ((struct adapter *)p)->has_info = NT_SUCCESS(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size));
+    ((struct adapter *)p)->has_info = NT_SUCCESS(
+        OWN_CALL(provider->Dispatch->NdkQueryAdapterInfo(provider, info, &size)));
     if (!((struct adapter *)p)->has_info)
         *info = (NDK_ADAPTER_INFO){ .Version = provider->Header.Version };
     memory_watch_frees();

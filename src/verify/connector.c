@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Connectors: the entries of their dispatch table. */
+#include "base/own_call.h"
 #include "verify/address.h"
 #include "verify/argument.h"
 #include "verify/buffer.h"
@@ -67,12 +68,12 @@ bool connector_ask_addresses(struct proxy *p)
     struct mapped_address address;
     PSOCKADDR at = (PSOCKADDR)(void *)address.bytes;
     ULONG length = sizeof address.bytes;
-    bool has_peer = verify_on() && NT_SUCCESS(real->Dispatch->NdkGetPeerAddress(real, at, &length));
+    bool has_peer = verify_on() && NT_SUCCESS(OWN_CALL(real->Dispatch->NdkGetPeerAddress(real, at, &length)));
 
     if (has_peer)
         connector_set_peer(p, at, length);
     length = sizeof address.bytes;
-    if (!verify_on() || !NT_SUCCESS(real->Dispatch->NdkGetLocalAddress(real, at, &length)))
+    if (!verify_on() || !NT_SUCCESS(OWN_CALL(real->Dispatch->NdkGetLocalAddress(real, at, &length))))
         return false;
     connector_set_local(p, at, length);
     return has_peer;

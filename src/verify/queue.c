@@ -2,6 +2,7 @@
 /* The code that completion queues, shared receive queues and queue pairs share: see queue.h. */
 #include <string.h>
 
+#include "base/own_call.h"
 #include "verify/completed.h"
 #include "verify/messages.h"
 #include "verify/queue.h"
@@ -248,7 +249,9 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const str
     if (type != NdkObjectTypeCq) {
         NDK_PD *pd = parent->real;
 
+        own_calls++;
         pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &privileged);
+        own_calls--;
         tokens_set_privileged(region_table(&q->p), privileged);
     }
     for (int use = 0; use < QUEUE_USES; use++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The checks of the requests that register and invalidate regions and bind windows: see region.h. */
+#include "base/own_call.h"
 #include "base/range.h"
 #include "verify/logical.h"
 #include "verify/region.h"
@@ -32,8 +33,8 @@ bool region_ask(struct region *r, UINT32 *local, UINT32 *remote)
     atomic_fetch_add(&r->asking, 1);
     open = atomic_load(&r->p.state) == PROXY_OPEN;
     if (open) {
-        *local = real->Dispatch->NdkGetLocalTokenFromMr(real);
-        *remote = real->Dispatch->NdkGetRemoteTokenFromMr(real);
+        *local = OWN_CALL(real->Dispatch->NdkGetLocalTokenFromMr(real));
+        *remote = OWN_CALL(real->Dispatch->NdkGetRemoteTokenFromMr(real));
     }
     atomic_fetch_sub(&r->asking, 1);
     return open;

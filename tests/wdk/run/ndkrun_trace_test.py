@@ -52,7 +52,7 @@ def faults(directory):
             check(f'{fault}, {trace}: ends by a signal', code < 0, (code, text))
             check(f'{fault}, {trace}: has the events once', len(found) == 1, text)
             check(f'{fault}, {trace}: at most 20', found and 2 <= found[0].count('\n') <= 21, found)
-            last = 'NdkGetRemoteTokenFromMr' if fault == 'PlaceInFreedPool' else 'cq_notification'
+            last = 'NdkRegisterMr' if fault == 'PlaceInFreedPool' else 'cq_notification'
             check(f'{fault}, {trace}: {last} is one of the last three', found and
                   any(last in line for line in found[0].splitlines()[-3:]), found)
             if fault == 'PlaceInFreedPool':
