@@ -49,7 +49,7 @@ static NTSTATUS traced_adapter_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_
     const NDK_ADAPTER_DISPATCH *real = TRACED_REAL(Adapter, adapter);
     TRACED_CALL(call, NdkCreateCq, .object = (uintptr_t)adapter, .depth = depth);
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeCq, done, context);
-    bool is_traced = o && notify;
+    bool is_traced = o && notify && done;
 
     if (is_traced) {
         o->callback.cq = notify;
@@ -122,7 +122,7 @@ static NTSTATUS traced_adapter_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONN
     const NDK_ADAPTER_DISPATCH *real = TRACED_REAL(Adapter, adapter);
     TRACED_CALL(call, NdkCreateListener, .object = (uintptr_t)adapter);
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeListener, done, context);
-    bool is_traced = o && event;
+    bool is_traced = o && event && done;
 
     if (is_traced) {
         o->callback.connect = event;

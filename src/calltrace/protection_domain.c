@@ -55,7 +55,7 @@ static NTSTATUS traced_pd_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, ULONG 
     const NDK_PD_DISPATCH *real = TRACED_REAL(Pd, pd);
     TRACED_CALL(call, NdkCreateSrq, .object = (uintptr_t)pd, .depth = depth, .sges = sges, .threshold = threshold);
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeSrq, done, context);
-    bool is_traced = o && notify;
+    bool is_traced = o && notify && done;
 
     if (is_traced) {
         o->callback.srq = notify;

@@ -99,6 +99,7 @@ struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE
 
     c->context = context;
     c->creates = type;
+    c->has_completion = done != NULL;
     if (!o)
         return NULL;
     o->done.create = done;
@@ -143,7 +144,9 @@ NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o,
 {
     NDK_OBJECT_HEADER *created = NULL;
 
-    if (status == STATUS_PENDING) { /* o belongs to the completion */
+    if (status == STATUS_PENDING) {
+        if (!c->has_completion) /* otherwise o belongs to the completion routine */
+            traced_object_free(o);
         traced_call_record_return(c, status, NULL);
         return status;
     }

@@ -33,6 +33,7 @@ struct traced_call {
     struct traced_request *request; /* NULL: the provider receives the consumer's own completion routine */
     uint16_t routine;               /* the number of the event */
     NDK_OBJECT_TYPE creates;        /* the type of the object that the call creates */
+    bool has_completion;            /* of a call that creates an object */
 };
 
 /* Returns the time of an event, or 0 if the call is not to be recorded. */
@@ -63,8 +64,8 @@ void *traced_call_context(const struct traced_call *c, void *context);
 /* ---- calls that create an object ---- */
 
 /*
- * To be called before the provider's function. Returns what will be stored for the object: the caller may add a
- * callback. Returns NULL if out of memory.
+ * To be called before the provider's function. Returns what will be stored for the object, or NULL if out of memory. If
+ * the consumer has given a completion routine, the caller may add a callback: without one, nobody could free it.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);
