@@ -117,7 +117,11 @@ struct traced_disconnect *traced_object_add_disconnect(const NDK_CONNECTOR *conn
 
 /* ---- adapters ---- */
 
-/* Counts a further open of an adapter. Returns false if the adapter is not in the table. */
+/*
+ * Counts a further open of an adapter. Returns false if the adapter is not in the table. If the adapter has another
+ * table than the provider's, a second provider uses the first one's objects with a table of its own. That table remains,
+ * because its entries call those that record.
+ */
 static bool calltrace_reopen(NDK_ADAPTER *adapter)
 {
     struct traced_object *o;
@@ -126,7 +130,8 @@ static bool calltrace_reopen(NDK_ADAPTER *adapter)
     o = *traced_object_link(adapter);
     if (o) {
         o->opens++;
-        o->real = traced_table_replace_locked(&adapter->Header, NdkObjectTypeAdapter);
+        if (adapter->Dispatch == o->real)
+            (void)traced_table_replace_locked(&adapter->Header, NdkObjectTypeAdapter);
     }
     spin_unlock(&objects_lock);
     return o != NULL;

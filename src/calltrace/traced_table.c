@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes traced tables: see traced_table.h. An entry that the provider's table does not have, or that is NULL in it, is
- * NULL in the traced table, because a consumer may test it.
+ * Makes traced tables: see traced_table.h. An entry that is NULL in the provider's table is NULL in the traced table,
+ * because a consumer may test it. The entries of later versions are there, too, but nothing reads such an entry of the
+ * provider's table unless a consumer calls it, as it might without the layer.
  */
 #include "calltrace/traced_table.h"
 
@@ -68,8 +69,8 @@ static bool traced_table_fits(const struct traced_table *t, const void *real, un
 
 static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, const void *real, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) {
-        if (traced_table_entry(real, i))
+    for (unsigned i = 0; i < traced_types[type].count; i++) {
+        if (i >= count || traced_table_entry(real, i))
             memcpy((char *)&t->pub + i * sizeof(traced_entry),
                    (const char *)traced_types[type].entries + i * sizeof(traced_entry), sizeof(traced_entry));
     }

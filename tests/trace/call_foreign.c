@@ -87,6 +87,7 @@ static void run_short_tables(USHORT major, USHORT minor)
     check(!CREATE(pd, NdkCreateQp, &qp, cq, cq, NULL, 1, 1, 1, 1, 0), "NdkCreateQp");
     print_event("NdkCreateConnector object=%p", (void *)&fake->adapter);
     check(!CREATE(&fake->adapter, NdkCreateConnector, &connector), "NdkCreateConnector");
+    check(cq->Dispatch->NdkGetCqResultsEx && connector->Dispatch->NdkAcceptEx, "entries of later versions");
     if (!is_1_1) {
         NDK_RESULT_EX ex;
 
@@ -189,6 +190,35 @@ static void run_replaced_dispatch(void)
     saved->NdkArmCq(cq, NDK_CQ_NOTIFY_ERRORS);
     print_event("NdkArmCq object=%p type=ERRORS status=STATUS_SUCCESS", (void *)cq);
     check(armed_by_second == cq, "the table of this object is used");
+    ondk_trace_end(&fake->adapter);
+}
+
+static const NDK_ADAPTER_DISPATCH *inner;
+
+static NTSTATUS outer_create_pd(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out)
+{
+    return inner->NdkCreatePd(adapter, done, context, out);
+}
+
+/* A provider that opens another one's adapter, and gives it a table of its own. */
+static void run_wrapped_adapter(void)
+{
+    NDK_ADAPTER_DISPATCH outer;
+    NDK_PD *pd = NULL;
+
+    begin();
+    inner = fake->adapter.Dispatch;
+    outer = *inner;
+    outer.NdkCreatePd = outer_create_pd;
+    fake->adapter.Dispatch = &outer;
+    check(ondk_trace_begin(&fake->adapter, 0) == 1, "ondk_trace_begin");
+    check(fake->adapter.Dispatch == &outer, "the table of the second provider");
+    NDK_CQ *cq = create_cq();
+    print_event("NdkCreatePd object=%p", (void *)&fake->adapter);
+    check(!CREATE(&fake->adapter, NdkCreatePd, &pd), "NdkCreatePd");
+    check(!CLOSE(pd, NdkClosePd), "NdkClosePd");
+    check(!CLOSE(cq, NdkCloseCq), "NdkCloseCq");
+    ondk_trace_end(&fake->adapter);
     ondk_trace_end(&fake->adapter);
 }
 
@@ -401,6 +431,7 @@ int main(int argc, char **argv)
         { "many-tables", run_many_tables },
         { "changed-table", run_changed_table },
         { "replaced", run_replaced_dispatch },
+        { "wrapped", run_wrapped_adapter },
         { "inline", run_inline },
         { "no-routines", run_without_routines },
         { "close-inside", run_close_inside },
