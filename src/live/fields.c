@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats fields: see fields.h. A value with a name is its name alone, as a C program has it. An object is its name,
- * and has the field's name in front of it only if that says more.
+ * Formats fields: see fields.h. A value with a name is its name alone, as a C program has it. An object is its name.
+ * The field's name precedes it only if that adds something.
  */
 #include "live/fields.h"
 
@@ -118,7 +118,7 @@ static bool live_is_result(const struct live_event *e, const struct schema_event
     return f->kind == SCHEMA_KIND_bytes || f->kind == SCHEMA_KIND_ns || !strcmp(f->name, "created");
 }
 
-/* Returns whether a field with the value 0 says nothing. */
+/* Returns true if the field is omitted while its value is 0. */
 static bool live_is_omitted(const struct schema_event_field *f)
 {
     static const char *const names[] = { "minor",       "offset",    "in",     "out",       "bytes",

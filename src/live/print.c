@@ -273,7 +273,7 @@ static void live_print_wsk_completed(const struct live_event *e)
     live_text_write(&line);
 }
 
-/* An IRP has ended. If IoCallDriver has not returned yet, the status that it returns says so. */
+/* An IRP has ended. If IoCallDriver has not returned yet, prints nothing: the status that it returns shows the end. */
 static void live_print_irp_ended(const struct live_event *e)
 {
     uint64_t object = live_field_number(e, "object"), information = live_field_number(e, "information");

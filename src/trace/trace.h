@@ -75,7 +75,7 @@ typedef const char *(*trace_next_name)(unsigned index, unsigned *value);
 /* Registers the names of a list. To be called by a constructor, so that the schema of each trace has the names. */
 void trace_set_names(enum trace_names list, trace_next_name next) PRIVATE_EXPORT(trace_set_names);
 
-/* What a value means, and what to do about it: sentences of printable ASCII. */
+/* The meaning of a value, and advice: sentences of printable ASCII. */
 struct trace_text {
     unsigned value;
     const char *text, *advice; /* NULL: there is none */

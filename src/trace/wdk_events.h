@@ -77,7 +77,7 @@
 /* `object` is the DRIVER_OBJECT, `name` the service's name. */
 #define TRACE_FIELDS_DriverEntry(F, N) F(ptr, object) F(text16, name)
 #define TRACE_FIELDS_DriverUnload(F, N) F(ptr, object) F(text16, name)
-/* `object` is the IRP, which the call returns. No other event says that the call has returned. */
+/* `object` is the IRP, which the call returns. The call has no event of its return. */
 #define TRACE_FIELDS_IoAllocateIrp(F, N) F(ptr, object) F(u8, locations)
 #define TRACE_FIELDS_IoFreeIrp(F, N) F(ptr, object)
 /*

@@ -12,7 +12,7 @@
 
 enum { UNWIND_REGISTERS = 34 };
 
-/* Where the caller's value of a register is. */
+/* The place of the caller's value of a register. */
 enum unwind_place {
     UNWIND_SAME,      /* in the register itself */
     UNWIND_SAVED,     /* in memory, at the frame's address + offset */
@@ -24,7 +24,7 @@ struct unwind_rule {
     int64_t offset;
 };
 
-/* What is true at one instruction. The frame's address is the caller's stack pointer. */
+/* The rules that are valid at one instruction. The frame's address is the caller's stack pointer. */
 struct unwind_row {
     uintptr_t function;             /* the function's first instruction */
     uintptr_t code_start, code_end; /* the module's code */

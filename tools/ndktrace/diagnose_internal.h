@@ -25,7 +25,10 @@ void diagnose_request_other(const struct diagnose_work *w, const char *why);
 bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_side *side, uint64_t from_ns,
                          uint64_t until_ns);
 
-/* diagnose_connect.c: until the connection is established. Both return false if they do not know the reason. */
+/*
+ * diagnose_connect.c: until the connection is established. Both return false for a reason that they have no
+ * sentences for.
+ */
 bool diagnose_connect(struct diagnose_work *w);
 /* diagnose_stream.c: from then on. */
 bool diagnose_stream(struct diagnose_work *w);

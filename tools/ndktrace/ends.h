@@ -33,7 +33,7 @@ struct ends {
     size_t count;
     struct end *ends;
     size_t n_records;
-    size_t *of_record;        /* for each record the index of its end, or END_NONE */
+    size_t *of_record;        /* for each record the index in `ends`, or END_NONE */
     size_t *next;             /* for each record the next one of the same end, or END_NONE */
     size_t n_frames, *frames; /* the memory of the lists */
 };

@@ -41,7 +41,7 @@ static bool filter_names_object(const struct filter *f, const struct trace_recor
     return false;
 }
 
-/* If the record says that f->object is a proxy, stores the object behind it. */
+/* If the record shows that f->object is a proxy, stores the object behind it. */
 static void filter_learn_proxy(struct filter *f, const struct trace_record *r)
 {
     struct value proxy, object;

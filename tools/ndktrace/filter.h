@@ -14,7 +14,7 @@ struct filter {
     uint64_t object;                                     /* 0: every object */
     bool has_since, has_until;
     double since, until; /* seconds since the beginning of the trace */
-    /* What filter_learn has found. */
+    /* Set by filter_learn. */
     uint64_t behind; /* the object behind `object`, if that is a verifier's proxy; 0: none */
     /* The connections that belong to the object, sorted. */
     size_t n_tied;

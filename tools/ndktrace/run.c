@@ -66,8 +66,8 @@ static bool run_is_new_trace(int directory, const char *name, const struct times
 }
 
 /*
- * Prints a line for each trace file that was written since `began`, and before it the last `max` events of the file. Of
- * more than RUN_MAX_SHOWN files, the events are not printed.
+ * Prints a line for each trace file that was written since `began`, and before it the last `max` events of the file. If
+ * there are more than RUN_MAX_SHOWN files, prints no events.
  */
 static void run_print_files(const char *pattern, const struct timespec *began, uint32_t max)
 {

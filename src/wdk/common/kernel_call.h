@@ -38,7 +38,7 @@ struct kernel_call {
 /* What KERNEL_CALL does while tracing is on: records the event and sets call->begun_ns. */
 void kernel_call_record(struct kernel_call *call, const void *fields, size_t size) PRIVATE_EXPORT(kernel_call_record);
 
-/* What a call has returned, other than its status. */
+/* The results of a call, other than its status. */
 struct kernel_call_result {
     const void *created; /* the object that the call has created, or NULL */
     uint64_t bytes;
