@@ -174,8 +174,7 @@ static double measure(void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATC
     return (thread_ns() - begin) / CALLS;
 }
 
-static void print_row(const char *name, unsigned events,
-                      void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *))
+static void print_row(const char *name, unsigned events, void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *))
 {
     struct samples off, on;
 
