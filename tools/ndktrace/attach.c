@@ -106,9 +106,12 @@ static int attach_save_failed(const char *path, const char *why)
 
 static int attach_save(const struct options *o, struct traces *t)
 {
-    int out = open(o->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool ok;
+    int out;
 
+    if (o->follow)
+        interrupt_catch(NULL); /* before the file exists, and before the user is asked for a Ctrl-C */
+    out = open(o->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (out < 0) {
         fprintf(stderr, "ndktrace: %s: %s\n", o->output, strerror(errno));
         return COMMAND_FAILED;
@@ -116,7 +119,6 @@ static int attach_save(const struct options *o, struct traces *t)
     if (o->follow) {
         fprintf(stderr, "ndktrace: Ctrl-C, or the end of process %ld, saves its last events in %s\n", attach.pids[0],
                 o->output);
-        interrupt_catch(NULL);
         while (!attach_have_all_ended() && interrupt_sleep(0.1))
             ;
     }
