@@ -66,7 +66,8 @@ ONDK_API void ondk_trace_end(struct _NDK_ADAPTER *adapter);
  * Returns the number of events that were printed: 0 if the process records nothing.
  *
  * The function reads the trace without a lock, and allocates nothing itself. It waits at most a second for another
- * thread that prints. The handler of a fault, for example of SIGSEGV, may call it if it may write to the stream.
+ * thread that prints. The handler of a fault, for example of SIGSEGV, may call it if it may write to the stream, and
+ * if its stack has room for 32 KiB: an alternate stack of SIGSTKSZ bytes (sigaltstack) has not.
  * Context: any thread, any IRQL.
  */
 ONDK_API uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events);

@@ -13,7 +13,8 @@
 
 enum { OBJECT_BUCKET_BITS = 14 };
 
-static struct spin objects_lock; /* guards the buckets, and the traced tables */
+static struct spin objects_lock;    /* guards the buckets, and the traced tables */
+static atomic_bool objects_guarded; /* an adapter was traced: fork acquires the lock before it copies the process */
 static struct traced_object *object_buckets[1 << OBJECT_BUCKET_BITS];
 
 /* Returns the link to the object, or to the end of its bucket's list. Requires the lock. */
@@ -142,6 +143,7 @@ void calltrace_begin(NDK_ADAPTER *adapter)
     if (!trace_is_on())
         return;
     fork_guard(&objects_lock);
+    atomic_store(&objects_guarded, true);
     if (!calltrace_reopen(adapter))
         traced_object_insert(traced_object_alloc(NdkObjectTypeAdapter), &adapter->Header, NdkObjectTypeAdapter);
 }
@@ -150,6 +152,8 @@ bool calltrace_end(const NDK_ADAPTER *adapter)
 {
     struct traced_object **at, *o, *ended = NULL;
 
+    if (!atomic_load(&objects_guarded))
+        return false; /* no adapter was ever traced */
     spin_lock(&objects_lock);
     at = traced_object_link(adapter);
     o = *at;

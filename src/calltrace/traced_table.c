@@ -78,6 +78,8 @@ static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, cons
     t->real = real;
 }
 
+typedef const void *__attribute__((may_alias)) traced_dispatch_pointer; /* the member Dispatch of any type of object */
+
 const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type)
 {
     unsigned count = traced_table_count(type, object->Version);
@@ -94,8 +96,8 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
         return NULL;
     if (!t->real)
         traced_table_fill(t, type, real, count);
-    const void *pub = &t->pub;
-    memcpy(dispatch, &pub, sizeof pub);
+    /* Other threads may already call through the object, so the entries must be visible before the pointer to them. */
+    __atomic_store_n((traced_dispatch_pointer *)(void *)dispatch, (const void *)&t->pub, __ATOMIC_RELEASE);
     return real;
 }
 

@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -125,6 +126,19 @@ static bool reader_is_allowed(int reader)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
+/*
+ * Could the reader, which reader_is_allowed has accepted, also trace this process with ptrace? If the process has had
+ * privileges that its user lacks, only root could.
+ */
+static bool reader_can_trace(int reader)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+
+    return getsockopt(reader, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+           (peer.uid == 0 || prctl(PR_GET_DUMPABLE) == 1);
+}
+
 static int64_t stat_server_now_ms(void)
 {
     struct timespec now = { 0 };
@@ -199,7 +213,7 @@ static void stat_service_accept_trace(struct stat_service *s)
             s->pauses = s->pauses || (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED);
             return;
         }
-        if (reader_is_allowed(fd))
+        if (reader_is_allowed(fd) && reader_can_trace(fd))
             trace_server_answer(fd, stat_server_trace_adapters);
         descriptors_close(fd);
     }

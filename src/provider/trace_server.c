@@ -14,6 +14,7 @@
 #include "base/descriptors.h"
 #include "base/json.h"
 #include "trace/attach.h"
+#include "trace/ring.h"
 
 /* Returns the answer, which the caller frees, or NULL if out of memory. `problem` is NULL if there is none. */
 static char *trace_server_text(bool is_late, const char *problem, size_t *size)
@@ -58,11 +59,11 @@ static void trace_server_send(int reader, char *text, size_t size, int fd)
 void trace_server_answer(int reader, void (*on_begun)(void))
 {
     char problem[TRACE_MAX_PROBLEM] = "", *text;
-    bool is_late = false, was_on = trace_is_on();
+    bool is_late = false, was_on = ring_is_on();
     int fd = trace_attach(&is_late, problem);
     size_t size;
 
-    if (fd >= 0 && !was_on && is_late)
+    if (!was_on && is_late) /* also if fd is -1: the recording has begun, and goes on */
         on_begun();
     text = trace_server_text(is_late, fd >= 0 ? NULL : problem, &size);
     if (text)

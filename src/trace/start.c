@@ -93,13 +93,14 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
     struct trace_setting setting;
     bool is_child, ok;
 
-    if (!text || !start_claim(&is_child) || !trace_setting_parse(text, &setting))
+    if (!text || !trace_setting_parse(text, &setting))
         return true; /* ondk_config_check_environment reports a wrong value */
-    if (is_child && !setting.has_pid)
-        return true; /* a name without %p is the name of the parent's file */
-    if (!start_acquire())
-        return true; /* another thread has begun the trace, because of trace_attach */
-    ok = ring_is_on() || start_with(&setting, false, problem);
+    /* Waits while another thread begins the trace, which has to include this caller's adapter. */
+    if (ring_is_on() || !start_acquire())
+        return true;
+    /* In a child of fork, a name without %p is the name of the parent's file. */
+    ok = !start_claim(&is_child) || (is_child && !setting.has_pid) || ring_is_on() ||
+         start_with(&setting, false, problem);
     start_release();
     return ok;
 }

@@ -285,7 +285,7 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
     uint64_t offset = f->header_size + (uint64_t)index * f->segment_size;
 
     for (int tries = 0; tries < MAX_TRIES; tries++) {
-        uint8_t header[SEGMENT_HEADER], again[8];
+        uint8_t header[SEGMENT_HEADER], again[SEGMENT_HEADER];
         size_t size = f->segment_size - SEGMENT_HEADER;
 
         if (trace_pread(f, header, sizeof header, offset) != sizeof header)
@@ -298,7 +298,9 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
         __sync_synchronize(); /* the events are read after their number of bytes */
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* the sequence number is read again after the events */
-        if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence)
+        /* The number of bytes only grows while the segment is used once. */
+        if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
+            trace_get32(again + 8) >= trace_get32(header + 8))
             return size;
     }
     return 0;
@@ -308,9 +310,10 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
 {
     struct trace_segment_state *state = &f->states[index];
     uint64_t sequence;
-    size_t size = segment_copy(f, index, state, &sequence);
+    size_t size = segment_copy(f, index, state, &sequence), end;
+    struct trace_record r;
     uint8_t *fresh;
-    bool ok;
+    bool ok = true;
 
     if (size == 0)
         return true;
@@ -318,8 +321,13 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
         *state = (struct trace_segment_state){ .sequence = sequence };
     if (size <= state->used || state->is_damaged)
         return true;
-    fresh = records_copy(out, f->copy + state->used, size - state->used);
-    ok = fresh && segment_parse(f, state, fresh, size - state->used, out);
+    for (end = state->used; segment_next(f, f->copy, size, &end, &r);)
+        ; /* Only events are stored: a damaged file may claim more bytes than it has. */
+    if (end > state->used) {
+        fresh = records_copy(out, f->copy + state->used, end - state->used);
+        ok = fresh && segment_parse(f, state, fresh, end - state->used, out);
+    }
+    state->is_damaged = end < size;
     state->used = (uint32_t)size;
     f->damaged += state->is_damaged;
     return ok;
