@@ -17,7 +17,7 @@
 #include "live/text.h"
 #include "trace/events.h"
 
-enum { LIVE_THREADS = 64, LIVE_MAX_FRAMES = 16, LIVE_HOLD_MS = 500 };
+enum { LIVE_THREADS = 128, LIVE_MAX_FRAMES = 16, LIVE_HOLD_MS = 500 };
 
 /* A call or a callback that has begun. */
 struct live_frame {
