@@ -10,7 +10,7 @@ import sys
 NDKRUN, DRIVERS, SAMPLES = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 LIMIT = 250
 END, NEST, CANCEL, CRASH = 0x222000, 0x222004, 0x222008, 0x222010
-STAY = 0x22200c # of the driver stalling: its dispatch routine waits
+PEND, STAY = 0x222004, 0x22200c # of the driver stalling: pending with a cancel routine; the dispatch routine waits
 TIME = r'<\d+(\.\d)? (ns|us|ms|s)>'
 STAMP = r'\[\d\d:\d\d:\d\d\.\d{6} (\d+)( IRQL \d+)?\] '
 failures = 0
@@ -98,6 +98,8 @@ def sockets():
              rf'-> WskReceiveEvent\(socket\d, bytes=6, WSK_FLAG_AT_DISPATCH_LEVEL\) = STATUS_SUCCESS, bytes=6 {TIME}',
              rf'-> WskDisconnectEvent\(socket\d, WSK_FLAG_AT_DISPATCH_LEVEL\) = STATUS_SUCCESS {TIME}',
              r'WskCloseSocket completes: socket1, irp10, STATUS_SUCCESS after \d.*')
+    check('the result of a call with calls inside names the object', any(
+        re.search(r'\] *\.\.\. WskSocket\(client1\) = STATUS_SUCCESS, socket1', line) for line in lines), lines)
     calls = [line for line in lines if 'DriverEntry(' in line]
     check('a call with calls inside has two lines', calls[0].endswith('-> DriverEntry(talks) ...') and len(calls) == 2 and
           re.search(rf'<- DriverEntry\(talks\) = STATUS_SUCCESS {TIME}$', calls[1]), calls)
@@ -119,6 +121,7 @@ def requests():
              rf'    IoCompleteRequest\(irp\d+, STATUS_CANCELLED\) {TIME}',
              rf'      -> completion_routine\(irp\d+, 0x[0-9a-f]+, STATUS_CANCELLED\) = STATUS_MORE_PROCESSING_REQUIRED {TIME}',
              r'  IoFreeIrp\(irp\d+\)', 'ndkrun: Talks 0x222008: STATUS_CANCELLED, 0 bytes')
+    check('the end of a request only if it was pending', not any(' ends: ' in line for line in lines), lines)
     check('nothing of other groups', not any('Wsk' in line or 'DriverEntry' in line for line in lines), lines)
 
 
@@ -189,22 +192,46 @@ def crash():
     check('a crash', run.returncode != 0, run.returncode)
     at = [i for i, line in enumerate(lines) if re.search(r'IoCallDriver\(.*, code=0x222010, .*\) \.\.\.$', line)]
     check('the last call', len(at) == 1 and lines[at[0] + 1].endswith('talks: this is the last line'), lines)
-    run = subprocess.Popen([NDKRUN, '--run-for', '0', '--trace', 'irp', '--ioctl', f'Stalling:{STAY}',
-                            DRIVERS / 'stalling.so'], stderr=subprocess.PIPE, text=True)
-    text = ''
-    for line in run.stderr: # the call does not return
-        text += line
-        if 'code=0x22200c' in line:
-            break
-    check('a call that does not return', text.rstrip().endswith(') ...'), text)
-    run.send_signal(signal.SIGINT)
-    for line in run.stderr:
-        if 'interrupted' in line:
-            break
-    run.send_signal(signal.SIGINT)
-    run.stderr.read()
-    run.stderr.close()
-    run.wait()
+    stays = Stalled(STAY, 'code=0x22200c')
+    check('a call that does not return', stays.text.rstrip().endswith(') ...'), stays.text)
+    stays.interrupt()
+    stays.read_until('interrupted')
+    stays.interrupt()
+    stays.end()
+    pends = Stalled(PEND, '= STATUS_PENDING')
+    pends.interrupt()
+    lines = merged(pends.end().splitlines())
+    irp = r'irp\d+'
+    in_order('a request that is cancelled', lines,
+             rf'IoCallDriver\({irp}.*, IRP_MJ_DEVICE_CONTROL, code=0x222004, .*\) = STATUS_PENDING {TIME}',
+             rf'IoCancelIrp\({irp}, cancel_routine=0x[0-9a-f]+\) {TIME}', rf'  IoCompleteRequest\({irp}, STATUS_CANCELLED\) {TIME}',
+             rf'    {irp} ends: STATUS_CANCELLED after \d+(\.\d)? (us|ms|s)', '.*STATUS_CANCELLED, 0 bytes')
+
+
+class Stalled:
+    """A run whose device control does not end, and its output until a line has these words."""
+
+    def __init__(self, code, words):
+        self.run = subprocess.Popen([NDKRUN, '--run-for', '0', '--trace', 'irp', '--ioctl', f'Stalling:{code}',
+                                     DRIVERS / 'stalling.so'], stderr=subprocess.PIPE, text=True)
+        self.text = ''
+        self.read_until(words)
+
+    def read_until(self, words):
+        for line in self.run.stderr:
+            self.text += line
+            if words in line:
+                return
+        check(f'says {words}', False, self.text)
+
+    def interrupt(self):
+        self.run.send_signal(signal.SIGINT)
+
+    def end(self):
+        self.text += self.run.stderr.read()
+        self.run.stderr.close()
+        self.run.wait()
+        return self.text
 
 
 def main():
@@ -213,6 +240,7 @@ def main():
     if SAMPLES.exists():
         ndk()
         ndk('--verify', 'off')
+        ndk('--provider', DRIVERS / 'foreign.so')
         steps()
     else:
         print('without the samples, no calls of NDK are tested')
