@@ -4,12 +4,7 @@
  * makes packets of them, aligns the trace with itself, explains it, assigns its calls to connections, and writes it for
  * Perfetto. The reader accesses no memory beyond what it has allocated, and ends.
  */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "ndktrace/align.h"
 #include "ndktrace/diagnose.h"
@@ -18,40 +13,12 @@
 #include "ndktrace/packets.h"
 #include "ndktrace/perfetto.h"
 #include "ndktrace/timeline.h"
+#include "trace_input.h"
 #include "trace_reader/print_text.h"
 #include "trace_reader/trace_file.h"
 #include "trace_reader/value.h"
 
-enum { HEADER = 224, SCHEMA = 640, SEGMENT = 256, ZEROS = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int memfd_create(const char *name, unsigned flags);
-
-static void require(bool ok)
-{
-    if (!ok)
-        abort();
-}
-
-static void put32(uint8_t *at, uint32_t value)
-{
-    memcpy(at, &value, sizeof value);
-}
-
-/* The input begins with the schema, and continues with segments. */
-static void write_header(int file)
-{
-    uint8_t header[HEADER] = "ONDKTRCE";
-
-    put32(header + 8, 0x01020304);
-    put32(header + 12, 1);
-    put32(header + 16, HEADER + SCHEMA);
-    put32(header + 20, SEGMENT);
-    put32(header + 24, 8);
-    put32(header + 28, HEADER);
-    put32(header + 32, SCHEMA);
-    require(write(file, header, sizeof header) == (ssize_t)sizeof header);
-}
+enum { ZEROS = 64 };
 
 static void print_lines(const struct trace_file *file, const struct trace_records *records)
 {
@@ -164,13 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace_records records = { 0 };
     struct trace_file trace;
-    int file = memfd_create("trace", 0);
+    int file = trace_input_open(data, size);
     char error[256];
 
-    require(file >= 0);
-    if (size && data[0] & 1)
-        write_header(file);
-    require(!size || write(file, data + 1, size - 1) == (ssize_t)size - 1);
     if (!trace_file_open_fd(&trace, file, error, sizeof error))
         return 0;
     require(trace_file_read(&trace, &records) && trace_file_read(&trace, &records));
