@@ -135,13 +135,33 @@ CASE(trace_begins_while_connections_are_used, 0)
     trace_file_close(&file);
 }
 
+static pthread_barrier_t barrier;
+
 static void *attach_in_thread(void *unused)
 {
     bool is_late;
 
     (void)unused;
+    (void)pthread_barrier_wait(&barrier);
     close(attach(&is_late));
     return NULL;
+}
+
+/* Returns how many rings the process has open. */
+static int count_rings(void)
+{
+    char path[64], target[256];
+    int n = 0;
+
+    for (int fd = 0; fd < 100; fd++) {
+        ssize_t len;
+
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        len = readlink(path, target, sizeof target - 1);
+        target[len > 0 ? len : 0] = '\0';
+        n += strstr(target, "memfd:openndk-trace") != NULL;
+    }
+    return n;
 }
 
 /* Several threads begin the trace at once, while others record: one ring exists afterwards. */
@@ -152,12 +172,14 @@ CASE(trace_begins_once, 0)
     bool is_late;
     char error[256];
 
+    CHECK_EQ(pthread_barrier_init(&barrier, NULL, 4), 0);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, attach_in_thread, NULL), 0);
     for (int i = 0; i < 1000; i++)
         TRACE(adapter_close, 0, .object = 1);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
+    CHECK_EQ(count_rings(), 1);
     TRACE(adapter_close, 77, .object = 1);
     CHECK(trace_file_open_fd(&file, attach(&is_late), error, sizeof error));
     CHECK_EQ(file.segment_count, 4 * 16);
