@@ -34,6 +34,7 @@ def results_of(command, trace):
         env["ONDK_TRACE"] = f"{trace}/%p,4M"
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     check(f"{command}: exit status", done.returncode == 0, done.stdout[-3000:])
+    check(f"{command}: no trouble with the trace", "ONDK_TRACE" not in done.stdout, done.stdout[-3000:])
     return dict(RESULT.findall(done.stdout))
 
 
