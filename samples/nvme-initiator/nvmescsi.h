@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SCSI commands as NVMe commands, and NVMe status as SCSI status with sense data. These functions call nothing outside
+ * of these files, wait for nothing and allocate nothing, so they run at any IRQL and on any thread.
+ *
+ *   scsi.c          the table of commands, and those that ask about the unit: REPORT LUNS, MODE SENSE...
+ *   scsi_inquiry.c  INQUIRY and its pages, READ CAPACITY
+ *   scsi_block.c    commands for blocks: reads, writes, flushes, unmaps
+ *   scsi_sense.c    status and sense data
+ *
+ * The caller fills the first part of an NVME_SCSI_REQUEST and calls NvmeScsiTranslate, which answers the command or
+ * makes an NVMe command of it. When the NVMe command has completed, NvmeScsiFinish sets the answer.
+ */
+#ifndef NVMESCSI_H
+#define NVMESCSI_H
+
+#include <ntddk.h>
+#include <storport.h>
+
+#include "../nvme/nvme.h"
+
+#define NVME_SCSI_MAX_LUNS 64   /* the bits of NVME_SCSI_REQUEST.Luns */
+#define NVME_SCSI_MAX_RANGES 16 /* descriptors of one UNMAP */
+#define NVME_SCSI_MAX_BLOCKS 65536 /* of one NVMe command */
+
+/* A logical unit, which is one namespace of one controller. */
+typedef struct _NVME_SCSI_UNIT {
+    ULONG NamespaceId;
+    ULONG BlockSize;              /* bytes, a power of two */
+    ULONGLONG BlockCount;         /* at least 1 */
+    ULONG MaximumTransfer;        /* bytes of one command */
+    BOOLEAN Ready;                /* the controller is connected */
+    BOOLEAN ReadOnly;
+    BOOLEAN ThinProvisioned;
+    BOOLEAN VolatileCache;
+    BOOLEAN CanDeallocate;        /* the controller has Dataset Management */
+    BOOLEAN CanWriteZeroes;
+    BOOLEAN ZeroesDeallocate;     /* Write Zeroes may deallocate the blocks */
+    BOOLEAN CanCompare;
+    BOOLEAN DeallocatedReadsZero;
+    UCHAR Eui64[8], Nguid[16];    /* all zero: none */
+    CHAR Serial[20], Model[40], Firmware[8]; /* padded with blanks, without a terminator */
+} NVME_SCSI_UNIT;
+
+typedef enum _NVME_SCSI_DATA {
+    NvmeScsiNoData,
+    NvmeScsiDataIn,
+    NvmeScsiDataOut
+} NVME_SCSI_DATA;
+
+typedef enum _NVME_SCSI_STEP {
+    NvmeScsiAnswered,  /* the second part has the answer */
+    NvmeScsiSend,      /* Command must be sent, without data */
+    NvmeScsiSendData,  /* Command must be sent, with the first Transferred bytes of the caller's data */
+    NvmeScsiSendRanges /* Command must be sent, with RangeCount entries of Ranges */
+} NVME_SCSI_STEP;
+
+typedef struct _NVME_SCSI_REQUEST {
+    /* The caller sets: */
+    const CDB *Cdb;            /* 16 bytes, of which CdbLength are valid */
+    UCHAR CdbLength;
+    NVME_SCSI_DATA Direction;
+    PUCHAR Data;               /* may be NULL for the commands of NvmeScsiTransferDirection */
+    ULONG DataLength;
+    ULONGLONG Luns;            /* one bit for each logical unit of the target */
+    /* NvmeScsiTranslate and NvmeScsiFinish set: */
+    UCHAR ScsiStatus;          /* SCSISTAT_... */
+    UCHAR SenseKey, SenseCode, SenseQualifier; /* valid with SCSISTAT_CHECK_CONDITION */
+    ULONG Transferred;         /* bytes of the data; 0 after a failure */
+    struct nvme_command Command; /* without command identifier and SGL */
+    ULONG RangeCount;
+    struct nvme_dataset_range Ranges[NVME_SCSI_MAX_RANGES];
+} NVME_SCSI_REQUEST;
+
+/* Unit is NULL if the target has no such unit. */
+NVME_SCSI_STEP NvmeScsiTranslate(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
+/* Sets the answer from the status field of a completion queue entry, without its phase bit. */
+VOID NvmeScsiFinish(NVME_SCSI_REQUEST *Request, USHORT NvmeStatus);
+/* The direction of a read or write, whose data need no virtual address; NvmeScsiNoData for all other commands. */
+NVME_SCSI_DATA NvmeScsiTransferDirection(const CDB *Cdb);
+/* FALSE for commands that are answered even if the unit has a unit attention to report. */
+BOOLEAN NvmeScsiReportsAttention(const CDB *Cdb);
+/* Fails the request with a check condition. */
+NVME_SCSI_STEP NvmeScsiFail(NVME_SCSI_REQUEST *Request, UCHAR Key, UCHAR Code, UCHAR Qualifier);
+/* Writes the sense data, or their beginning, and returns their length: 0 without a check condition. */
+UCHAR NvmeScsiWriteSense(const NVME_SCSI_REQUEST *Request, PVOID Sense, UCHAR Length);
+
+/* ---- Among the files above --------------------------------------------------------------------------------------- */
+
+typedef NVME_SCSI_STEP NVME_SCSI_COMMAND(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
+
+/* Answers with the beginning of Answer: no more than AllocationLength, which the command has, and the data's length. */
+NVME_SCSI_STEP NvmeScsiAnswer(NVME_SCSI_REQUEST *Request, const VOID *Answer, ULONG Length, ULONG AllocationLength);
+NVME_SCSI_STEP NvmeScsiSucceed(NVME_SCSI_REQUEST *Request);
+/* A field of the command is invalid, or not supported. */
+NVME_SCSI_STEP NvmeScsiInvalidCdb(NVME_SCSI_REQUEST *Request);
+NVME_SCSI_COMMAND NvmeScsiInquiry, NvmeScsiReadCapacity, NvmeScsiReadCapacity16;
+NVME_SCSI_COMMAND NvmeScsiReadWrite, NvmeScsiVerify, NvmeScsiSynchronizeCache, NvmeScsiUnmap, NvmeScsiWriteSame;
+NVME_SCSI_COMMAND NvmeScsiFlush; /* a Flush, or success if there is nothing to flush */
+
+/* Numbers in SCSI are big-endian and may have any alignment. */
+static inline ULONG NvmeScsiGet16(const UCHAR *At)
+{
+    return (ULONG)At[0] << 8 | At[1];
+}
+
+static inline ULONG NvmeScsiGet32(const UCHAR *At)
+{
+    return NvmeScsiGet16(At) << 16 | NvmeScsiGet16(At + 2);
+}
+
+static inline ULONGLONG NvmeScsiGet64(const UCHAR *At)
+{
+    return (ULONGLONG)NvmeScsiGet32(At) << 32 | NvmeScsiGet32(At + 4);
+}
+
+static inline VOID NvmeScsiPut16(PUCHAR At, ULONG Value)
+{
+    At[0] = (UCHAR)(Value >> 8);
+    At[1] = (UCHAR)Value;
+}
+
+static inline VOID NvmeScsiPut32(PUCHAR At, ULONG Value)
+{
+    NvmeScsiPut16(At, Value >> 16);
+    NvmeScsiPut16(At + 2, Value);
+}
+
+static inline VOID NvmeScsiPut64(PUCHAR At, ULONGLONG Value)
+{
+    NvmeScsiPut32(At, (ULONG)(Value >> 32));
+    NvmeScsiPut32(At + 4, (ULONG)Value);
+}
+
+#endif
