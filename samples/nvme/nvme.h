@@ -232,6 +232,8 @@ enum nvme_status {
     NVME_COMPARE_FAILURE = 0x285,
 };
 #define NVME_STATUS_CODE_MASK 0x07ff /* type and code, without the flags */
+#define NVME_STATUS_TYPE_MASK 0x0700
+#define NVME_STATUS_TYPE_MEDIA 0x0200
 #define NVME_MORE 0x2000
 #define NVME_DNR 0x4000
 

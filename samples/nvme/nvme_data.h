@@ -125,6 +125,7 @@ NVME_ASSERT_OFFSET(struct nvme_identify_controller, psd, 2048);
 #define NVME_ONCS_COMPARE 0x01
 #define NVME_ONCS_DATASET 0x04
 #define NVME_ONCS_WRITE_ZEROES 0x08
+#define NVME_ONCS_FEATURE_SELECT 0x10 /* the fields save and select of features */
 /* vwc */
 #define NVME_VWC_PRESENT 0x01
 #define NVME_VWC_FLUSH_ALL 0x06 /* Flush with NVME_ALL_NAMESPACES flushes each of them */
