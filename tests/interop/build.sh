@@ -8,19 +8,7 @@ set -euo pipefail
 t0=$(date +%s.%N)
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${1:-$HOME/.cache/openndk/siw-guest}
-as_root=; [ "$(id -u)" = 0 ] || as_root=sudo
-export PATH=$PATH:/sbin:/usr/sbin DEBIAN_FRONTEND=noninteractive LC_ALL=C
-
-say()  { echo "build.sh: $*"; }
-took() { say "$1, $(awk -v a="$t0" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f s", b-a}')"; }
-die()  { say "$*" >&2; exit 1; }
-skip() { say "$*" >&2; exit 77; }   # the packages cannot be had here
-installed_version() { { dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null || true; } | sed -n 's/^ii *//p'; }
-candidate_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)' || true; }
-path_in_package() {
-    local files; files=$(dpkg -L "$1")
-    grep -E -m1 "$2" <<<"$files" || die "$1 has no file matching $2"
-}
+. "$here/packages.sh"
 
 command -v apt-get dpkg-query >/dev/null || skip "needs apt and dpkg"
 [ "$(uname -m)" = x86_64 ] || skip "builds an x86-64 guest only"
@@ -52,26 +40,12 @@ want=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils per
       librdmacm-dev libibverbs-dev
       iproute2 busybox-static cpio kmod xz-utils zstd gcc make binutils
       "linux-source-6.1=$ver" "linux-headers-$abi=$ver")
-missing=()
-for p in "${want[@]}"; do
-    have=$(installed_version "${p%%=*}")
-    case $p in
-        *=*) [ "$have" = "${p#*=}" ] || missing+=("$p") ;;
-        *)   [ -n "$have" ] || missing+=("$p") ;;
-    esac
-done
-if [ ${#missing[@]} -gt 0 ]; then
-    say "installing ${missing[*]}"
-    install=($as_root apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${missing[@]}")
-    "${install[@]}" >"$cache/apt.log" 2>&1 ||
-        { $as_root apt-get update -qq && "${install[@]}" >"$cache/apt.log" 2>&1; } ||
-        { tail -n 20 "$cache/apt.log" >&2; skip "apt-get install failed"; }
-fi
+install_packages "${want[@]}"
 
 # --- up to date? ---
 stamp="kernel $abi $ver
 rdma-core $(installed_version ibverbs-providers) perftest $(installed_version perftest) busybox $(installed_version busybox-static)
-script $(cat "$0" "$here"/guest/* | sha256sum | cut -d' ' -f1)"
+script $(cat "$0" "$here/packages.sh" "$here"/guest/* | sha256sum | cut -d' ' -f1)"
 if [ -s "$cache/vmlinux" ] && [ -s "$cache/initrd.cpio" ] && [ "$(cat "$cache/stamp" 2>/dev/null)" = "$stamp" ]; then
     took "up to date ($abi $ver)"; exit 0
 fi
@@ -84,9 +58,7 @@ mkdir -p "$root"/{bin,dev,etc/libibverbs.d,lib/modules,proc,sys,tmp,root,run,var
 
 # --- kernel image package: exactly this version ---
 say "kernel $abi $ver"
-( cd "$work" && { apt-get download -qq "linux-image-$abi=$ver" || { $as_root apt-get update -qq && apt-get download -qq "linux-image-$abi=$ver"; }; } ) \
-    2> >(grep -v 'unsandboxed' >&2) || skip "cannot download linux-image-$abi"
-debs=("$work"/*.deb); [ ${#debs[@]} = 1 ] || die "expected one kernel package"
+deb=$(download_package "$work" "linux-image-$abi=$ver")
 mods='arch/x86/crypto/crc32c-intel crypto/crc32c_generic lib/libcrc32c
       drivers/virtio/virtio drivers/virtio/virtio_ring drivers/virtio/virtio_pci_modern_dev
       drivers/virtio/virtio_pci_legacy_dev drivers/virtio/virtio_pci
@@ -98,8 +70,8 @@ mods='arch/x86/crypto/crc32c-intel crypto/crc32c_generic lib/libcrc32c
 mkdir "$work/image"
 members=("./boot/vmlinuz-$abi")
 for m in $mods; do members+=("./lib/modules/$abi/kernel/$m.ko"); done
-dpkg-deb --fsys-tarfile "${debs[0]}" | tar -x -C "$work/image" "${members[@]}"
-rm "${debs[0]}"
+dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/image" "${members[@]}"
+rm "$deb"
 
 # --- siw.ko, unmodified, from the same version's source ---
 tarball=$(path_in_package linux-source-6.1 '/linux-source-6\.1\.tar\.xz$')
@@ -136,25 +108,13 @@ sed "s!^!/lib/modules/$abi/!" "$work/order" >"$root/etc/modules.order"
 # --- initramfs: user space ---
 cp "$(command -v busybox)" "$root/bin/busybox"
 for a in $("$root/bin/busybox" --list); do [ "$a" = busybox ] || ln -s busybox "$root/bin/$a"; done
-add_libraries() {  # the shared libraries that a program or library needs, at their own paths
-    local f
-    for f in $(ldd "$1" 2>/dev/null | awk '/=> \//{print $3} /^[[:space:]]*\/.*ld-linux/{print $1}'); do
-        [ -e "$root$f" ] || install -D -m 755 "$f" "$root$f"
-    done
-}
-add() {  # the program or library itself, too
-    [ -e "$root$1" ] || install -D -m 755 "$1" "$root$1"
-    add_libraries "$1"
-}
 for p in rping ucmatose rdma_client rdma_server rdma_xclient rdma_xserver ibv_devices ibv_devinfo ibv_rc_pingpong \
          ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat rdma; do
-    f=$(command -v "$p") || die "$p not found"
-    add "$f"; [ -e "$root/bin/$p" ] || ln -s "$f" "$root/bin/$p"
+    add_program "$p"
 done
 compile() {  # NAME SOURCE...
     local name=$1; shift
-    gcc -std=gnu11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror \
-        -o "$work/$name" "${@/#/$here/guest/}" -lrdmacm -libverbs
+    compile_guest_program "$work/$name" "${@/#/$here/guest/}" -lrdmacm -libverbs
     install -m 755 "$work/$name" "$root/bin/$name"
     add_libraries "$work/$name"
 }
@@ -168,7 +128,7 @@ echo '127.0.0.1 localhost' >"$root/etc/hosts"
 install -m 755 "$here/guest/init" "$root/init"
 install -m 755 "$here/guest/wait-listen" "$root/bin/wait-listen"
 # Uncompressed, for the same reason as vmlinux.
-( cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet ) >"$work/initrd.cpio"
+pack_root "$work/initrd.cpio"
 
 mv "$work/vmlinux" "$work/initrd.cpio" "$cache/"
 printf '%s\n' "$stamp" >"$cache/stamp"
