@@ -8,7 +8,7 @@ build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev ut
 test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common
       gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
-         busybox-static cpio kmod xz-utils zstd)
+         busybox-static cpio kmod xz-utils zstd nvme-cli e2fsprogs)
 browser=(chromium chromium-driver fonts-dejavu-core)
 bench=(libfabric-dev libucx-dev)
 package=(dpkg-dev debhelper lintian libcmocka-dev mmdebstrap uidmap gcc-aarch64-linux-gnu qemu-user-static)

@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Boots the siw guest, runs COMMAND in it once siw0 is up, exits with its status.
-#   run.sh [-p HOSTPORT[:GUESTPORT]]... [-t SECS] [-l CONSOLE_LOG] [-w PCAP] [-c CACHE_DIR] COMMAND...
+#   run.sh [-p HOSTPORT[:GUESTPORT]]... [-t SECS] [-l CONSOLE_LOG] [-w PCAP] [-c CACHE_DIR] [-i CPIO]... COMMAND...
 # COMMAND... is joined by spaces and run by sh in the guest, like ssh does.
 #   -p  forward 127.0.0.1:HOSTPORT on the host to 10.0.2.15:GUESTPORT (repeatable)
 #   -t  hard limit on the guest's whole life in seconds (default 120)
 #   -l  keep the serial console log      -w  write the guest's network traffic as pcap
+#   -i  append this archive to the initramfs; its files replace those of the same names (repeatable)
 # Environment: ACCEL (tcg), CPU (Nehalem), SMP (2), MEM (512), KARGS (more kernel arguments).
 # Status: COMMAND's own; 124 time limit; 125 the guest did not get as far as an end of COMMAND.
 set -u
-usage() { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-cache=$HOME/.cache/openndk/siw-guest limit=120 log= pcap= fwd=
-while getopts p:t:l:w:c:h o; do
+usage() { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+cache=$HOME/.cache/openndk/siw-guest limit=120 log= pcap= fwd= more=()
+while getopts p:t:l:w:c:i:h o; do
     case $o in
         p) fwd+=",hostfwd=tcp:127.0.0.1:${OPTARG%%:*}-10.0.2.15:${OPTARG##*:}" ;;
-        t) limit=$OPTARG ;; l) log=$OPTARG ;; w) pcap=$OPTARG ;; c) cache=$OPTARG ;;
+        t) limit=$OPTARG ;; l) log=$OPTARG ;; w) pcap=$OPTARG ;; c) cache=$OPTARG ;; i) more+=("$OPTARG") ;;
         *) usage ;;
     esac
 done
@@ -33,6 +34,11 @@ trap 'exit 130' INT; trap 'exit 143' TERM
 printf '%s\n' "$*" >"$dir/cmd"
 : >"$dir/out"; : >"$dir/err"; : >"$dir/rc"
 : "${log:=$dir/console}"
+initrd=$cache/initrd.cpio
+if [ ${#more[@]} -gt 0 ]; then
+    cat "$initrd" "${more[@]}" >"$dir/initrd.cpio" || exit 125
+    initrd=$dir/initrd.cpio
+fi
 
 case ${ACCEL:=tcg} in
     tcg) accel=tcg,thread=multi ;;
@@ -40,7 +46,7 @@ case ${ACCEL:=tcg} in
 esac
 args=(-accel "$accel" -cpu "${CPU:-Nehalem}" -smp "${SMP:-2}" -m "${MEM:-512}"
     -nodefaults -no-user-config -no-reboot -nographic
-    -kernel "$cache/vmlinux" -initrd "$cache/initrd.cpio"
+    -kernel "$cache/vmlinux" -initrd "$initrd"
     -append "console=ttyS0 panic=-1 quiet mitigations=off tsc=unstable no_timer_check ${KARGS:-}"
     -chardev "file,id=con,path=$log" -serial chardev:con -monitor none
     -netdev "user,id=n0,ipv6=off$fwd" -device virtio-net-pci,netdev=n0,romfile=

@@ -54,8 +54,8 @@ def host_listens(port):
 class Job:
     """Runs a shell script in the guest."""
 
-    def __init__(self, sock, script):
-        sock.settimeout(JOB_LIMIT)
+    def __init__(self, sock, script, limit=JOB_LIMIT):
+        sock.settimeout(limit)
         self.sock, self.output = sock, ""
         self.lines = sock.makefile("r", encoding="utf-8", errors="replace")
         self.send(script)
@@ -80,18 +80,21 @@ class Job:
 
 
 class Guest:
-    def __init__(self, cache, forwards):
+    """A booted guest; options are those of run.sh, environment is added for it."""
+
+    def __init__(self, cache, forwards, options=(), environment=None):
         self.control = socket.create_server(("127.0.0.1", 0))
         self.control.settimeout(BOOT_LIMIT)
         loop = f"while nc 10.0.2.2 {self.control.getsockname()[1]} -e sh 2>/dev/null; do :; done"
-        args = [os.path.join(HERE, "run.sh"), "-t", "3000", "-c", cache]
+        args = [os.path.join(HERE, "run.sh"), "-t", "3000", "-c", cache, *options]
         for host, guest in forwards:
             args += ["-p", f"{host}:{guest}"]
-        self.process = subprocess.Popen(args + [loop], stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(args + [loop], stdin=subprocess.DEVNULL,
+                                        env={**os.environ, **(environment or {})})
 
-    def job(self, script):
+    def job(self, script, limit=JOB_LIMIT):
         try:
-            return Job(self.control.accept()[0], script)
+            return Job(self.control.accept()[0], script, limit)
         except OSError as e:
             raise NoAnswer(f"the guest does not ask for work: {e}") from e
 
