@@ -3,10 +3,13 @@
  * The protocol of an NVMe over Fabrics target, without I/O, locks, clock and allocation: controllers, queues, and what
  * each command does. The transport owns connections, buffers and disks.
  *
- *   controller.c   configuration, queues, Connect, properties, keep-alive, asynchronous events
- *   command.c      begins each command, and the steps of the commands for namespaces
- *   admin.c        the admin commands, each with its checks
- *   identify.c, log_page.c, feature.c, discovery.c   the data that they return
+ *   controller.c        configuration, queues, controllers, keep-alive
+ *   command.c           begins, continues and completes commands: what all of them have in common
+ *   fabrics_command.c   Connect and the properties
+ *   event.c             asynchronous events, and Abort
+ *   io.c                the commands for namespaces
+ *   identify.c, log_page.c, feature.c, discovery.c   the other admin commands
+ *   internal.h          what these files share
  *
  * For each command the transport runs one loop. target_command_begin decodes the capsule and returns an action. The
  * transport carries the action out, then target_command_next takes its status and returns the next action, until an
@@ -45,8 +48,9 @@
 #include "../nvme/nvme.h"
 
 #define TARGET_MAX_NAMESPACES 64
-#define TARGET_MAX_IO_QUEUES 64    /* of one controller */
-#define TARGET_MAX_EVENTS 4        /* asynchronous event requests of one controller */
+#define TARGET_MAX_IO_QUEUES 64 /* of one controller */
+#define TARGET_MAX_EVENTS 4     /* asynchronous event requests of one controller */
+#define TARGET_STORED_FEATURES 8
 #define TARGET_ERROR_ENTRIES 16    /* of the error log of one controller */
 #define TARGET_CONNECT_MS 10000    /* the time in which a connection must send Connect; see target_queue_expired */
 #define TARGET_DISCOVERY_MS 120000 /* the idle time that a discovery controller without keep-alive may last */
@@ -149,8 +153,8 @@ struct target_controller {
     uint32_t n_waiting;
     struct target_command *ready[TARGET_MAX_EVENTS];
     uint32_t n_ready;
-    uint64_t namespaces_changed; /* bits by index in subsystem->namespaces */
-    bool write_cache;
+    uint64_t namespaces_changed;                          /* bits by index in subsystem->namespaces */
+    uint32_t features[TARGET_STORED_FEATURES];            /* by index in feature.c's table */
     uint16_t n_io_queues;                                 /* as the feature number of queues has it */
     struct nvme_error_entry errors[TARGET_ERROR_ENTRIES]; /* a ring, the last at (n_errors - 1) % size */
     uint64_t n_errors;
@@ -194,14 +198,14 @@ struct target_queue {
 
 /*
  * Begins a queue for a connection request with these private data. Returns NVME_RDMA_OK, or the status for
- * nvme_rdma_reject_build; the queue is then unusable, and needs no target_queue_close.
+ * nvme_rdma_reject_build; the queue is then unusable, and needs no target_queue_close. queue->context stays.
  */
 enum nvme_rdma_status target_queue_init(struct target_queue *queue, struct target_subsystem *subsystem,
                                         const void *private_data, size_t len, uint64_t now_ms);
 /*
  * Ends a queue when its connection has ended, for any reason. The transport calls neither begin nor next for commands
  * of the queue any more, and frees them itself, also those that were waiting. If it was an admin queue, its controller
- * is `closing`, and the transport closes the controller's other queues: those whose `controller` member is the same.
+ * is `closing`, and the transport closes the other queues: those whose controller is `closing`.
  * The controller is free when its last queue is closed. Idempotent.
  */
 void target_queue_close(struct target_queue *queue);
@@ -261,11 +265,16 @@ struct target_command {
     const struct target_operation *operation;
     struct nvme_sgl sgl;
     struct target_namespace *ns;
-    uint8_t *capsule_data; /* the data in the capsule, or NULL */
-    uint32_t data_len;
-    uint32_t step;
-    uint32_t next_ns, next_range;
-    uint64_t done; /* bytes of the command's range that are processed */
+    uint8_t *capsule; /* the data behind the command */
+    uint32_t capsule_len;
+    uint8_t *data;     /* the command's data: in the capsule or in buffer */
+    uint32_t data_len; /* 0: the command has no data */
+    uint8_t phase;     /* enum command_phase in command.c */
+    uint8_t step;      /* of an operation that takes several */
+    uint32_t index;    /* the next namespace or range */
+    uint32_t done;     /* compare: the bytes that are equal */
+    uint32_t chunk;    /* compare: the bytes of this step */
+    uint16_t location; /* of the field that is wrong, for the error log */
     uint64_t begun_ms;
 };
 
