@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The trace: the NDK calls and callbacks of a program, and the events of its connections. The environment variable
- * ONDK_TRACE records them into a file or into memory. ndktrace shows them, also those of a process that runs:
- * docs/trace.md.
+ * ONDK_TRACE records both into a file or into memory. ndktrace shows the recorded events, also of a process that still
+ * runs: docs/trace.md.
  *
  * A program that opens its adapters with ondk_open_adapter needs none of these functions to record. A program that gets
  * adapters from another provider calls ondk_trace_begin for each. Any program can print its last events itself, for
  * example when an assertion fails: ondk_trace_print_last.
  *
  * The consumer always holds the provider's own objects. While a trace is recorded, the Dispatch pointer of each object
- * is replaced, by a table whose functions record the call and then call the provider.
+ * points to another table. The functions of that table record the call and then call the provider.
  */
 #ifndef OPENNDK_TRACE_H
 #define OPENNDK_TRACE_H
@@ -51,8 +51,8 @@ ONDK_API int ondk_trace_begin(struct _NDK_ADAPTER *adapter, uint32_t if_index);
 /*
  * Records that an adapter is about to be closed, and frees what ondk_trace_begin has stored for it.
  *   adapter  the adapter that was passed to ondk_trace_begin; NULL has no effect
- * Must be called once for each call of ondk_trace_begin that returned 1, before the provider closes the adapter. Objects
- * that are still open remain recorded. A call for another adapter has no effect.
+ * Must be called once for each call of ondk_trace_begin that returned 1, before the provider closes the adapter.
+ * Objects that are still open remain recorded. A call for another adapter has no effect.
  * Context: any thread.
  * See also: ondk_trace_begin, ondk_verify_unwrap
  */
@@ -66,8 +66,9 @@ ONDK_API void ondk_trace_end(struct _NDK_ADAPTER *adapter);
  * Returns the number of events that were printed: 0 if the process records nothing.
  *
  * The function reads the trace without a lock, and allocates nothing itself. It waits at most a second for another
- * thread that prints. The handler of a fault, for example of SIGSEGV, may call it if it may write to the stream, and
- * if its stack has room for 32 KiB: an alternate stack of SIGSTKSZ bytes (sigaltstack) has not.
+ * thread that prints. The handler of a fault, for example of SIGSEGV, may call it if the handler may write to the
+ * stream, and if the handler's stack has room for 32 KiB. An alternate stack of SIGSTKSZ bytes (sigaltstack) is too
+ * small.
  * Context: any thread, any IRQL.
  */
 ONDK_API uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events);

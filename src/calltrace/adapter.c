@@ -99,7 +99,7 @@ static NTSTATUS traced_adapter_create_connector(NDK_ADAPTER *adapter, NDK_FN_CRE
         real->NdkCreateConnector(adapter, traced_create_routine(o, done), traced_create_context(o, context), out), out);
 }
 
-/* The event's connector is the consumer's from now on. */
+/* Traces the new connector, which belongs to the consumer from now on, and calls the consumer's callback. */
 static VOID traced_on_connect_event(PVOID context, NDK_CONNECTOR *connector)
 {
     const struct traced_object *o = context;

@@ -2,10 +2,11 @@
 /*
  * Records the calls and callbacks of an NDK consumer (trace/call_events.h), in front of any provider.
  *
- * The consumer holds the provider's own objects. Only the table at `Dispatch` of each object is replaced, by one whose
- * entries record the call and then call the provider's entry with the same arguments. The invariant: apart from that
- * pointer, and from completion routines and callbacks with their contexts, the provider and the consumer see the same
- * arguments and results as without the layer. If memory runs out, events are lost and calls are not changed.
+ * The consumer receives the provider's own objects. The layer replaces only the table at each object's `Dispatch`. An
+ * entry of the new table records the call and then calls the provider's entry with the same arguments. The invariant:
+ * the provider and the consumer see the same arguments and results as without the layer. The only exceptions are the
+ * pointer `Dispatch`, completion routines, callbacks and their contexts. If memory runs out, events are lost, but calls
+ * work as without the layer.
  *
  *   traced_table.h    the replaced tables
  *   traced_object.h   what the layer stores for each open object: its callbacks
@@ -24,12 +25,13 @@
 
 /*
  * Begins to record the calls on a provider's open adapter, and on all objects that will be created from it. Does
- * nothing while tracing is off. To be called again if the provider opens an adapter that is open already.
+ * nothing while tracing is off. Must be called after each open, also if the provider has returned an adapter that was
+ * open already.
  */
 void calltrace_begin(NDK_ADAPTER *adapter);
 /*
- * Frees what the layer stores for the adapter. To be called once for each calltrace_begin, shortly before or after the
- * adapter is closed. Returns false if nothing is stored.
+ * Must be called once for each calltrace_begin, shortly before or after the adapter is closed. The last call frees what
+ * the layer stores for the adapter. Returns false if nothing is stored.
  */
 bool calltrace_end(const NDK_ADAPTER *adapter);
 

@@ -44,7 +44,7 @@ static ULONG traced_cq_get_results(NDK_CQ *cq, NDK_RESULT results[], ULONG count
     return got;
 }
 
-/* The reference defines the number of bytes only for receives. */
+/* Microsoft's NDKPI reference defines BytesTransferred only for receives. */
 static bool traced_cq_has_bytes(const NDK_RESULT_EX *result)
 {
     return result->Type == NdkOperationTypeReceive || result->Type == NdkOperationTypeReceiveAndInvalidate;

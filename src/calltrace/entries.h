@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NdkQueryExtension of all types of objects but the adapter: an entry that several tables share. */
+/* Declares NdkQueryExtension, an entry that the tables of all types share, except the adapter's. */
 #ifndef CALLTRACE_ENTRIES_H
 #define CALLTRACE_ENTRIES_H
 

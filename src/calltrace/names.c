@@ -27,7 +27,7 @@ static const char *call_name_get(const struct call_name *names, unsigned count, 
         return call_name_get(names, sizeof names / sizeof names[0], index, value);                                     \
     }
 
-/* All events of the list are here, also those that are no calls. */
+/* The list `routine` has the names of all events in TRACE_CALL_EVENTS, also of events that are not calls. */
 #define CALL_NAME_OF_EVENT(number, name) { number, #name },
 #define CALL_NAME_OF_FLAG(prefix, name)                                                                                \
     {                                                                                                                  \

@@ -182,7 +182,7 @@ static VOID traced_on_closed(PVOID context)
 NTSTATUS traced_close(struct traced_call *c, NDK_FN_CLOSE_OBJECT close, NDK_OBJECT_HEADER *object,
                       NDK_FN_CLOSE_COMPLETION done, void *context)
 {
-    struct traced_object *o = done ? traced_object_remove(object) : NULL; /* without a completion it is never freed */
+    struct traced_object *o = done ? traced_object_remove(object) : NULL; /* else nobody could free it after closing */
     NTSTATUS status;
 
     c->context = context;

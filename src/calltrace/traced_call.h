@@ -33,7 +33,7 @@ struct traced_call {
     struct traced_request *request; /* NULL: the provider receives the consumer's own completion routine */
     uint16_t routine;               /* the number of the event */
     NDK_OBJECT_TYPE creates;        /* the type of the object that the call creates */
-    bool has_completion;            /* of a call that creates an object */
+    bool has_completion;            /* for a call that creates an object: the consumer passed a completion routine */
 };
 
 /* Returns the time of an event, or 0 if the call is not to be recorded. */
@@ -42,20 +42,20 @@ static inline uint64_t traced_now(void)
     return trace_is_on() && !own_calls ? trace_now_ns() : 0;
 }
 
-/* Records the event of a call or a callback that begins. Its first field is the object. */
+/* Records the event of a call or a callback that begins. The first field must be the object. */
 struct traced_call traced_call_begin(uint16_t routine, const void *fields, size_t size);
 #define TRACED_CALL(call, event, ...)                                                                                  \
     const struct trace_fields_##event call##_fields = { __VA_ARGS__ };                                                 \
     struct traced_call call = traced_call_begin(TRACE_TYPE_##event, &call##_fields, sizeof call##_fields)
 
-/* Records `returned`, and frees what a pending call would need unless the call is pending. Returns `status`. */
+/* Records `returned`. If the call is not pending, also frees c->request. Returns `status`. */
 NTSTATUS traced_call_end(const struct traced_call *c, NTSTATUS status);
 /* Records that the consumer's callback, which TRACED_CALL has begun, has returned. */
 void traced_call_end_callback(const struct traced_call *c);
 
 /* ---- calls that complete by NDK_FN_REQUEST_COMPLETION ---- */
 
-/* To be called before the provider's function. `done` and `context` are the consumer's. */
+/* Must be called before the provider's function. `done` and `context` are the consumer's. */
 void traced_call_set_request(struct traced_call *c, NDK_FN_REQUEST_COMPLETION done, void *context);
 /* Return the routine and the context for the provider. */
 NDK_FN_REQUEST_COMPLETION traced_call_routine(const struct traced_call *c, NDK_FN_REQUEST_COMPLETION done);
@@ -64,8 +64,9 @@ void *traced_call_context(const struct traced_call *c, void *context);
 /* ---- calls that create an object ---- */
 
 /*
- * To be called before the provider's function. Returns what will be stored for the object, or NULL if out of memory. If
- * the consumer has given a completion routine, the caller may add a callback: without one, nobody could free it.
+ * Must be called before the provider's function. Returns what will be stored for the object, or NULL if out of memory.
+ * The caller may use the result as the context of a callback only if the consumer passed a completion routine.
+ * Otherwise traced_create_end frees the result if the call is pending.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);
@@ -73,8 +74,8 @@ struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE
 NDK_FN_CREATE_COMPLETION traced_create_routine(const struct traced_object *o, NDK_FN_CREATE_COMPLETION done);
 void *traced_create_context(struct traced_object *o, void *context);
 /*
- * To be called after the provider's function, which returned `status`. out: where the provider has stored the object,
- * if the call was successful. Returns `status`.
+ * Must be called after the provider's function. `status` is what that function returned. If the call was successful,
+ * the provider has stored the object at `out`. Returns `status`.
  */
 NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o, NTSTATUS status, const void *out);
 

@@ -119,9 +119,9 @@ struct traced_disconnect *traced_object_add_disconnect(const NDK_CONNECTOR *conn
 /* ---- adapters ---- */
 
 /*
- * Counts a further open of an adapter. Returns false if the adapter is not in the table. If the adapter has another
- * table than the provider's, a second provider uses the first one's objects with a table of its own. That table remains,
- * because its entries call those that record.
+ * Counts a further open of an adapter. Returns false if the adapter is not in the table. If the provider has stored its
+ * own Dispatch again, replaces it again. Any other Dispatch remains: a second provider then uses the objects of the
+ * first one, with a Dispatch whose entries call the recording entries.
  */
 static bool calltrace_reopen(NDK_ADAPTER *adapter)
 {
@@ -168,7 +168,7 @@ bool calltrace_end(const NDK_ADAPTER *adapter)
     return o != NULL;
 }
 
-/* In this file, because a linker leaves out a file of an archive that nobody calls. */
+/* This constructor is in this file because a linker omits a file of an archive if nothing in the file is called. */
 __attribute__((constructor)) static void traced_object_set_names(void)
 {
     call_names_set();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects that are open, in a table of their addresses. For each object the layer stores the provider's dispatch
- * table, and the consumer's callbacks with their contexts. The invariant: the table's lock is never held while a
- * function of the provider or the consumer runs.
+ * The table of open objects, by address. For each object the layer stores the provider's dispatch table, and the
+ * consumer's callbacks with their contexts. The invariant: the table's lock is never held while a function of the
+ * provider or the consumer runs.
  *
  * A struct traced_object is allocated before the provider creates the object, so that callbacks can have it as their
- * context. It is removed from the table before the provider closes the object, and freed when the close has completed,
- * after which the provider makes no callbacks. A thread in a callback may close the object. So nothing accesses the
- * struct after the consumer's callback.
+ * context. The struct is removed from the table before the provider closes the object. It is freed when the close has
+ * completed, because the provider makes no callbacks after that. A thread in a callback may close the object. So
+ * nothing accesses the struct after the consumer's callback.
  */
 #ifndef CALLTRACE_TRACED_OBJECT_H
 #define CALLTRACE_TRACED_OBJECT_H
@@ -18,9 +18,9 @@
 
 #include <ndk/ndkpi.h>
 
-/* A disconnect callback, which is the context of the provider's callback. */
+/* The consumer's disconnect callback. The provider receives this struct as the callback's context. */
 struct traced_disconnect {
-    struct traced_disconnect *next; /* of the same connector: an NdkCompleteConnect that failed may be repeated */
+    struct traced_disconnect *next; /* of the same connector, because a failed NdkCompleteConnect may be repeated */
     const NDK_CONNECTOR *connector;
     union {
         NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
@@ -41,7 +41,7 @@ struct traced_object {
     } callback;
     void *callback_context;
     struct traced_disconnect *disconnects;
-    /* The completion of the create call, then that of the close call. */
+    /* First the completion routine of the create call, later the completion routine of the close call. */
     union {
         NDK_FN_CREATE_COMPLETION create;
         NDK_FN_CLOSE_COMPLETION close;
@@ -56,8 +56,9 @@ struct traced_object {
 struct traced_object *traced_object_alloc(NDK_OBJECT_TYPE type);
 void traced_object_free(struct traced_object *o);
 /*
- * The provider has created the object: gives it a traced table, and inserts it. If that is not possible, records this,
- * and the object keeps the provider's table. o: NULL if memory ran out.
+ * Called when the provider has created the object. Gives the object a traced table, and inserts `o` into the table of
+ * open objects. `o` may be NULL (out of memory). If `o` is NULL or no traced table is available, the object keeps the
+ * provider's table, and the event `untraced` is recorded.
  */
 void traced_object_insert(struct traced_object *o, NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type);
 /* Removes an object that is about to be closed. Returns NULL if it is not in the table. */

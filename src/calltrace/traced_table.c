@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes traced tables: see traced_table.h. An entry that is NULL in the provider's table is NULL in the traced table,
- * because a consumer may test it. The entries of later versions are there, too, but nothing reads such an entry of the
- * provider's table unless a consumer calls it, as it might without the layer.
+ * because a consumer may test it. A traced table also has the entries of later NDK versions. Such an entry reads the
+ * provider's table only if a consumer calls the entry, as it could without the layer.
  */
 #include "calltrace/traced_table.h"
 
@@ -56,7 +56,10 @@ static traced_entry traced_table_entry(const void *table, unsigned index)
     return entry;
 }
 
-/* Returns true if the traced table fits the provider's, which may be another one at the same address. */
+/*
+ * Returns true if the traced table was made for the provider's table at `real`. Compares the NULL entries, too, because
+ * another table may now be at the same address.
+ */
 static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count)
 {
     if (t->real != real || t->entries != count)

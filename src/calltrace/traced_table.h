@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The dispatch tables that the layer gives to objects. There is one for each table of a provider, not for each object.
- * An entry finds the provider's table behind the object's Dispatch pointer, so a call needs neither lock nor lookup.
+ * An entry reads the address of the provider's table from the traced table, so a call needs neither lock nor lookup.
  * The invariant: a traced table never changes after the first object has received it.
  *
- * A consumer may replace an object's Dispatch itself, and call through the pointer that it has copied before. The
- * entry then finds the provider's table through the object's address.
+ * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then looks the
+ * provider's table up by the object's address.
  */
 #ifndef CALLTRACE_TRACED_TABLE_H
 #define CALLTRACE_TRACED_TABLE_H
@@ -15,7 +15,7 @@
 
 #include <ndk/ndkpi.h>
 
-enum { TRACED_TABLES_MAX = 16 }; /* of each type of object */
+enum { TRACED_TABLES_MAX = 16 }; /* for each type of object */
 
 union traced_dispatch {
     NDK_ADAPTER_DISPATCH adapter;
@@ -58,8 +58,9 @@ static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *ob
     ((__typeof__((object)->Dispatch))traced_table_real(NdkObjectType##type, (object), (object)->Dispatch))
 
 /*
- * Replaces the table of a provider's object. Returns the provider's table. Returns NULL, and leaves the object as it
- * is, if its table is one too many. Requires the objects' lock (traced_object.h).
+ * Replaces the table of a provider's object. Returns the provider's table. Returns NULL and does not change the object
+ * if all TRACED_TABLES_MAX traced tables of the type are used for other tables. Requires the objects' lock
+ * (traced_object.h).
  */
 const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats fields: see fields.h. A value with a name is its name alone, as a C program has it. An object is its name.
- * The field's name precedes it only if that adds something.
+ * Formats fields: see fields.h. A value that has a name is printed as that name, without the field's name, as in the
+ * source of a C program. An object is printed as its short name. The field's name precedes the object only if it adds
+ * something.
  */
 #include "live/fields.h"
 
@@ -33,7 +34,7 @@ static uint64_t live_value_number(const uint8_t *bytes, size_t size)
 {
     uint64_t number = 0;
 
-    memcpy(&number, bytes, size); /* events have the machine's byte order; a big-endian machine has a shift */
+    memcpy(&number, bytes, size); /* events have the machine's byte order; a big-endian machine shifts below */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     number >>= 64 - 8 * size;
 #endif
@@ -108,7 +109,10 @@ static bool live_is_hex(enum schema_field_kind kind)
     return kind == SCHEMA_KIND_x8 || kind == SCHEMA_KIND_x16 || kind == SCHEMA_KIND_x32 || kind == SCHEMA_KIND_x64;
 }
 
-/* A status is a result if the event also has the duration, or is a request's result. Otherwise it is an argument. */
+/*
+ * Returns whether the field is a result, not an argument. A status is a result in an event that has a duration, and in
+ * the event `result`.
+ */
 static bool live_is_result(const struct live_event *e, const struct schema_event_field *f)
 {
     if (f->kind == SCHEMA_KIND_status)
@@ -166,7 +170,10 @@ static void live_add_number(struct live_text *t, const struct live_event *e, con
         live_text_add(t, live_is_hex(f->kind) ? "%s=0x%" PRIx64 : "%s=%" PRIu64, f->name, number);
 }
 
-/* Returns whether the field is a context that the verifier passes to the provider in place of the consumer's. */
+/*
+ * Returns whether the field is a context of the verifier, which the provider received in place of the consumer's
+ * context.
+ */
 static bool live_is_verifiers(const struct schema_event_field *f, uint64_t context)
 {
     if (!live_has_proxies())
@@ -174,7 +181,7 @@ static bool live_is_verifiers(const struct schema_event_field *f, uint64_t conte
     return !strcmp(f->name, "context") || (!strcmp(f->name, "qp_context") && !live_object_find(context).number);
 }
 
-/* Adds a field; `separator` is added in front of it. Returns false if the field is left out. */
+/* Adds a field; `separator` is added in front of it. Returns false if the field is omitted. */
 static bool live_add_field(struct live_text *t, const struct live_event *e, const struct schema_event_field *f,
                            const uint8_t *bytes, const char *separator)
 {

@@ -29,8 +29,8 @@ uint64_t live_field_number(const struct live_event *e, const char *name);
 bool live_has_field(const struct live_event *e, const char *name);
 
 /*
- * Adds the fields like the arguments of a call. Those that are 0 and mean "none" are left out, and so are results:
- * `created`, `duration`, and the status of an event that has it as the result.
+ * Adds the fields like the arguments of a call. Omits fields that are 0 and mean "none". Omits results, too: `created`,
+ * `duration`, a returned token, and a status that is the result of the call or request.
  */
 void live_text_add_fields(struct live_text *t, const struct live_event *e);
 void live_text_add_status(struct live_text *t, uint32_t status);

@@ -11,7 +11,10 @@
 
 #include "trace/schema.h"
 
-/* The groups. "all" has those of drivers' calls, because the frames of connections would hide them. */
+/*
+ * The groups of events. "all" selects only groups of drivers' calls (is_in_all): with the frames of connections, the
+ * calls would be hard to find.
+ */
 static const struct {
     const char *name;
     uint16_t first, last;
@@ -61,7 +64,7 @@ static bool live_filter_set_group(struct live_filter *f, const char *word, bool 
     return found;
 }
 
-/* Does the same with the routines whose name matches. */
+/* Selects the events whose name matches, or removes them from the selection. Returns false if no name matches. */
 static bool live_filter_set_routines(struct live_filter *f, const char *pattern, bool is_selected)
 {
     size_t count;

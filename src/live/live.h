@@ -24,15 +24,16 @@
 enum { LIVE_MAX_PROBLEM = 400 };
 
 /*
- * Selects what is printed by a list with commas between its words: groups of events, and names of routines, which may
- * have the wildcards * and ?. A word behind a '-' is left out; the words apply in their order. If the first word is
- * behind a '-', the list begins with all drivers' calls. A call's return and completion follow the call. Returns false
- * if a word is wrong, and then writes the reason to `problem`.
+ * Selects what is printed. `list` has words with commas between them. A word is a group of events or the name of a
+ * routine, with the wildcards * and ?. Each word adds events to the selection, or removes them if '-' precedes the
+ * word, in the order of the words. If the list begins with '-', all drivers' calls are selected first. A call's return
+ * and completion are printed like the call. Returns false if a word is wrong, and then writes the reason to `problem`.
  */
 bool live_select(const char *list, char problem[LIVE_MAX_PROBLEM]) PRIVATE_EXPORT(live_select);
 /*
- * Begins to print what was selected. To be called once. `holds` allows to hold the line of a call back until the call
- * returns. It must be false if the process may end without live_before_text. Returns false if no thread can be created.
+ * Begins to print what was selected. Must be called once at most. If `holds` is true, the line of a call is held back
+ * until the call returns. `holds` must be false if the process may end without a call of live_before_text. Returns
+ * false if no thread can be created.
  */
 bool live_start(bool holds) PRIVATE_EXPORT(live_start);
 

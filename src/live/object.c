@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short names of objects: see object.h. The lists below have the types of objects, by event and by field. An event that
- * is not listed has an object without a name.
+ * Short names of objects: see object.h. The lists below give the type of the object for each event and for each field.
+ * If an event is not listed, its object gets no name.
  */
 #include "live/object.h"
 
@@ -195,12 +195,12 @@ bool live_is_close(uint16_t number)
 
 /* ---- the names ---- */
 
-/* A name as a number: the type in the upper half, the number in the lower one. */
+/* A struct live_name as one number: the type in the upper 32 bits, the number in the lower 32 bits. */
 enum { LIVE_NUMBER_BITS = 32 };
 #define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* the address has not been printed */
 
 static struct live_table live_names;   /* from the provider's addresses to names */
-static struct live_table live_proxies; /* from provider's to consumer's addresses, and with LIVE_BACK vice versa */
+static struct live_table live_proxies; /* from the provider's to the consumer's address, with LIVE_BACK the reverse */
 static bool live_proxies_exist;
 static unsigned live_counts[LIVE_TYPES_COUNT];
 enum { LIVE_BACK = 1 }; /* in the keys of live_proxies */
@@ -227,13 +227,16 @@ static uint64_t live_table_get(struct live_table *t, const struct live_key *key,
     return e ? e->value : otherwise;
 }
 
-/* Returns the address in the provider if `address` is the consumer's, else `address`. */
+/*
+ * If `address` is the consumer's address of an object, returns the provider's address of it. Otherwise returns
+ * `address`.
+ */
 static uint64_t live_object_provider(uint64_t address)
 {
     return live_table_get(&live_proxies, &(struct live_key){ .object = address, .routine = LIVE_BACK }, address);
 }
 
-/* Returns the consumer's address of the provider's object, or the object's own if there is none. */
+/* Returns the consumer's address of the provider's object. If the consumer has no other address, returns `object`. */
 static uint64_t live_object_consumer(uint64_t object)
 {
     return live_table_get(&live_proxies, &(struct live_key){ .object = object }, object);
@@ -245,7 +248,10 @@ static struct live_name live_name_of(uint64_t value)
                                .number = (unsigned)value };
 }
 
-/* Returns whether the consumer gets another address for an object of this type, which follows. */
+/*
+ * Returns whether the consumer receives another address for an object of this type. A later event `proxy` has the
+ * address.
+ */
 static bool live_gets_proxy(enum live_type type)
 {
     return live_proxies_exist && type >= LIVE_adapter && type <= LIVE_endpoint;

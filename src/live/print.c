@@ -25,10 +25,10 @@ static struct {
     struct live_filter filter;
     bool holds;
     int64_t day_ns;            /* what to add to CLOCK_MONOTONIC to get the local time of day, in nanoseconds */
-    struct live_table pending; /* calls that are pending: from object, routine and context to the time of the call */
+    struct live_table pending; /* from object, routine and context of a pending call to its begin */
 } live = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-enum { LIVE_COMPLETED_FIRST = 0 }; /* in live.pending: the call was completed before it has returned */
+enum { LIVE_COMPLETED_FIRST = 0 }; /* a value in live.pending: the call was completed before it returned */
 
 /* ---- the parts of lines ---- */
 
@@ -76,7 +76,7 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 
 /* ---- calls and callbacks ---- */
 
-/* Adds a frame for a call or callback that begins. Its line is held back, or written at once. */
+/* Adds a frame for a call or callback that begins. Holds the line `x` back, or writes it at once. */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {
     struct live_thread *t = live_thread_get(true);
@@ -95,7 +95,10 @@ static void live_begin_frame(const struct live_event *e, struct live_text *x, st
     live_text_write(x);
 }
 
-/* Prints the result of a visible frame: behind its line if that is held back, else in a line of its own. */
+/*
+ * Prints the result of a visible frame. If the frame's line is held back, appends the result to that line. Otherwise
+ * prints the result in a line of its own.
+ */
 static void live_print_result(const struct live_event *e, const struct live_thread *t, const struct live_frame *f,
                               const char *result)
 {
@@ -117,7 +120,9 @@ static void live_print_result(const struct live_event *e, const struct live_thre
     live_text_write(x);
 }
 
-/* Returns the driver's name of DriverEntry and DriverUnload, which have no object with a name. */
+/*
+ * Returns the driver's name in the event DriverEntry or DriverUnload. The objects of these events have no short name.
+ */
 static struct trace_text16 live_driver_name(const struct live_event *e)
 {
     const struct trace_fields_DriverEntry *fields = (const void *)e->fields;
@@ -175,7 +180,7 @@ static struct live_key live_pending_key(const struct live_event *e, uint16_t rou
     return (struct live_key){ live_field_number(e, "object"), live_field_number(e, "context"), routine };
 }
 
-/* Stores when a call that has returned STATUS_PENDING began. */
+/* Stores the time at which a call began that has returned STATUS_PENDING. */
 static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
@@ -198,7 +203,7 @@ static void live_add_latency(struct live_text *x, const struct live_event *e, ui
         live_add_duration(x, " after ", e->time_ns - begin_ns, "");
 }
 
-/* The completion routine of an NDK call begins: a callback. */
+/* Handles `completed`: the completion routine of an NDK call begins. Prints the call's result, and adds a frame. */
 static void live_print_completed(const struct live_event *e)
 {
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
@@ -251,7 +256,7 @@ static void live_print_plain(const struct live_event *e)
     live_text_write(&line);
 }
 
-/* The kernel completes the IRP of a pending call of Winsock Kernel. */
+/* Prints that the kernel completes the IRP of a pending call of Winsock Kernel. */
 static void live_print_wsk_completed(const struct live_event *e)
 {
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
@@ -273,7 +278,10 @@ static void live_print_wsk_completed(const struct live_event *e)
     live_text_write(&line);
 }
 
-/* An IRP has ended. If IoCallDriver has not returned yet, prints nothing: the status that it returns shows the end. */
+/*
+ * Prints that an IRP has ended. Prints nothing if this thread is still in IoCallDriver, because the status that
+ * IoCallDriver returns will show the end.
+ */
 static void live_print_irp_ended(const struct live_event *e)
 {
     uint64_t object = live_field_number(e, "object"), information = live_field_number(e, "information");
@@ -303,7 +311,7 @@ static void live_handle_return(const struct live_event *e)
     enum { PENDING = 0x103 };
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
     bool is_pending = live_field_number(e, "status") == PENDING && live_has_field(e, "status");
-    bool is_wsk = routine >= TRACE_TYPE_WskRegister; /* the event of the completion has the duration */
+    bool is_wsk = routine >= TRACE_TYPE_WskRegister; /* wsk_completed has the duration, so the begin is not stored */
 
     live_print_return(e, routine);
     if (is_pending && !is_wsk && live.filter.events[routine])
@@ -320,7 +328,7 @@ static bool live_is_callback(uint16_t number)
            (number >= TRACE_TYPE_WskAcceptEvent && number <= TRACE_TYPE_WskSendBacklogEvent);
 }
 
-/* Returns whether the call has another event when it returns. */
+/* Returns whether the event begins a call whose return has an event of its own. */
 static bool live_is_call(const struct live_event *e)
 {
     uint16_t number = e->type->number;
@@ -394,7 +402,7 @@ static void live_sink(uint64_t time_ns, uint16_t type, uint32_t id, const void *
 
 /* ---- beginning ---- */
 
-/* Writes the lines of calls that do not return. */
+/* A thread that writes the lines of calls that have not returned after LIVE_HOLD_MS. */
 static void *live_run(void *argument)
 {
     const struct timespec period = { 0, 100000000 };
@@ -409,7 +417,10 @@ static void *live_run(void *argument)
     return NULL;
 }
 
-/* Sets live.day_ns from both clocks at the same moment. The remainder of a day is enough. */
+/*
+ * Sets live.day_ns from the time of day and CLOCK_MONOTONIC at the same moment. Its value is below one day or little
+ * above, because only the time within a day is printed.
+ */
 static void live_set_clock(void)
 {
     const int64_t second = 1000000000, day = 86400 * second;

@@ -16,7 +16,7 @@ static bool live_key_equals(const struct live_key *a, const struct live_key *b)
     return a->object == b->object && a->context == b->context && a->routine == b->routine;
 }
 
-/* Returns the place that has the entry's index, or the end of the list. */
+/* Returns the link to the entry with this key, or the link at the end of the bucket's list. */
 static uint16_t *live_table_place(struct live_table *t, const struct live_key *key)
 {
     uint16_t *at = live_table_bucket(t, key);
@@ -50,7 +50,7 @@ bool live_table_remove(struct live_table *t, const struct live_key *key, uint64_
     return true;
 }
 
-/* Returns 1 + the index of an entry that may be used. */
+/* Returns 1 + the index of a free entry. If all entries are in use, frees the oldest one first. */
 static uint16_t live_table_alloc(struct live_table *t)
 {
     uint16_t index = t->removed;

@@ -21,9 +21,9 @@ struct live_entry {
 
 struct live_table {
     uint16_t buckets[LIVE_TABLE_BUCKETS]; /* 1 + the index of the first entry; 0: none */
-    uint16_t removed;                     /* the same, of a list of the entries that were removed */
+    uint16_t removed;                     /* the list of removed entries: 1 + the index of the first; 0: none */
     uint16_t fresh;                       /* how many entries have ever been used */
-    uint16_t oldest;                      /* if all are used: the next one to replace, in turn */
+    uint16_t oldest;                      /* if all are used: the index of the entry to replace next */
     struct live_entry entries[LIVE_TABLE_ENTRIES];
 };
 

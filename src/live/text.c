@@ -31,7 +31,7 @@ void live_text_add_safely(struct live_text *t, const char *bytes, size_t len)
     t->used += printable_copy(t->bytes + t->used, sizeof t->bytes - t->used, bytes, len);
 }
 
-/* Adds a number of at most three digits; if it has one digit, with a decimal. */
+/* Adds value / unit and the unit's name. Adds one decimal if value / unit is less than 10. */
 static void live_text_add_scaled(struct live_text *t, uint64_t value, uint64_t unit, const char *name)
 {
     uint64_t tenths = value / (unit / 10);
@@ -54,7 +54,10 @@ void live_text_add_duration(struct live_text *t, uint64_t ns)
         live_text_add_scaled(t, ns, 1000000000, "s");
 }
 
-/* Waits until standard error has room, if it is non-blocking. Returns false if it cannot be written. */
+/*
+ * Called when a write to standard error has failed with `error`. Returns true if the write is to be repeated. If
+ * standard error is non-blocking, waits until it has room.
+ */
 static bool live_text_wait(int error)
 {
     struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };

@@ -51,8 +51,8 @@ struct live_frame *live_thread_push(struct live_thread *t)
 }
 
 /*
- * Makes frame i the innermost one, and returns it. Frames inside of it have ended without a return: an exception has
- * left them.
+ * Removes the frames inside frame i, and returns frame i. The removed frames have ended without a return, because an
+ * exception was raised in them.
  */
 static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
 {

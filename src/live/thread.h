@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls and callbacks that each thread is in, and the line that is held back: the line of a call that has begun is
- * written together with the result when the call returns. It is written earlier, and the result in a line of its own,
- * if anything else is printed before, or after LIVE_HOLD_MS. So the lines are in the order of time, and at most one is
- * held back.
+ * The calls and callbacks that each thread is in, and the line that is held back. When a call begins, its line is held
+ * back, and is written together with the result when the call returns. If anything else is printed before the return,
+ * or LIVE_HOLD_MS have passed, the line is written without the result, and the result gets a line of its own. So the
+ * lines are in the order of time, and at most one line is held back.
  *
  * All functions require the lock of print.c.
  */
@@ -33,7 +33,7 @@ struct live_frame {
 struct live_thread {
     bool is_used;
     unsigned depth;    /* the number of frames */
-    unsigned too_deep; /* calls that have begun since the frames are full */
+    unsigned too_deep; /* calls in progress that began while all frames were in use */
     struct live_frame frames[LIVE_MAX_FRAMES];
 };
 
@@ -50,7 +50,7 @@ struct live_frame *live_thread_push(struct live_thread *t);
 struct live_frame *live_thread_find(struct live_thread *t, uint16_t type, uint64_t object);
 /* Returns the innermost frame of a callback with this object, or NULL. Drops the frames inside of it. */
 struct live_frame *live_thread_find_callback(struct live_thread *t, uint64_t object);
-/* Returns when a call of this type on this object began, which a thread is in. Returns 0 if there is none. */
+/* If any thread is in a call of this type on this object, returns when the call began. Otherwise returns 0. */
 uint64_t live_thread_find_begin(uint16_t type, uint64_t object);
 /* Returns whether the thread is in a call of this type on this object. */
 bool live_thread_is_in(const struct live_thread *t, uint16_t type, uint64_t object);
@@ -59,9 +59,9 @@ bool live_thread_is_in(const struct live_thread *t, uint16_t type, uint64_t obje
 
 /* Holds the line of this frame back. None must be held back. */
 void live_keep_line(const struct live_frame *f, const struct live_text *line);
-/* Returns the line of this frame if it is held back, which it is no longer then. Otherwise returns NULL. */
+/* If the line of this frame is held back, returns the line and no longer holds it back. Otherwise returns NULL. */
 struct live_text *live_pop_line(const struct live_frame *f);
-/* Writes the line that is held back, if there is one and it began before this time, marked as unfinished. */
+/* If a line is held back whose call began before this time, writes the line and marks it as unfinished. */
 void live_flush_line(uint64_t before_ns);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of NDKPI calls and callbacks, as trace/events.h defines events. The invariant: an event whose name begins
- * with Ndk is a call of that function. Its first field is the object that was called.
+ * The events of NDKPI calls and callbacks, in the form that trace/events.h describes. The invariant: an event whose
+ * name begins with Ndk is a call of that function. Its first field is the object that was called.
  *
  * Most calls have an event when they begin, and `returned` when they return. Posts, NdkArmCq and the functions that
  * return a token have only one event, which is recorded when they return; its last two fields are the status and the
- * duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its own, but a
- * `result` for each result that the consumer has received.
+ * duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its own. Instead
+ * there is one event `result` for each result that the consumer has received.
  *
- * Objects are the provider's. If the verifier is on, the consumer has other addresses: see the event `proxy`.
+ * An object in an event is the address of the provider's object. If the verifier is on, the consumer has another
+ * address: see the event `proxy`.
  */
 #ifndef TRACE_CALL_EVENTS_H
 #define TRACE_CALL_EVENTS_H
@@ -100,11 +101,13 @@
 #define TRACE_FIELDS_srq_notification(F, N) F(ptr, object) N(status, status, status)
 /* `object` is the listener. */
 #define TRACE_FIELDS_connect_event(F, N) F(ptr, object) F(ptr, connector)
-/* `reason` is the provider's. It is 0 if the provider gives none, and with a callback of the form before NDK 2.1. */
+/*
+ * `reason` comes from the provider. It is 0 if the provider gives none, or if the callback has the form before NDK 2.1.
+ */
 #define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object) F(x32, reason)
 /* The innermost callback of the thread has returned. */
 #define TRACE_FIELDS_callback_returned(F, N) F(ptr, object) F(ns, duration)
-/* NdkGetCqResults(Ex) has returned a result. `object` is the CQ; `operation` is 0 if the result does not have it. */
+/* NdkGetCqResults(Ex) has returned a result. `object` is the CQ; `operation` is 0 if the result has no such member. */
 #define TRACE_FIELDS_result(F, N)                                                                                      \
     F(ptr, object)                                                                                                     \
     F(ptr, context) F(ptr, qp_context) N(status, status, status) F(u32, bytes) N(u16, operation, operation)
@@ -179,7 +182,7 @@
 #define TRACE_FIELDS_NdkQueryExtension(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkBuildLAM(F, N) F(ptr, object) F(ptr, mdl) F(u64, length) F(ptr, lam)
 #define TRACE_FIELDS_NdkReleaseLAM(F, N) F(ptr, object) F(ptr, lam)
-/* `address`: where the memory begins, also for the peer. */
+/* `address` is the address of the region's first byte. The peer uses this address, too. */
 #define TRACE_FIELDS_NdkRegisterMr(F, N)                                                                               \
     F(ptr, object) F(ptr, mdl) F(u64, length) N(flags, flags, mr_flag) F(ptr, address)
 #define TRACE_FIELDS_NdkDeregisterMr(F, N) F(ptr, object)
@@ -240,7 +243,7 @@
     F(x64, address)                                                                                                    \
     N(flags, flags, op_flag)                                                                                           \
     TRACE_FIELDS_at_return(F, N)
-/* The region or window. */
+/* `target` is the region or window. */
 #define TRACE_FIELDS_NdkInvalidate(F, N)                                                                               \
     F(ptr, object) F(ptr, context) F(ptr, target) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkArmCq(F, N) F(ptr, object) N(u8, type, arm) TRACE_FIELDS_at_return(F, N)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All events, with their fields. The invariant: a number never changes its event, and a new field is added at the end
- * of its event's list. Readers need neither this file nor its version, because each trace file contains the schema.
+ * All events, with their fields. The invariant: a number always stands for the same event, and a new field is added at
+ * the end of its event's list. Readers need neither this file nor its version, because each trace file contains the
+ * schema.
  *
  * EVENT(number, name): the event's fields are TRACE_FIELDS_name. TRACE_KINDS lists the kinds of fields.
  *   F(kind, name)          a field
@@ -31,7 +32,7 @@
     K(flags, uint32_t)  /* several values of its list of names, added; printed as names with | between them */         \
     K(addr, struct trace_addr)                                                                                         \
     K(text16, struct trace_text16)                                                                                     \
-    K(bytes, uint16_t) /* the number of bytes behind the fields; only the last field may have this kind */
+    K(bytes, uint16_t) /* the number of the bytes that follow the fields; only the last field may have this kind */
 
 /* The lists of names for values of fields. The layer that has the names of a list sets them with trace_set_names. */
 #define TRACE_NAMES(N)                                                                                                 \
@@ -123,7 +124,7 @@ struct trace_text16 {
 #define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
 /* A connection begins: by NdkConnect, or by accept. `object` is the connector, or 0 if there is none yet. */
 #define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
-/* A connection that has begun before the recording. `object` is its connector, or 0. */
+/* A connection that began before the recording. `object` is its connector, or 0. */
 #define TRACE_FIELDS_ongoing(F, N)                                                                                     \
     N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote) N(u8, state, state)
 /* The consumer gets a connector for the peer's request. */
@@ -166,7 +167,7 @@ struct trace_text16 {
 #define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
 #define TRACE_FIELDS_unblocked(F, N) N(u8, state, state)
 
-/* FPDUs. `payload` is the size behind the DDP header, `control` the header's first two bytes. */
+/* FPDUs. `payload` is the number of bytes after the DDP header. `control` has the DDP header's first two bytes. */
 #define TRACE_FIELDS_tagged(F, N)                                                                                      \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \

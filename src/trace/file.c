@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates trace files, and rings in memory. There are two invariants. No file is overwritten, except a trace file of the same user that no
- * process records to. Space is allocated at once, because a write to a mapped page without space would end the program.
+ * Creates trace files, and rings in memory. There are two invariants. No file is overwritten, except a trace file of
+ * the same user that no process records to. The file's whole space is allocated at its creation, because a write to a
+ * mapped page without space would end the program.
  *
  * A process that records has a lock on its file (flock), and keeps the descriptor open for the lock and for readers
- * (trace/attach.h). An old trace file is removed while its lock is held, and a new file is created. So a reader that has
- * mapped the old file is not disturbed.
+ * (trace/attach.h). An old trace file is removed while its lock is held, and a new file is created. So a reader that
+ * has mapped the old file is not disturbed.
  *
  * A ring is a file in memory with seals: no process can change its size, or write to it except through the mapping that
  * exists already.
@@ -137,7 +138,10 @@ static void file_fill_header(struct trace_file_header *h, size_t header_size, si
     memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* written last: until then, this is no trace file */
 }
 
-/* Allocates the file's space. Returns 0 or errno. A signal ends fallocate early, for example that of a profiler. */
+/*
+ * Allocates the file's space. Returns 0 or errno. Repeats fallocate if a signal has interrupted it, for example a
+ * profiler's.
+ */
 static int file_allocate(int fd, size_t size)
 {
     for (int tries = 0; tries < FILE_MAX_TRIES; tries++) {

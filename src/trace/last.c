@@ -27,7 +27,7 @@ _Static_assert((int)TRACE_LAST_MAX == (int)TAIL_MAX, "a tail has room for all ev
 
 static struct last_state {
     struct trace_file file;
-    dev_t device; /* of the file, because a program may close descriptors that it has not opened */
+    dev_t device; /* of the file; show whether file.fd is still that file, because a program may close any descriptor */
     ino_t inode;
     struct tail tail;
 } * last_state;

@@ -95,7 +95,7 @@ static void ring_use(struct ring_writer *w, uint32_t index, uint32_t used)
     w->generation = fork_generation();
 }
 
-/* Takes the events in the writer's segment away from readers, then begins the segment again. */
+/* Empties the writer's segment, and gives it a new sequence number. */
 static void ring_begin_segment(struct ring_writer *w)
 {
     struct trace_segment *s = w->segment;
@@ -104,8 +104,8 @@ static void ring_begin_segment(struct ring_writer *w)
     atomic_store_explicit(&s->sequence, 0, memory_order_relaxed);
     atomic_store_explicit(&s->committed, 0, memory_order_relaxed);
     /*
-     * A reader that has read a byte of a new event cannot read the old number afterwards. This needs a fence, because
-     * no order of the stores above keeps the later plain stores of events behind them.
+     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence keeps
+     * the plain stores of the new events after the stores above.
      */
     __sync_synchronize();
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);

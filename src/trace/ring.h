@@ -18,7 +18,7 @@ bool ring_start(struct trace_file_header *file);
 /* Returns whether events are recorded into a file. Acquires what was written before ring_start. */
 bool ring_is_on(void);
 
-/* Records an event: see trace_append_at. Does nothing before ring_start, and in a child of fork before its own call. */
+/* Records an event: see trace_append_at. Does nothing before ring_start. A child of fork must call ring_start, too. */
 void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events and their fields: as tables, and as the text in a trace file that docs/trace-format.md specifies. The lists
- * of trace/events.h are the source of both.
+ * The events and their fields: as tables, and as the text in a trace file that docs/trace-format.md specifies. The
+ * lists of trace/events.h are the source of both.
  */
 #ifndef TRACE_SCHEMA_H
 #define TRACE_SCHEMA_H
@@ -34,7 +34,7 @@ struct schema_event_type {
 const struct schema_event_type *schema_event_types(size_t *count);
 /* Returns the type with this number, or NULL. */
 const struct schema_event_type *schema_event_find(uint16_t number);
-/* Returns the size of a field. For the kind bytes, it is the size of the number of bytes. */
+/* Returns the size of a field in bytes. For the kind bytes, returns the size of the length that precedes the bytes. */
 size_t schema_field_size(enum schema_field_kind kind);
 /* Returns the function that enumerates the list, or NULL if the names are not set. */
 trace_next_name schema_names(enum trace_names list);

@@ -26,7 +26,7 @@ enum { START_WAIT_MS = 1000 };
 
 static struct {
     int fd;
-    dev_t device; /* of the file, because a program may close descriptors that it has not opened */
+    dev_t device; /* of the file; show whether fd is still that file, because a program may close any descriptor */
     ino_t inode;
     bool is_late;
 } recording;
@@ -41,7 +41,10 @@ static bool start_claim(bool *is_child)
     return before != now;
 }
 
-/* 1 + fork_generation of the process in which a thread begins the trace. Other values: no thread does. */
+/*
+ * 1 + fork_generation of the process in which a thread begins the trace. With any other value, no thread of this
+ * process begins it.
+ */
 static _Atomic uint64_t start_busy;
 
 /* Waits while another thread begins the trace. Returns false if that takes too long. */
@@ -72,7 +75,7 @@ static bool start_with(const struct trace_setting *setting, bool is_late, char p
     struct stat now = { 0 };
 
     if (!trace_file_create(setting, &mapping, problem, TRACE_MAX_PROBLEM))
-        return !problem[0]; /* false, unless another copy of this library records: that of a provider module */
+        return !problem[0]; /* true if a provider module's copy of this library records to the file */
     (void)fstat(mapping.fd, &now);
     recording.fd = mapping.fd;
     recording.device = now.st_dev;
@@ -95,10 +98,10 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
 
     if (!text || !trace_setting_parse(text, &setting))
         return true; /* ondk_config_check_environment reports a wrong value */
-    /* Waits while another thread begins the trace, which has to include this caller's adapter. */
+    /* If another thread begins the trace, waits for it, so that the trace includes this caller's adapter. */
     if (ring_is_on() || !start_acquire())
         return true;
-    /* In a child of fork, a name without %p is the name of the parent's file. */
+    /* In a child of fork, a name without %p is the name of the parent's file, so the child does not record. */
     ok = !start_claim(&is_child) || (is_child && !setting.has_pid) || ring_is_on() ||
          start_with(&setting, false, problem);
     start_release();

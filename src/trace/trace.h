@@ -38,7 +38,10 @@ static inline bool trace_is_on(void)
         }                                                                                                              \
     } while (0)
 
-/* Records an event that happened at this time: trace_now_ns() in the same thread, after the thread's last event. */
+/*
+ * Records an event that happened at `time`, a result of trace_now_ns() in the same thread after the thread's last
+ * event.
+ */
 #define TRACE_AT(time, event, number, ...)                                                                             \
     do {                                                                                                               \
         if (trace_is_on()) {                                                                                           \
@@ -57,8 +60,8 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) P
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /*
- * Receives each event, on the thread that records it, which may hold locks. `fields` are those of the event's type. A
- * sink must not record events, and must not call a function that may do so.
+ * Receives each event, on the thread that records it. That thread may hold locks. `fields` is the struct of the event's
+ * type. A sink must not record events, and must not call a function that may record events.
  */
 typedef void (*trace_sink)(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields);
 /* Passes all events to the sink, also if ONDK_TRACE asks for no file. A child of fork has no sink. */
@@ -85,7 +88,7 @@ typedef bool (*trace_next_text)(unsigned index, struct trace_text *text);
 /* Registers the texts of a list's values, as trace_set_names registers their names. */
 void trace_set_texts(enum trace_names list, trace_next_text next);
 
-/* Turns tracing on, until a fork in the child. For start.c. */
+/* Turns tracing on. A fork turns it off in the child. Called by start.c after ring_start. */
 void trace_set_on(void);
 
 enum { TRACE_MAX_PROBLEM = 4500 };

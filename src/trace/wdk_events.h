@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of the kernel that drivers run in, as trace/events.h defines events: a driver's life, IRPs, Winsock Kernel.
- * The invariant: an event with the name of a routine is a driver's call of that routine, and is recorded when the call
- * begins. When the call returns, `kernel_returned` is recorded, or `kernel_done` if the routine returns no status.
+ * The events of the kernel that drivers run in, in the form that trace/events.h describes: drivers, IRPs, Winsock
+ * Kernel. The invariant: an event with the name of a routine is a driver's call of that routine, and is recorded when
+ * the call begins. When the call returns, `kernel_returned` is recorded, or `kernel_done` if the routine returns no
+ * status.
  *
- * The kernel's calls of a driver have events in the same form: DriverEntry, DriverUnload, completion_routine, and the
+ * The kernel's calls into a driver have events of the same form: DriverEntry, DriverUnload, completion_routine, and the
  * events of sockets (WskAcceptEvent and the others).
  */
 #ifndef TRACE_WDK_EVENTS_H
@@ -64,8 +65,8 @@
     EVENT(275, WskSendBacklogEvent)
 
 /*
- * The call of `routine` on `object` has returned. `created` is the object that it has created, or 0. `bytes` is how
- * many bytes it has returned, or how many WskReceiveEvent has accepted.
+ * The call of `routine` on `object` has returned. `created` is the object that it has created, or 0. `bytes` is the
+ * number of bytes that the call has returned, or that WskReceiveEvent has accepted.
  */
 #define TRACE_FIELDS_kernel_returned(F, N)                                                                             \
     F(ptr, object)                                                                                                     \
@@ -81,8 +82,8 @@
 #define TRACE_FIELDS_IoAllocateIrp(F, N) F(ptr, object) F(u8, locations)
 #define TRACE_FIELDS_IoFreeIrp(F, N) F(ptr, object)
 /*
- * The IRP goes to `driver`, which has created `device`. `in` and `out` are the sizes of the buffers. `mode` is that of
- * the sender: a user-mode program, or a driver.
+ * The IRP goes to `driver`, which has created `device`. `in` and `out` are the sizes of the buffers. `mode` is the mode
+ * of the IRP's sender: user mode for a program, kernel mode for a driver.
  */
 #define TRACE_FIELDS_IoCallDriver(F, N)                                                                                \
     F(ptr, object)                                                                                                     \
@@ -93,9 +94,12 @@
 #define TRACE_FIELDS_IoCompleteRequest(F, N) F(ptr, object) N(status, status, status) F(u64, information)
 #define TRACE_FIELDS_completion_routine(F, N)                                                                          \
     F(ptr, object) F(ptr, completion_routine) N(status, status, status) F(u64, information)
-/* All stack locations of the IRP are completed. Its sender has been notified, and an IRP of the system is freed. */
+/*
+ * All stack locations of the IRP are completed. The sender has been notified. If the system had allocated the IRP, it
+ * has freed it.
+ */
 #define TRACE_FIELDS_irp_ended(F, N) F(ptr, object) N(status, status, status) F(u64, information)
-/* `cancel_routine` is the one that is called, or 0. */
+/* `cancel_routine` is the cancel routine that IoCancelIrp calls, or 0. */
 #define TRACE_FIELDS_IoCancelIrp(F, N) F(ptr, object) F(ptr, cancel_routine)
 
 /* ---- Winsock Kernel: clients ---- */
@@ -148,7 +152,9 @@
 #define TRACE_FIELDS_WskSendTo(F, N) F(ptr, object) F(addr, remote) F(u64, bytes) F(ptr, irp)
 #define TRACE_FIELDS_WskSendMessages(F, N) TRACE_FIELDS_WskSendTo(F, N)
 #define TRACE_FIELDS_WskReceiveFrom(F, N) F(ptr, object) F(u64, bytes) F(ptr, irp)
-/* The kernel completes the IRP of a call that has returned STATUS_PENDING. `duration` is since the call. */
+/*
+ * The kernel completes the IRP of a call that has returned STATUS_PENDING. `duration` is the time since the call began.
+ */
 #define TRACE_FIELDS_wsk_completed(F, N)                                                                               \
     F(ptr, object)                                                                                                     \
     N(u16, routine, kernel_routine)                                                                                    \

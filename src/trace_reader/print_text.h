@@ -23,8 +23,8 @@ void print_columns(FILE *out, const struct print_text_style *style);
 /* Returns false if out of memory. The caller checks the stream for write errors. */
 bool print_event_text(FILE *out, const struct print_text_style *style, const struct trace_record *r, double seconds);
 /*
- * Writes the event's fields as print_event_text prints them if the style is not verbose: without those that mean that
- * nothing is special. Leaves out what does not fit.
+ * Writes the event's fields as print_event_text prints them for a style that is not verbose: fields that are ok, none
+ * or a null pointer are omitted. Omits the rest of the fields if `room` is too small.
  */
 void print_fields(char *text, size_t room, const struct trace_record *r);
 

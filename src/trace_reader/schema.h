@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A trace file's schema: which events there are, and their fields. docs/trace-format.md specifies its text. The
- * invariant: no text makes the parser fail, except if memory runs out; lines that it does not understand are skipped.
+ * invariant: the parser accepts any text, and skips lines that it does not understand. It fails only if memory runs
+ * out.
  */
 #ifndef TRACE_READER_SCHEMA_H
 #define TRACE_READER_SCHEMA_H
@@ -49,7 +50,7 @@ bool schema_parse(struct schema *s, const char *text, size_t size);
 void schema_free(struct schema *s);
 /* Returns the event with this number, or NULL. */
 const struct schema_event *schema_find(const struct schema *s, uint32_t number);
-/* Returns what the schema has about the value, or NULL if it has no name. */
+/* Returns the value's name and texts, or NULL if the value has no name. */
 const struct schema_name *schema_find_name(const struct schema_names *names, uint64_t value);
 /* Returns the value's name, or NULL if it has none. */
 const char *schema_name_of(const struct schema_names *names, uint64_t value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last events of a trace file. The invariant: no function allocates memory or takes a lock, so that they can be
+ * The last events of a trace file. The invariant: no function allocates memory or takes a lock, so the functions can be
  * used while a process crashes.
  */
 #ifndef TRACE_READER_TAIL_H
@@ -19,8 +19,8 @@ struct tail_event {
 struct tail {
     /* Set by the caller. */
     unsigned max;                           /* how many events are wanted; at most TAIL_MAX */
-    unsigned max_related;                   /* how many of them at most are chosen because they are related */
-    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* an object's; 0: none */
+    unsigned max_related;                   /* the most events that are chosen only because they are related */
+    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* addresses of an object; 0: none */
     /* The result, in the order of time. */
     unsigned count;
     struct tail_event *sorted[TAIL_MAX];
@@ -35,8 +35,8 @@ struct tail {
 };
 
 /*
- * Finds the last events of the file, and among them the last ones that are related to the addresses: events that name
- * an address, and those of connections that such an event belongs to.
+ * Finds the last events of the file, including the last events that are related to the addresses. An event is related
+ * if it names one of the addresses, or if its connection has an event that does.
  */
 void tail_read(struct tail *t, struct trace_file *f);
 

@@ -202,8 +202,8 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
 }
 
 /*
- * Parses the event at bytes[*at] of `size` bytes, and moves *at behind it. Returns false if no event is left, or if the
- * rest is damaged. Then *at is less than `size`.
+ * Parses the event at bytes[*at], and adds the event's size to *at. `size` is the size of all bytes. Returns false if
+ * no event is left or the rest is damaged. If the rest is damaged, *at is less than `size`.
  */
 static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_t size, size_t *at,
                          struct trace_record *r)
@@ -298,7 +298,10 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
         __sync_synchronize(); /* the events are read after their number of bytes */
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* the sequence number is read again after the events */
-        /* The number of bytes only grows while the segment is used once. */
+        /*
+         * While the sequence number stays the same, the number of bytes only grows. Otherwise the segment was taken
+         * over.
+         */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
             trace_get32(again + 8) >= trace_get32(header + 8))
             return size;

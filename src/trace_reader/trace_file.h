@@ -33,7 +33,7 @@ struct trace_records {
     size_t count, room;
     struct trace_record *records;
     size_t n_copies;
-    uint8_t **copies; /* the memory of the fields */
+    uint8_t **copies; /* memory that the records' `fields` point into */
 };
 
 struct trace_segment_state {
@@ -50,7 +50,7 @@ struct trace_file {
     char program[65], host[65], library[33];
     uint32_t pid, segment_size, segment_count, header_size;
     uint64_t realtime_ns, monotonic_ns, lost;
-    int64_t offset_ns; /* how far the time of day is ahead of that of other files; 0 unless the reader has set it */
+    int64_t offset_ns; /* is subtracted from the time of day, to align it with other files; 0 unless the user sets it */
     struct schema schema;
     struct trace_segment_state *states; /* one for each segment */
     uint8_t *copy;                      /* room for a segment's events */
@@ -64,7 +64,7 @@ struct trace_file {
 bool trace_file_open(struct trace_file *f, const char *path, char *error, size_t room);
 /* Does the same with an open file, which trace_file_close closes. */
 bool trace_file_open_fd(struct trace_file *f, int fd, char *error, size_t room);
-/* Does the same without taking over fd. */
+/* Does the same, but trace_file_close does not close fd. */
 bool trace_file_borrow_fd(struct trace_file *f, int fd, char *error, size_t room);
 void trace_file_close(struct trace_file *f);
 /*

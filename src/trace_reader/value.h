@@ -20,13 +20,13 @@ struct value_cursor {
 
 /* Reads the next value. Returns false if the event has no further value. */
 bool value_next(const struct trace_record *r, struct value_cursor *c, struct value *v);
-/* Reads the value of the field with this name. Returns false if the event does not have it. */
+/* Reads the value of the field with this name. Returns false if the event has no such field. */
 bool value_find(const struct trace_record *r, const char *name, struct value *v);
 
 enum { VALUE_MAX_TEXT = 160 };
 /*
- * Writes the value in readable form to `text`, and returns `text`. Writes only the number of bytes of a KIND_BYTES
- * value.
+ * Writes the value in readable form to `text`, and returns `text`. For a KIND_BYTES value, writes how many bytes it
+ * has, not the bytes themselves.
  */
 const char *value_text(const struct value *v, char text[VALUE_MAX_TEXT]);
 /* Writes the bytes as hexadecimal digits to `text`, which has room for 2 * v->size + 1 bytes. */
