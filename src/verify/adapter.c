@@ -245,8 +245,8 @@ NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
     if (!proxy_begin_close(&a->p, routine))
         return NULL;
     /*
-     * In a child of fork, does not wait: the objects that the parent has created do not end. The close of the parent's
-     * provider does nothing in a child.
+     * In a child of fork, does not wait, because the parent's objects are never closed in the child. In a child, the
+     * provider's close of the parent's adapter does nothing.
      */
     if (inherited || objects_left_wait(&a->p, routine)) {
         proxy_end_close(&a->p);

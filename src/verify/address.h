@@ -46,8 +46,8 @@ struct address_key {
     uint8_t host[16];
 };
 /*
- * Sets *key to the provider's address. If that address is neither IPv4 nor IPv6, or has no host or port, sets *key to
- * no address.
+ * Sets *key to the provider's address. Sets key->family to 0 if that address is neither IPv4 nor IPv6, or if its host
+ * or its port is 0.
  */
 void address_key_set(struct address_key *key, const void *address, size_t length);
 /* Returns true if a and b are the same address. Returns false if both are no address. */

@@ -66,7 +66,10 @@ void argument_check_arm(const struct proxy *cq, ULONG type)
                   (unsigned)type);
 }
 
-/* Reports that the adapter lacks the flag. Returns false if the adapter has it, or if its flags are not known. */
+/*
+ * If the adapter lacks the flag, reports this and returns true. Returns false if the adapter has the flag, or if the
+ * adapter's flags are not known.
+ */
 static bool argument_check_support(const struct proxy *cq, const char *routine, enum verify_rule rule, ULONG flag,
                                    const char *flag_name)
 {

@@ -6,7 +6,10 @@
 #include "verify/proxy.h"
 
 struct async_call;
-/* Runs with the final status of a call on p, before the consumer's routine. `subject` is what async_call_set_subject set. */
+/*
+ * Runs with the final status of a call on p, before the consumer's routine. `subject` is what async_call_set_subject
+ * set.
+ */
 typedef void async_call_completed(struct proxy *p, NTSTATUS status, void *subject);
 
 /*

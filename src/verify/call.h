@@ -34,7 +34,9 @@ void call_begin(struct call *c, const void *pub, const char *routine, const void
 /* Ends the call, and reports an object that another thread has closed during the call. */
 void call_end(struct call *c);
 
-/* Defines p_, the called proxy, for the rest of the function: see call_begin. The call ends when the function returns. */
+/*
+ * Defines p_, the called proxy, for the rest of the function: see call_begin. The call ends when the function returns.
+ */
 #define PROXY_CALL(p_, pub_, routine_)                                                                                 \
     struct call call_ __attribute__((cleanup(call_end)));                                                              \
     call_begin(&call_, pub_, routine_, __builtin_return_address(0), __builtin_frame_address(0));                       \
@@ -45,7 +47,7 @@ struct call *call_current(void);
 
 /*
  * Called before a callback about p: the completion routine of an asynchronous call on p, or a notification. From then
- * on the consumer may close p, although the function that caused the callback may not have returned.
+ * on the consumer may close p, even if the function that caused the callback has not returned yet.
  */
 void call_set_completed(struct proxy *p);
 
@@ -56,7 +58,7 @@ void call_set_completed(struct proxy *p);
 struct callback {
     const char *name;
     const struct proxy *adapter;
-    uint64_t mark; /* the result of the host's callback_begin, which the host's callback_end gets */
+    uint64_t mark; /* the result of the host's callback_begin, for the host's callback_end */
     const struct callback *outer;
     struct stack_call stack; /* of the outer call; callback_end restores it */
 };

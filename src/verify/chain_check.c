@@ -21,8 +21,8 @@ bool chain_check(const struct queue *qp, const struct posted_rest *rest, const c
 }
 
 /*
- * Returns a queue pair of cq with a chain that the calling thread must end, with a reference, and sets *rest. Returns
- * NULL if there is none.
+ * Finds a queue pair of cq that has a chain which the calling thread must end. Returns the queue pair with a reference,
+ * and sets *rest. Returns NULL if there is none.
  */
 static struct queue *chain_find(struct queue *cq, struct posted_rest *rest)
 {

@@ -13,7 +13,8 @@
 bool chain_check(const struct queue *qp, const struct posted_rest *rest, const char *routine);
 /*
  * Called before NdkArmCq. Reports an open chain of a queue pair whose initiator requests complete on cq, because the
- * notification may wait for the chain. An arm for NDK_CQ_NOTIFY_ERRORS waits for no request.
+ * notification may not come before the chain ends. Nothing is reported for NDK_CQ_NOTIFY_ERRORS, because such an arm
+ * waits for no request.
  */
 void chain_check_arm(struct queue *cq, ULONG type);
 

@@ -7,8 +7,9 @@
 
 /*
  * Checks the buffers of the request for which `context` was passed to the provider as RequestContext. Also checks the
- * buffers of the silent requests before that request. `posted` is the initiator or the receive queue of q. Does
- * nothing if the request was not posted to `posted`. `routine` is the name of the routine that polled.
+ * buffers of the silent requests (NDK_OP_FLAG_SILENT_SUCCESS) just before that request. `posted` is the initiator or
+ * the receive queue of q. Does nothing if the request was not posted to `posted`. `routine` is the name of the routine
+ * that polled.
  *
  * Called only if the request has succeeded, because a consumer may free the buffers of a connection that has ended.
  */

@@ -2,8 +2,8 @@
 /*
  * Calls on connectors, their results, and the phase that follows from both: see connector_phase.c for the phases.
  *
- * A call that breaks a rule about phases is reported after the provider has returned, and only if the phase is still the
- * same. So a call that races with a completion or with the peer is not reported.
+ * A call that breaks a rule about phases is reported after the provider has returned, and only if the phase is still
+ * the same. So a call that races with a completion or with the peer is not reported.
  */
 #include <stdlib.h>
 #include <string.h>

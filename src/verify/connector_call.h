@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call on a connector: the rules about phases, and what the result of the call changes. connector.c has the entries of
- * the dispatch table, which call the provider between connector_call_begin and connector_call_end.
+ * A call on a connector: the rules about phases, and what the result of the call changes. connector.c has the entries
+ * of the dispatch table, which call the provider between connector_call_begin and connector_call_end.
  */
 #ifndef VERIFY_CONNECTOR_CALL_H
 #define VERIFY_CONNECTOR_CALL_H
@@ -27,7 +27,7 @@ struct connector {
     struct proxy *qp; /* queue pair of the last connect or accept, or NULL */
     struct connector_state state;
     struct address_key local, peer; /* this end's address and the peer's, if the provider has returned them */
-    uint64_t began;                 /* number of the latest NdkConnect or connect event, in their order */
+    uint64_t began;                 /* the order of NdkConnect calls and connect events: number of the latest one */
     bool is_passive;                /* in the list of connector_add_passive */
     LIST_ENTRY(connector) passive;
     unsigned steps;         /* changes of the phase */

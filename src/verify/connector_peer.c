@@ -89,7 +89,10 @@ void connector_remove_passive(struct connector *c)
     LIST_REMOVE(c, passive);
 }
 
-/* Returns whether `passive`, which has the addresses of the other end, was requested and accepted during this connect. */
+/*
+ * `passive` has the addresses of the other end. Returns whether its connect event and its accept came after the
+ * NdkConnect of `active`, so that it is certainly the other end.
+ */
 static bool pair_is_sure(const struct connector *active, const struct connector *passive)
 {
     enum phase phase = passive->state.phase;

@@ -40,7 +40,7 @@ enum phase_event {
     PHASE_CONNECT_FAILED,
     PHASE_ESTABLISH_DONE, /* NdkCompleteConnect or NdkAccept */
     PHASE_ESTABLISH_FAILED,
-    PHASE_NOT_STARTED, /* the provider refused the call that began the phase; for NdkConnect: PHASE_CONNECT_FAILED */
+    PHASE_NOT_STARTED, /* the provider refused the call that began the phase; not used for NdkConnect */
     PHASE_REJECT_DONE,
     PHASE_DISCONNECT_DONE,
     /* the disconnect callback is about to run */

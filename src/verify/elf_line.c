@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interprets the line number programs of .debug_line: see elf_line.h. Each unit has a header, tables of folders and
- * files, and a program whose rows map addresses to lines. The rows of a sequence have ascending addresses: a row is valid
- * up to the address of the next one.
+ * files, and a program whose rows map addresses to lines. The rows of a sequence have ascending addresses: a row is
+ * valid up to the address of the next one.
  *
- * The invariant: the file is not trusted. Every loop reads at least one byte in each round, and a reader that has failed
- * ends all loops.
+ * The invariant: the file is not trusted. Every loop reads at least one byte in each round, and a reader that has
+ * failed ends all loops.
  */
 #include "verify/elf_line.h"
 

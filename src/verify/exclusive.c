@@ -6,7 +6,7 @@
 
 #define EXCLUSIVE_COUNT 0xffffull    /* the number of calls inside */
 #define EXCLUSIVE_MET (1ull << 16)   /* a later call has found another one inside */
-#define EXCLUSIVE_TAKEN (1ull << 17) /* the report has its earlier call: the first one to end after the breach */
+#define EXCLUSIVE_TAKEN (1ull << 17) /* the breach has its earlier call: the first call that ended after the breach */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
 #define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can end one of the calls inside */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host is the program that the consumer runs in. The verify layer calls the host's functions for IRQL, callbacks,
- * stacks, addresses and memory through ondk_verify_host_t of openndk/verify.h. The kernel surface (src/wdk), which gives
- * drivers Windows' routines, sets its own table (src/wdk/ndk/verify_host.c). The default is the table of a plain
+ * stacks, addresses and memory through ondk_verify_host_t of openndk/verify.h. The kernel surface (src/wdk), which
+ * gives drivers Windows' routines, sets its own table (src/wdk/ndk/verify_host.c). The default is the table of a plain
  * program, which has no IRQL.
  *
  * Only plain C types are used here, and a sockaddr is opaque, because the kernel surface (src/wdk) has other base types

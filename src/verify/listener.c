@@ -22,7 +22,7 @@ static void listener_on_listen(struct proxy *p, NTSTATUS status, void *unused)
         atomic_fetch_sub(&((struct listener *)p)->listens, 1);
 }
 
-/* Counts the call. Reports it if the listener listens already, or is about to. */
+/* Counts a call of NdkListen. Reports the call if an earlier NdkListen has succeeded or is pending. */
 static void listener_begin_listen(struct proxy *p)
 {
     if (atomic_fetch_add(&((struct listener *)p)->listens, 1) == 0 || !verify_on())

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages of logical address mappings: see logical.h. Two mappings of the same memory may have the same logical
- * addresses. So each mapping has an entry for each of its pages, and the release of one mapping leaves the other's.
+ * addresses. So each mapping has its own entries for its pages, and the release of one mapping keeps the entries of the
+ * other one.
  */
 #include <stdlib.h>
 

@@ -16,7 +16,9 @@ enum { MAX_USE_TEXT = 512 };
 
 /* ---- AddressSanitizer -------------------------------------------------------------------------------------------- */
 
-/* Defined if any part of the program was built with AddressSanitizer: see its allocator_interface.h, asan_interface.h. */
+/*
+ * Defined if any part of the program was built with AddressSanitizer: see its allocator_interface.h, asan_interface.h.
+ */
 typedef void free_hook(const volatile void *start);
 extern int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
                                                      free_hook *on_free) __attribute__((weak));

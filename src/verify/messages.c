@@ -59,7 +59,7 @@ void messages_begin_post(struct queue *q, int use, struct post *post)
 
     if (use == QUEUE_RECEIVE && q->messages)
         atomic_fetch_add(&q->messages->receives, 1);
-    /* Before the call, because its message can end the connection before the call returns. */
+    /* Decided before the call, because the message can end the connection before the call returns. */
     post->needs_receive = post->is_send && peer && !(post->flags & NDK_OP_FLAG_DEFER) &&
                           !atomic_load(&q->messages->is_over) && !atomic_load(&peer->is_over);
 }

@@ -3,10 +3,11 @@
  * The messages of connections whose ends are both in this process: the rule receive-missing. Each message uses up one
  * receive of the peer's queue pair, so a connection never has more sends than receives.
  *
- * The invariant: no order of the two consumers' calls makes a send that has a receive look as if it had none. A receive
- * is counted before the provider has it. A send is counted after the provider has accepted it, and then the receives are
- * read. When a connection ends, a consumer can legally post sends that the peer never receives. So nothing is reported
- * if the call begins after a flush, a disconnect or a close at one of the ends, or after a request or post has failed.
+ * The invariant: a send for which the peer has posted a receive is never reported, in whatever order the two consumers
+ * call. A receive is counted before the provider has it. A send is counted after the provider has accepted it, and then
+ * the receives are read. When a connection ends, a consumer can legally post sends that the peer never receives. So
+ * nothing is reported if the call begins after a flush, a disconnect or a close at one of the ends, or after a request
+ * or post has failed.
  */
 #ifndef VERIFY_MESSAGES_H
 #define VERIFY_MESSAGES_H

@@ -6,8 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed. If none of them ends for stall_ms, although the
- * consumer could close one, reports all of them. Returns false if none ends for stall_ms after the report either.
+ * Waits until all objects and mappings of the adapter are closed. If none of them is closed within stall_ms, and the
+ * consumer could close at least one, reports all of them. Returns false if, after that report, again none is closed
+ * within stall_ms.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

@@ -225,7 +225,7 @@ bool pending_find_mdl(const MDL *chain, struct pending *found, const MDL **used)
     return p != NULL;
 }
 
-/* The part of pending_copy_stalled that concerns one list. Returns the number of calls in `out`, which has n already. */
+/* Does the work of pending_copy_stalled for one list. `out` already has n calls. Returns the new number of calls. */
 static unsigned pending_copy_stalled_of(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
                                         unsigned n, uint64_t *oldest)
 {

@@ -2,8 +2,8 @@
 /*
  * Rules about the state of a queue when a request is posted. A request uses a slot of the queue until the consumer has
  * polled the request's result, because hardware frees the slot no earlier. A silent request uses its slot until the
- * consumer has polled the next result. A provider that frees slots earlier accepts more requests. Shared receive
- * queues are not checked: their notification asks for more receives before the results of the used ones are polled.
+ * consumer has polled the next result. A provider that frees slots earlier accepts more requests. Shared receive queues
+ * are not checked: their notification asks for more receives before the results of the used receives are polled.
  */
 #ifndef VERIFY_POST_CHECK_H
 #define VERIFY_POST_CHECK_H

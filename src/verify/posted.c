@@ -186,7 +186,7 @@ static void posted_count(struct posted *posted, struct posted_record *record, st
         atomic_fetch_add(&posted->counted_silent, 1);
 }
 
-/* Removes a record from the outstanding ones and frees it. Requires the lock. */
+/* Removes a record from the outstanding records and frees it. Requires the lock. */
 static void posted_remove(struct posted *posted, struct posted_record *record)
 {
     TAILQ_REMOVE(&posted->outstanding, record, list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of posted requests that are outstanding: those whose result the consumer has not polled. The provider
- * receives contexts of this layer: the proxy as QPContext, and the record as RequestContext. NdkGetCqResults(Ex)
- * restores the consumer's contexts and retires the record.
+ * Records of outstanding requests: posted requests whose result the consumer has not polled. The provider receives
+ * contexts of this layer: the proxy as QPContext, and the record as RequestContext. NdkGetCqResults(Ex) restores the
+ * consumer's contexts and retires the record.
  *
  * A request with NDK_OP_FLAG_SILENT_SUCCESS has a record, but a result only if it fails. Initiator requests complete in
  * the order of their posts. So a polled result also retires the silent requests that were posted to the queue before.
@@ -40,7 +40,7 @@ struct posted_record {
     uint64_t length;                 /* bytes of all SGEs, also of those that are not recorded */
     ULONG flags;                     /* NDK_OP_FLAG_ */
     bool counted;                    /* the request is counted in *posted->users */
-    bool done;                       /* a silent request that has ended, but may still have a result */
+    bool done;                       /* the request was silent and has ended; it has a result only if it failed */
     bool reported;                   /* a buffer was reported as freed */
     struct source source;            /* of a send or write */
     ULONG sges;                      /* the number of recorded SGEs */
@@ -48,7 +48,7 @@ struct posted_record {
 };
 TAILQ_HEAD(posted_list, posted_record);
 
-/* The records of one queue. The lock guards everything after it. */
+/* The records of one queue. The lock guards the members that follow it. */
 struct posted {
     UINT32 privileged;          /* the privileged token */
     ULONG room;                 /* how many SGEs of a request are recorded */
@@ -81,11 +81,14 @@ struct post {
     bool is_send;         /* the request needs a receive at the peer */
     bool is_source;       /* the request sends the SGEs' data */
     struct source source; /* if is_source, and the request is not inline */
-    bool needs_receive;   /* a send whose receive is compared with the peer's: see messages.h */
+    bool needs_receive;   /* the send is counted against the peer's receives: see messages.h */
     /* Set by posted_begin. */
     void *passed;   /* the RequestContext for the provider */
     uint64_t place; /* 0: not recorded */
-    /* How many requests were outstanding before: all, and silent ones. Both are 0 after a flush or disconnect. */
+    /*
+     * How many requests, and how many silent requests, were outstanding before this post. Both are 0 after a flush or
+     * disconnect.
+     */
     unsigned before, silent_before;
     int users; /* *posted->users after this request was counted; 0 if it is not counted, or if the post has failed */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The requests with NDK_OP_FLAG_DEFER since the last request of an initiator queue without it. */
+/*
+ * A chain: the requests with NDK_OP_FLAG_DEFER that were posted to an initiator queue since the last request without
+ * that flag.
+ */
 #ifndef VERIFY_POSTED_CHAIN_H
 #define VERIFY_POSTED_CHAIN_H
 
@@ -8,7 +11,7 @@
 
 struct post;
 
-/* A post that fails ends the chain, because the consumer must not go on then. */
+/* A post that fails ends the chain, because the consumer must not continue the chain after a failure. */
 struct posted_chain {
     atomic_uint count; /* of requests; 0: no chain is open, and the members from `routine` on have no meaning */
     atomic_int *open;  /* counts the open chains of all queues that share a completion queue; may be NULL */

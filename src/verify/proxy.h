@@ -104,7 +104,7 @@ NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
  * `object`; the consumer expects the proxy at `out`. Returns `status`.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
-/* Stores the object that the provider has created. */
+/* Stores in p the object that the provider has created. */
 void proxy_set_real(struct proxy *p, void *real);
 
 /* ---- Use ---- */
@@ -116,7 +116,10 @@ void proxy_set_real(struct proxy *p, void *real);
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
-/* At the end of a call: reports that another thread has closed the object, unless a callback allowed the close. */
+/*
+ * Called at the end of a call. Reports an object that another thread has closed during the call, unless a callback
+ * allowed the close.
+ */
 void proxy_check_still_open(const struct call *c);
 
 /* NdkQueryExtension of every type. */
@@ -178,8 +181,8 @@ struct proxy *proxy_next_open(const struct proxy *p);
 /* Returns the open proxy at this address with a reference, or NULL if it is closed. */
 struct proxy *proxy_find_open(const void *pub);
 /*
- * Marks the regions that contain this buffer as reported. After that, the freeing of their memory is not reported a
- * second time. Returns false if no registered region contains the buffer.
+ * Marks the registered regions that contain this buffer, so that the freeing of their memory is not reported a second
+ * time. Returns false if no registered region contains the buffer.
  */
 bool proxy_set_memory_reported(const void *start, size_t size);
 /* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */

@@ -43,7 +43,7 @@ struct queue {
     struct messages *messages;                /* see messages.h; NULL if out of memory */
     _Atomic(struct messages *) peer_messages; /* NULL if the peer is not known; set at most once */
     struct queue *cq[QUEUE_USES];             /* its completion queues; an element may be NULL */
-    struct queue *next[QUEUE_USES];           /* links in `pairs` of its completion queues */
+    struct queue *next[QUEUE_USES];           /* for each use, the next queue pair in cq[use]'s list pairs[use] */
     atomic_int link;                          /* QUEUE_UNLINKED, QUEUE_CONNECTING or QUEUE_LINKED; never decreases */
     const void *connected_by; /* the first connector that established a connection, or NULL; under the proxies' lock */
     atomic_bool disconnected;
@@ -57,7 +57,7 @@ struct queue {
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
     atomic_int arms;                 /* calls of NdkArmCq minus notifications; may be more than 1: see cq_end_arm */
     _Atomic uint64_t polled_ms;      /* time of the latest poll: see posted_now_ms */
-    atomic_int users;                /* requests of its queue pairs whose results were not polled, silent ones too */
+    atomic_int users;                /* requests of its queue pairs, also silent ones, whose results were not polled */
     atomic_int open_chains;          /* of its queue pairs: see posted_chain.h */
 };
 

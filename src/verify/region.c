@@ -41,8 +41,8 @@ bool region_ask(struct region *r, UINT32 *local, UINT32 *remote)
 }
 
 /*
- * Waits for the calls of region_ask that have increased `asking`. A later call reads that the region is not open any
- * more, and does not call the provider.
+ * Waits for the calls of region_ask that have increased `asking`. A later call of region_ask finds that the region is
+ * no longer open, and does not call the provider.
  */
 void region_on_closing(struct proxy *p)
 {
@@ -64,7 +64,7 @@ static bool fast_register_base_is_wrong(const struct fast_registration *f)
     return f->base < f->fbo || (f->base - f->fbo) % PAGE_SIZE != 0;
 }
 
-/* Returns how many pages the registered bytes lie in. The provider does not use the others. */
+/* Returns how many of the pages contain registered bytes. The provider does not use the other pages. */
 static ULONG fast_register_used_pages(const struct fast_registration *f)
 {
     return (ULONG)((f->fbo + f->length + PAGE_SIZE - 1) / PAGE_SIZE);
@@ -155,8 +155,8 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 }
 
 /*
- * The registration is posted. The earlier tokens end when the provider processes the request, unless the new
- * registration has the same token.
+ * Called when the registration is posted. The earlier tokens end when the provider processes the request. If the new
+ * registration has the same token, that token stays valid.
  */
 static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp, uint64_t place)
 {
@@ -304,7 +304,7 @@ static bool region_get_memory(const struct region *r, struct registration *memor
     return false;
 }
 
-/* Returns true if the region has certainly no registration. Requires the lock. */
+/* Returns true if the region certainly has no registration. Requires the lock. */
 static bool region_is_unregistered(const struct region *r)
 {
     if (r->unsure || r->posting > 0)

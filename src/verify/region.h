@@ -17,7 +17,7 @@ struct region {
     /* The range that contains all buffers of receives and reads. sinks_inverted_start is ~start; 0 means no buffer. */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
-    bool unsure;           /* a call's end was not seen, so nothing is known about the region */
+    bool unsure;           /* the completion of a call was not seen, so nothing is known about the region */
     bool was_registered;   /* by NdkRegisterMr, at least once */
     bool registered;       /* by NdkRegisterMr, now */
     unsigned changing;     /* calls of NdkRegisterMr and NdkDeregisterMr that have not completed */
@@ -40,8 +40,8 @@ struct protection_domain {
 };
 
 /*
- * Returns the proxy `pub`, which is an argument of the consumer. Returns NULL if `real`, the provider's object of that
- * argument, is NULL.
+ * Returns `pub`, a proxy that the consumer passed, as a struct proxy. Returns NULL if `real`, the provider's object
+ * behind that proxy, is NULL.
  */
 static inline struct proxy *proxy_of(void *pub, const void *real)
 {

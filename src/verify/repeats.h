@@ -23,7 +23,7 @@ struct repeated {
     uint32_t count;                        /* the number of all reports */
     uint32_t written;                      /* the number of reports that were written to `output` */
     uint32_t listed;                       /* the value of `count` that was last written, in a report or at the end */
-    uint32_t output;                       /* the number of the output for which `written` counts */
+    uint32_t output;                       /* the number of the output to which the `written` reports went */
 };
 
 /*

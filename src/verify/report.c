@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes one report at a time: the lock is held from a report's first line to its last, so that the reports of two
- * threads never mix. Nothing is allocated, because a report may come from a signal handler. A handler that interrupts a
- * report of its own thread reports inside it.
+ * threads never mix. Nothing is allocated, because a report may come from a signal handler. If a signal handler
+ * interrupts a report of its own thread, the handler's report is written inside that report.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -89,7 +89,7 @@ void report_set_events(report_events *events)
     report_unlock();
 }
 
-/* Sets the last events of the process. The caller has locked the output. */
+/* Reads the last events of the process for the report. The caller has locked the output. */
 static unsigned report_read_events(const void *object)
 {
     return event_source ? event_source(object, last_events) : 0;
@@ -286,7 +286,7 @@ void report_end(FILE *out, const void *by, const char *entry)
     report_unlock();
 }
 
-/* Moves the added notes behind those that the object has. */
+/* Moves the notes of report_add_note behind the notes of report_set_object. */
 static void report_move_notes(struct report *r)
 {
     const char **notes = r->breach.object.notes;

@@ -44,7 +44,7 @@ enum rule_kind {
 struct rule {
     const char *name;
     uint32_t bug_check;   /* the code with which Windows stops */
-    const char *text;     /* what the documentation demands, in our words */
+    const char *text;     /* what the documentation demands, not a quotation */
     const char *page;     /* title of Microsoft's page; NULL: none */
     const char *sentence; /* from that page, verbatim; NULL: none */
     const char *advice;   /* the way to fulfil the duty, in one line; NULL: none */
@@ -60,7 +60,10 @@ struct rule_table {
     struct rule_table *next;
 };
 
-/* Adds a layer's rules to those that are counted and listed. The table must stay valid for ever. */
+/*
+ * Adds a layer's table of rules, whose reports are counted and listed. The table must stay valid until the process
+ * ends.
+ */
 void report_add_rules(struct rule_table *table) PRIVATE_EXPORT(report_add_rules);
 /* Returns the first table; the others follow by `next`. */
 const struct rule_table *report_rules(void);
@@ -99,8 +102,8 @@ __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breac
     PRIVATE_EXPORT(report_breach_args);
 
 /*
- * Like report_breach, with the stack of an earlier call in place of the calling thread's. For a call that breaks the
- * rule later, for example because it waits too long.
+ * Like report_breach, with the stack of an earlier call in place of the calling thread's. Used if a call breaks a rule
+ * after it began, for example because it waits too long.
  */
 __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach *breach, const struct stack *call,
                                                             const char *format, ...);
@@ -175,7 +178,10 @@ struct report_event {
     char fields[208]; /* "from=IDLE event=start to=TCP_CONNECTING" */
 };
 
-/* Returns the number of the process's last events. `object` is that of the report, or NULL. Must allocate nothing. */
+/*
+ * Stores the process's last events, and returns their number. `object` is the object of the report, or NULL. Must
+ * allocate nothing.
+ */
 typedef unsigned report_events(const void *object, struct report_event events[REPORT_EVENTS]);
 /* Adds the last events of the process to each report. */
 void report_set_events(report_events *events);
@@ -196,8 +202,8 @@ bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
  * For a report that is no breach, for example a bug check. report_begin locks the output and returns it. The caller
- * prints the report. report_end prints the stacks, from the return address `by` on. Then report_end flushes and
- * unlocks the output. `entry` is the routine that the consumer called, or NULL if that routine is not known.
+ * then prints the report. report_end prints the stacks, which begin at the return address `by`, and flushes and unlocks
+ * the output. `entry` is the routine that the consumer called, or NULL if that routine is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

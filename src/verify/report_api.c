@@ -12,7 +12,7 @@ _Static_assert((int)ONDK_VERIFY_BREACH == RULE_BREACH && (int)ONDK_VERIFY_ADVICE
                "the public values are the kinds");
 
 static struct spin callback_lock;
-static ondk_verify_callback_t report_callback; /* callback_lock guards this and the next */
+static ondk_verify_callback_t report_callback; /* callback_lock guards this and the next variable */
 static void *report_callback_context;
 static _Thread_local bool is_in_callback;
 

@@ -77,7 +77,7 @@ static ssize_t file_write(void *cookie, const char *text, size_t size)
     if (fd >= 0)
         (void)close(fd);
     errno = saved;
-    return (ssize_t)size; /* an error would stay set in the stream */
+    return (ssize_t)size; /* even if a write failed, because an error would stay set in the stream */
 }
 
 static FILE *file_open_stream(void)

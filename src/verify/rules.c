@@ -160,7 +160,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
-    /* The adapter close cannot be pending, as the sentence demands of other closes: it is a blocking call, and waits. */
+    /* The sentence demands that a close is pending. The adapter's close is a blocking call, so it waits instead. */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
                 "ever.",

@@ -43,8 +43,8 @@ static void setting_apply(const struct verify_setting *setting)
 }
 
 /*
- * Applies the report format and the files that a text gives. The text is the value of ONDK_VERIFY or the argument of
- * ondk_verify_configure_text. If the text does not name a file, the file of an earlier text is no longer written.
+ * Applies the report format and the file names of a text: the value of ONDK_VERIFY or the argument of
+ * ondk_verify_configure_text. If the text names no file, reports no longer go to the file that an earlier text named.
  */
 static void setting_apply_files(const struct verify_setting *setting)
 {
@@ -109,7 +109,7 @@ int32_t ondk_verify_configure_text(const char *text)
 
 int32_t ondk_verify_configure(const ondk_verify_config_t *config)
 {
-    /* The present values. They remain for the fields that the struct of an older program does not have. */
+    /* The present values. A field that the struct of an older program does not have keeps its present value. */
     ondk_verify_config_t new = { .size = sizeof(new),
                                  .format = (uint32_t)report_get_format(),
                                  .max_written = report_get_max_written(),

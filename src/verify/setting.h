@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's settings of verification: from ondk_verify_configure, or else from ONDK_VERIFY, or else the default. */
+/*
+ * The process's settings of verification. They come from ondk_verify_configure if it was called, otherwise from
+ * ONDK_VERIFY if it is set, otherwise from the default.
+ */
 #ifndef VERIFY_SETTING_H
 #define VERIFY_SETTING_H
 
@@ -7,7 +10,7 @@
 #include "verify/report.h"
 
 /*
- * Reads ONDK_VERIFY; the mode without the variable is `standard`. Has no effect if the settings were read or
+ * Reads ONDK_VERIFY. If the variable is not set, the mode is `standard`. Has no effect if the settings were read or
  * configured before. Returns false if the variable has no valid value.
  */
 bool verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);

@@ -23,7 +23,9 @@ struct source {
     bool has_sum;
 };
 
-/* Sets the sum of a request's data. There is none if the check is off, or if the data is too small or cannot be read. */
+/*
+ * Sets the sum of a request's data. There is none if the check is off, or if the data is too small or cannot be read.
+ */
 void source_set(struct source *source, const NDK_SGE *sgl, ULONG sges);
 /* Returns true if the data is readable and differs from the sum. */
 bool source_has_changed(const struct source *source, const NDK_SGE *sgl, ULONG sges);

@@ -160,7 +160,10 @@ static bool stack_is_library(const Dl_info *info)
     return stack_starts_with(module, "libopenndk") || stack_starts_with(module, "libc.so");
 }
 
-/* The part of stack_first_frame for a stack that may begin with frames of the library. Sets *entry if it skips any. */
+/*
+ * Does the work of stack_first_frame for a stack that may begin with frames of the library. Sets *entry if it skips
+ * such frames.
+ */
 static int stack_skip_library(const struct stack *s, const char **entry)
 {
     const char *exported = NULL;
@@ -194,7 +197,7 @@ int stack_first_frame(const struct stack *s, const char **entry)
     return first;
 }
 
-/* Sets what only the module's file has: the names of functions that it does not export, and lines. */
+/* Sets what only the module's file contains: lines, and the names of functions that the module does not export. */
 static void stack_read_file(const char *at, const Dl_info *info, const struct link_map *map, struct stack_frame *frame)
 {
     const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* the program has no name */

@@ -31,15 +31,18 @@ struct stack_call {
 };
 
 /*
- * Begins a call, and returns the outer one. stack_end_call ends the call. A callback into the consumer begins a call with
- * `by` == NULL: inside, the thread is in no call until the consumer begins another one.
+ * Begins a call, and returns the outer one. stack_end_call ends the call. A callback into the consumer is a call with
+ * `by` == NULL: during the callback, the thread is in no call until the consumer calls again.
  */
 struct stack_call stack_begin_call(const void *by, const char *routine);
 void stack_end_call(const struct stack_call *outer);
 /* Returns the call that the thread is in. */
 struct stack_call stack_entered(void);
 
-/* In a routine that a consumer calls: stack_begin_call, and stack_end_call when the routine returns. */
+/*
+ * Must be the first line of a routine that a consumer calls. Calls stack_begin_call, and stack_end_call when the
+ * routine returns.
+ */
 #define STACK_CALL(routine_)                                                                                           \
     struct stack_call outer_                                                                                           \
         __attribute__((cleanup(stack_end_call), unused)) = stack_begin_call(__builtin_return_address(0), routine_)

@@ -33,7 +33,7 @@ static bool stack_equal(const struct stack *a, const struct stack *b)
     return a->depth == b->depth && !memcmp(a->frames, b->frames, (size_t)a->depth * sizeof a->frames[0]);
 }
 
-/* A stack that two threads add at once is in the table twice, which does no harm. */
+/* If two threads add the same stack at once, the table has it twice, which does no harm. */
 static struct interned *stack_intern_new(const struct stack *s, _Atomic(struct interned *) *bucket)
 {
     struct interned *entry = atomic_fetch_add(&count, 1) < MAX_INTERNED ? malloc(sizeof *entry) : NULL;

@@ -138,7 +138,7 @@ static void stall_on_child(void)
     atomic_store(&forked_ns, owner_clock(NULL));
 }
 
-/* Without memory or thread for a doctor, nothing reports stalls until the next start. */
+/* If no memory or thread is available for the doctor, no stalls are reported until the next call of stall_start. */
 void stall_start(void)
 {
     struct doctor *d = calloc(1, sizeof *d), *unused = d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stalls: calls, requests and events that wait for longer than stall_ms. A thread of the process, the doctor, reports
- * each stall once, and what it waits for. The doctor exists while an adapter is wrapped.
+ * each stall once, with the reason for the wait. The doctor exists while an adapter is wrapped.
  *
  * The doctor sleeps until the earliest time at which a wait can become a stall. While nothing waits, the doctor sleeps
  * without a deadline. Therefore stall_begin must be called whenever a wait begins. The times are those of owner_clock.
@@ -15,7 +15,9 @@
 
 enum { STALL_NS_PER_MS = 1000000 };
 
-/* The first stall_start starts the doctor's thread. It ends after as many calls of stall_stop as of stall_start. */
+/*
+ * The first stall_start starts the doctor's thread. The thread ends when stall_stop was called as often as stall_start.
+ */
 void stall_start(void);
 void stall_stop(void);
 

@@ -82,7 +82,10 @@ static const char *call_describe_thread(const struct pending *call, const struct
     return text;
 }
 
-/* Returns true if the thread waits inside the call, and not behind it. */
+/*
+ * Returns true if the thread waits inside the call. Returns false if the call has returned, and the thread waits
+ * elsewhere.
+ */
 static bool call_is_entered(const struct stack *call, const struct stack *now)
 {
     for (int i = 0; i < now->depth; i++) {
@@ -95,8 +98,8 @@ static bool call_is_entered(const struct stack *call, const struct stack *now)
 }
 
 /*
- * If the caller waits elsewhere than in the call, adds its stack to the next report, under the title that it writes:
- * "thread 12 (name) waits at". The title must be valid until the report.
+ * If the caller waits, but not inside the call, adds the caller's stack to the next report. Writes the title of the
+ * stack to `title`: "thread 12 (name) waits at". `title` must be valid until the report.
  */
 static void call_add_caller_stack(const struct pending *call, const struct caller *c, char title[MAX_THREAD])
 {

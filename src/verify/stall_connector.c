@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports connect requests that nobody answers, connects that nobody completes, and disconnect events that nobody
- * answers: see stall_connector.h. In each of these phases only the consumer of this end can go on, and the peer waits.
+ * answers: see stall_connector.h. In each of these phases, the peer waits for a call of this end's consumer.
  */
 #include "verify/stall_connector.h"
 
@@ -47,8 +47,8 @@ static int connector_owes(const struct connector *c)
 }
 
 /*
- * Copies the connectors whose consumer has owed a call since the time `before`, or since an earlier time. *oldest is
- * set as by pending_copy_stalled.
+ * Copies the connectors whose consumer has owed a call since the time `before`, or since an earlier time. Sets *oldest
+ * like pending_copy_stalled.
  */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports initiator requests that are outstanding for long: see stall_request.h. If a chain of deferred requests is
- * open, the report is about the chain. Otherwise, if the consumer neither polls the completion queue nor has armed it,
- * the report is about the completion queue. Otherwise the peer or the network is slow, or the consumer was notified
- * and has not polled: a stall.
+ * Reports initiator requests that are outstanding for long: see stall_request.h. The report has one of three rules.
+ * RULE_DEFER_OPEN: a chain of deferred requests is open. RULE_CQ_UNATTENDED: no chain is open, and the consumer neither
+ * polls nor has armed the completion queue. RULE_STALL: all other cases. Then the peer or the network is slow, or the
+ * consumer was notified and has not polled.
  */
 #include "verify/stall_request.h"
 
@@ -12,10 +12,13 @@
 
 enum { QUEUES_AT_ONCE = 16 };
 
-/* A queue pair's requests to report: if has_open_chain, all requests of the open chain, else those that are due. */
+/*
+ * A queue pair's requests to report. If has_open_chain, these are all requests of the open chain, otherwise the
+ * outstanding requests that are due.
+ */
 struct late {
     struct queue *qp, *cq; /* each with a reference; cq may be NULL */
-    /* Describe one of these requests: of an open chain, the latest one; otherwise the oldest one. */
+    /* Describe one of these requests: the latest one of an open chain, otherwise the oldest one. */
     const char *routine;
     const void *by, *context;
     uint64_t posted_ms;

@@ -7,9 +7,9 @@
 
 /*
  * Reports initiator requests that were posted at least `limit` nanoseconds before the time `now`. Each queue pair is
- * reported once for all its requests that are due. A silent request is not reported, because its success has no
- * result. Exception: the last request of an open chain of deferred requests is reported even if it is silent. Returns
- * the time of the post of the oldest request that was not reported; UINT64_MAX if there is none.
+ * reported once for all its requests that are due. A silent request is not reported, because it has no result if it
+ * succeeds. But the last request of an open chain of deferred requests is reported even if it is silent. Returns the
+ * time of the post of the oldest request that was not reported; UINT64_MAX if there is none.
  */
 uint64_t stall_examine_requests(uint64_t now, uint64_t limit);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stack of a thread that waits: see thread_stack.h. Linux shows only its stack pointer and its program counter. The
- * stack is copied, and each caller is found as unwind_row.h describes. The functions of the C library, in which a thread
- * waits, have no frame pointers.
+ * stack is copied, and each caller is found as unwind_row.h describes. The functions of the C library, in which a
+ * thread waits, have no frame pointers.
  *
- * The frame pointer is not known at first. If a function needs it, it follows from the memory that the function has
- * reserved. If this does not lead to a return address, it is searched in the copy: the first place with a return address
- * behind a call of this very function.
+ * The frame pointer is not known at first. If a function's row needs it, it is computed from the size of the memory
+ * that the function has reserved. If that place has no return address, the copy is searched for the first return
+ * address that follows a call of this function.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -67,8 +67,9 @@ static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3]
 #endif
 
 /*
- * Sets *size to how far the stack pointer is below the frame pointer: the registers that the row has as saved, and the
- * memory that the function's first instructions reserve. Returns false if these do not set the frame pointer.
+ * Sets *size to the distance from the stack pointer up to the frame pointer: the size of the saved registers in the
+ * row, and of the memory that the function's first instructions reserve. Returns false if these instructions do not set
+ * the frame pointer.
  */
 static bool frame_size(const struct unwind_row *row, uintptr_t pc, size_t *size)
 {
@@ -117,7 +118,10 @@ static bool is_call_of(uintptr_t return_address, uintptr_t function)
 #endif
 }
 
-/* Finds the frame pointer in the function of the row. The frame has the caller's frame pointer, then the return address. */
+/*
+ * Finds the frame pointer of the row's function. At the frame pointer are the caller's frame pointer and the return
+ * address.
+ */
 static bool walk_find_frame_pointer(struct walk *w, const struct unwind_row *row)
 {
     uintptr_t first = w->values[STACK_POINTER], word;
@@ -137,7 +141,10 @@ static bool walk_find_frame_pointer(struct walk *w, const struct unwind_row *row
     return false;
 }
 
-/* Sets the registers to those of the caller, whose stack pointer is `frame`. Returns false if a saved one is not copied. */
+/*
+ * Sets the registers to the caller's. The caller's stack pointer is `frame`. Returns false if a saved register is
+ * outside the copy.
+ */
 static bool walk_restore(struct walk *w, const struct unwind_row *row, uintptr_t frame)
 {
     uintptr_t word;
@@ -155,13 +162,13 @@ static bool walk_restore(struct walk *w, const struct unwind_row *row, uintptr_t
     return true;
 }
 
-/* Goes on to the caller. Returns false if there is none, or if it cannot be found. */
+/* Moves *w to the caller's frame. Returns false if there is no caller, or if the caller cannot be found. */
 static bool walk_step(struct walk *w)
 {
     struct unwind_row row;
     uintptr_t frame;
 
-    if (!unwind_find_row(w->pc - 1, &row)) /* the call itself, and not what follows it */
+    if (!unwind_find_row(w->pc - 1, &row)) /* pc - 1 is inside the call instruction */
         return false;
     if (!w->is_known[row.base] && (row.base != FRAME_POINTER || !walk_find_frame_pointer(w, &row)))
         return false;

@@ -7,8 +7,8 @@
 #include "verify/thread_state.h"
 
 /*
- * Returns the state of the thread with this ID. If the thread waits, captures its stack, whose depth is 0 if it cannot be
- * read. The stack may lack its outer frames. Allocates memory.
+ * Returns the state of the thread with this ID. If the thread waits, captures its stack. If the stack cannot be read,
+ * s->depth is 0. The stack may lack its outer frames. Allocates memory.
  */
 enum thread_state thread_stack_capture(int thread, struct stack *s);
 

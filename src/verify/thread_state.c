@@ -19,7 +19,7 @@ static bool thread_has_ended(int thread)
     return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
 }
 
-/* Returns false if /proc belongs to an outer PID namespace, where other numbers name the threads. */
+/* Returns false if /proc belongs to an outer PID namespace, where the threads have other IDs. */
 static bool thread_proc_is_own(void)
 {
     char self[32], pid[32];

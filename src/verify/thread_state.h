@@ -23,8 +23,8 @@ struct thread_registers {
 enum thread_state thread_get_registers(int thread, struct thread_registers *r);
 
 /*
- * Copies `size` bytes of the process's memory from the address `from`. Returns how many bytes were copied: fewer if the
- * memory is not mapped.
+ * Copies `size` bytes of the process's memory from the address `from`. Returns the number of copied bytes, which is
+ * smaller than `size` if not all of the memory is mapped.
  */
 size_t thread_read_memory(uintptr_t from, void *to, size_t size);
 

@@ -252,7 +252,7 @@ static void verdict_set(struct verdict *v, enum verify_rule rule, const struct t
     v->created_by = t->region->p.created_by;
 }
 
-/* Checks an SGE with a token that is not the privileged one. Requires the lock. */
+/* Checks an SGE whose token is not the privileged token. Requires the lock. */
 static void tokens_check_sge(const struct token_table *t, const struct check *check, const NDK_SGE *sge,
                              struct verdict *v)
 {

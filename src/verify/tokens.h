@@ -33,7 +33,7 @@ enum token_state {
     TOKEN_VALID,  /* the region is registered, or its NdkFastRegister is posted */
     TOKEN_ENDING, /* a posted request ends it: later initiator requests of the same queue pair fail */
     TOKEN_ENDED,  /* the registration has ended */
-    TOKEN_UNSURE, /* may be valid or not: requests that use it are accepted */
+    TOKEN_UNSURE, /* may be valid or invalid, so requests that use it are accepted */
 };
 
 struct token {
@@ -72,19 +72,22 @@ void tokens_set_privileged(struct token_table *t, UINT32 privileged);
 
 /* ---- The tokens of a region. Require the lock. ---- */
 
-/* Sets what a token of the region names. If the region has no free entry, an entry of its oldest registration is lost. */
+/*
+ * Stores the state and the memory of a token of the region. If the region has no free entry, replaces an entry of its
+ * oldest registration.
+ */
 void tokens_set(struct region *region, UINT32 value, enum token_state state, const struct registration *memory);
-/* Returns the region's entry of the token, or NULL. */
+/* Returns the region's entry for the token, or NULL. */
 struct token *tokens_find(struct region *region, UINT32 value);
 /*
- * Ends the region's tokens of registrations up to `number`. If qp is NULL, the tokens become TOKEN_ENDED. Otherwise a
- * request of qp ends them, and they are TOKEN_ENDING until the result of this request is polled. `place` is the place
+ * Ends the tokens of the region's registrations 1 to `number`. If qp is NULL, the tokens become TOKEN_ENDED. Otherwise
+ * a request of qp ends them, and they are TOKEN_ENDING until the result of this request is polled. `place` is the place
  * of this request in the initiator queue of qp. `end` is for example "NdkDeregisterMr has ended".
  */
 void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
 /*
- * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. Their use is no longer reported, because
- * they may be valid.
+ * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. From now on, their use is not reported,
+ * because they may be valid.
  */
 void tokens_doubt(struct region *region);
 /* Removes all entries of the region from the table, and undoes tokens_reserve. */
@@ -102,7 +105,7 @@ void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, U
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 /*
  * Called when the consumer has polled results, before their contexts are translated. Ends the tokens that a peer has
- * invalidated, and those that a completed request of the consumer has invalidated or replaced.
+ * invalidated, and the tokens that a completed request of the consumer has invalidated or replaced.
  */
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of its functions. An entry leads to a
- * function's FDE, which has a program of instructions that change the row, and refers to a CIE, which begins the program.
+ * Rows of .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of its functions. An entry has the
+ * address of a function's FDE. The FDE has instructions that change the row, and refers to a CIE, whose instructions
+ * make the first row.
  *
- * The module is read while the dynamic linker's lock is held, so that it stays loaded. Every read is within the module's
- * segment.
+ * The module is read while the dynamic linker's lock is held, so that it stays loaded. Every read is within the
+ * module's segment.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -170,7 +171,10 @@ static struct cursor module_cursor(const struct module *m, uintptr_t at)
     return (struct cursor){ .at = m->start + (ok ? at - (uintptr_t)m->start : 0), .end = m->end, .ok = ok };
 }
 
-/* Returns where the FDE is of the last function that begins at pc or before. Returns 0 if there is none. */
+/*
+ * Returns the address of the FDE of the function that begins at pc, or of the nearest function before pc. Returns 0 if
+ * there is none.
+ */
 static uintptr_t module_find_fde(const struct module *m)
 {
     struct cursor c = { .at = m->header, .end = m->end, .ok = true };
@@ -189,7 +193,7 @@ static uintptr_t module_find_fde(const struct module *m)
     table = c.at;
     if (!c.ok || count > (uint64_t)(c.end - c.at) / TABLE_ENTRY)
         return 0;
-    for (uint64_t high = count; low < high;) { /* low is the first entry behind pc */
+    for (uint64_t high = count; low < high;) { /* ends with low as the first entry after pc */
         uint64_t middle = low + (high - low) / 2;
 
         memcpy(entry, table + middle * TABLE_ENTRY, sizeof entry);
@@ -215,7 +219,7 @@ struct description {
     struct cursor initial, program;
 };
 
-/* Reads the augmentation of a CIE, whose text begins at `text`. Behind the text, *c has its data. */
+/* Reads the augmentation of a CIE. `text` is the augmentation string. *c is at the augmentation data. */
 static void cie_read_augmentation(struct cursor *c, const char *text, struct description *d)
 {
     struct cursor data = *c;
@@ -238,13 +242,16 @@ static void cie_read_augmentation(struct cursor *c, const char *text, struct des
 
             (void)cursor_read_form(&data, encoding);
         } else {
-            d->is_known = false; /* 'S', the frame of a signal, has expressions; others are newer than this */
+            d->is_known = false; /* 'S' (a signal frame) has expressions; other letters are newer than this code */
         }
     }
     d->is_known = d->is_known && data.ok;
 }
 
-/* Sets *c to the contents of the CIE or FDE at *c. Returns the number that a CIE has as 0; see fde_read. */
+/*
+ * Moves *c from the beginning of a CIE or FDE to its contents. Returns the ID: 0 for a CIE, else the distance back to
+ * the FDE's CIE (see fde_read).
+ */
 static uint32_t entry_begin(struct cursor *c)
 {
     uint64_t length = cursor_read(c, 4);
@@ -300,12 +307,12 @@ static bool fde_read(const struct module *m, uintptr_t at, struct description *d
 
 /* ---- Programs ---- */
 
-/* A program in progress: the row, the row that the CIE has made, and remembered rows. */
+/* The execution of instructions: the current row, the row after the CIE's instructions, and remembered rows. */
 struct run {
     const struct description *d;
     struct unwind_row *row, initial, remembered[MAX_REMEMBERED];
     unsigned depth;
-    uintptr_t at, pc; /* the row is that of `at`; the program ends behind pc */
+    uintptr_t at, pc; /* the row is valid at `at`; the execution ends after pc */
     bool ok;
 };
 
@@ -347,7 +354,7 @@ static void run_push(struct run *r)
         r->remembered[r->depth++] = *r->row;
 }
 
-/* An instruction that has its number in the low bits of its first byte. */
+/* Instructions whose operand is in the low bits of the first byte. */
 enum { ADVANCE = 0x40, OFFSET = 0x80, RESTORE = 0xc0, HIGH_BITS = 0xc0 };
 
 enum {
@@ -373,7 +380,7 @@ enum {
     ARGUMENTS_SIZE = 0x2e,
 };
 
-/* Instructions that change the base. Returns false for any other one. */
+/* Executes an instruction that changes the base. Returns false for any other instruction. */
 static bool run_base(struct run *r, unsigned op, struct cursor *c)
 {
     uint64_t number;
@@ -401,7 +408,7 @@ static bool run_base(struct run *r, unsigned op, struct cursor *c)
     }
 }
 
-/* Instructions about one register. Returns false for any other one. */
+/* Executes an instruction about one register. Returns false for any other instruction. */
 static bool run_register(struct run *r, unsigned op, struct cursor *c)
 {
     uint64_t number;
@@ -433,7 +440,7 @@ static bool run_register(struct run *r, unsigned op, struct cursor *c)
     }
 }
 
-/* An instruction without a number in its first byte. Expressions are not known here. */
+/* Executes an instruction whose first byte contains no operand. Expressions are not supported. */
 static void run_other(struct run *r, unsigned op, struct cursor *c)
 {
     if (run_base(r, op, c) || run_register(r, op, c))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The caller of a function in the middle of its code: where the frame keeps the return address and the registers of the
- * caller. Compilers write this into .eh_frame, also for functions without frame pointers. The numbers of registers are
- * those of DWARF for the processor.
+ * Finds out, for any instruction of a function, where the function's frame has stored the return address and the
+ * caller's registers. Compilers write this into .eh_frame, also for functions without frame pointers. Registers have
+ * the numbers that DWARF defines for the processor.
  */
 #ifndef VERIFY_UNWIND_ROW_H
 #define VERIFY_UNWIND_ROW_H
@@ -16,7 +16,7 @@ enum { UNWIND_REGISTERS = 34 };
 enum unwind_place {
     UNWIND_SAME,      /* in the register itself */
     UNWIND_SAVED,     /* in memory, at the frame's address + offset */
-    UNWIND_UNDEFINED, /* nowhere, or where this file cannot find it */
+    UNWIND_UNDEFINED, /* lost, or in a place that this code cannot find */
 };
 
 struct unwind_rule {
@@ -30,7 +30,7 @@ struct unwind_row {
     uintptr_t code_start, code_end; /* the module's code */
     unsigned base;                  /* the frame's address is this register + base_offset */
     int64_t base_offset;
-    unsigned return_register; /* the number that names the return address */
+    unsigned return_register; /* the number that stands for the return address */
     struct unwind_rule rules[UNWIND_REGISTERS];
 };
 

@@ -16,21 +16,16 @@
  *   stack.h, stack_intern.h      call stacks
  *   thread_state.h, thread_stack.h, unwind_row.h
  *                                stacks of other threads, which are not stopped
- *   proxy.h                      the base of all proxies; each type of object has a file
- *   call.h                       the consumer's calls and callbacks that are in progress
- *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments
- *   limits.h, post_check.h       requests and queues that exceed a limit; posts at a wrong time, or too many
- *   disconnect_check.h           requests that are outstanding at a disconnect
- *   chain_check.h                chains of deferred requests that no request has ended
- *   messages.h, net_namespace.h  sends without a receive at a peer in this process
- *   async_call.h, pending.h      calls that complete by a callback, and their contexts
- *   queue.h, posted.h            queues, and the records of posted requests
- *   posted_chain.h               the chain of deferred requests of a queue
- *   tokens.h, region.h           tokens of memory, regions and windows, and the requests that make and end tokens
- *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
- *   connector_phase.h            the phases of a connector, and the calls that are legal in each
- *   stall.h, stall_*.h           the thread that reports what waits for too long
- *   objects_left.h               the wait of an adapter's close for objects that nobody closes
+ *   proxy.h the base of all proxies; each type of object has a file call.h the consumer's calls and callbacks that are
+ *   in progress exclusive.h, argument.h calls that are made one at a time; missing and wrong arguments limits.h,
+ *   post_check.h requests and queues that exceed a limit; posts at a wrong time, or too many disconnect_check.h
+ *   requests that are outstanding at a disconnect chain_check.h chains of deferred requests that no request has ended
+ *   messages.h, net_namespace.h sends without a receive at a peer in this process async_call.h, pending.h calls that
+ *   complete by a callback, and their contexts queue.h, posted.h queues, and the records of posted requests
+ *   posted_chain.h the chain of deferred requests of a queue tokens.h, region.h tokens of memory, regions and windows,
+ *   and the requests that make and end tokens logical.h, mdl_chain.h logical addresses of mappings; MDL chains
+ *   connector_phase.h the phases of a connector, and the calls that are legal in each stall.h, stall_*.h the thread
+ *   that reports what waits for too long objects_left.h the wait of an adapter's close for objects that nobody closes
  *
  * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
  * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
@@ -74,8 +69,8 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrap
 /*
  * Closes a wrapped adapter: waits until everything that was created from it is closed, then returns the provider's
  * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in a callback of
- * it, reports this, does nothing and returns NULL. If objects are left that nobody closes, reports them, gives up and
- * returns NULL: the provider's adapter then must stay open. `routine` is the name of the consumer's call.
+ * it, reports this, does nothing and returns NULL. If some objects are not closed in time, reports them, gives up and
+ * returns NULL. The provider's adapter must then stay open. `routine` is the name of the consumer's call.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
@@ -107,13 +102,13 @@ void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 
 /* ---- For the host ---- */
 
-/* A use of memory by NDK, because of which the memory must not be freed. */
+/* A use of memory by NDK. While it lasts, the memory must not be freed. */
 struct verify_use {
     const struct rule *rule; /* the rule that freeing breaks */
     const void *object;      /* what is in use, inside the memory */
     const char *what;        /* "context of a pending request" */
     const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: unknown */
-    const char *owner_type;  /* type of the object that was called or uses the memory: "NDK_QP" */
+    const char *owner_type;  /* type of the object that was called or that uses the memory: "NDK_QP" */
     const void *owner;
     struct stack by; /* the stack of the call; depth 0: unknown */
 };
