@@ -6,7 +6,9 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/* Returns the process's id in its own PID namespace, which may differ from `pid`, its id in the tool's PID namespace. */
+/*
+ * Returns the process's id in its own PID namespace, which may differ from `pid`, its id in the tool's PID namespace.
+ */
 long process_pid_inside(long pid);
 /* Returns the letter of the process's state, for example 'T' for a stopped process; 0 if it cannot be read. */
 char process_state(long pid);

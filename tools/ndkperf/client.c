@@ -341,7 +341,10 @@ static bool client_measure(struct client *c, uint32_t size)
     return whole;
 }
 
-/* Sends ORDER_END, for which the server waits. Sends it even if data differed, but not after another failure. */
+/*
+ * Sends ORDER_END, because the server waits for it. After a difference in the data, sends it, too, but not after any
+ * other failure.
+ */
 static void client_end_session(struct client *c)
 {
     const struct order end = { .kind = ORDER_END };

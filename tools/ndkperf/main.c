@@ -26,7 +26,10 @@ static bool ndkperf_resolve(struct session *s, struct endpoint *e)
     return endpoint_resolve(e, error, sizeof error) || session_refuse(s, NDKPERF_FAILED, "%s", error);
 }
 
-/* Opens the adapter of interface `index`. If index is 0, opens that of the interface with this end's address. */
+/*
+ * Opens the adapter of interface `index`. If index is 0, opens the adapter of the interface that has this end's
+ * address.
+ */
 static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, uint32_t index)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's command line: that of Windows' NDKPerfCmd, and long options. */
+/* ndkperf's command line: the options of Windows' NDKPerfCmd, and long options. */
 #ifndef NDKPERF_OPTIONS_H
 #define NDKPERF_OPTIONS_H
 

@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    unsigned addresses_before; /* exchanges of addresses between connecting the data QP and the data, minus 1 */
+    unsigned addresses_before; /* exchanges of addresses after the data QP's connect and before the data, minus 1 */
     bool reports_after;        /* after the data, the tools exchange addresses and then their reports */
     bool addresses_after;      /* the tools exchange addresses as the last step */
 };

@@ -5,7 +5,10 @@
 
 #include "session.h"
 
-/* client_role measures over the connections of client_connect. server_role accepts a client, and serves its runs. */
+/*
+ * client_role connects to the server (client_connect.c) and measures. server_role accepts one client and serves the
+ * client's runs.
+ */
 void client_role(struct session *s);
 void server_role(struct session *s);
 

@@ -303,7 +303,10 @@ static NDK_CQ *session_lanes_cq(const struct session *s)
     return s->lane_count ? s->lanes[0].c.cq : NULL;
 }
 
-/* Polls up to `most` results of a completion queue, which may be NULL. Counts the requests among them as polled. */
+/*
+ * Polls up to `most` results of a completion queue, which may be NULL. Subtracts the results of sends, writes and reads
+ * from s->unpolled.
+ */
 static ULONG session_get_results(struct session *s, NDK_CQ *cq, NDK_RESULT_EX *results, ULONG most)
 {
     ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, most) : 0;

@@ -23,7 +23,7 @@ enum { MAX_RECORDS = 100000 }; /* the most pings that the JSON object lists */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;
-static bool is_open; /* consumer_cancel may be called; guarded by the lock */
+static bool is_open; /* `consumer` is open, so consumer_cancel may be called; guarded by `lock` */
 
 static void client_on_interrupt(void)
 {

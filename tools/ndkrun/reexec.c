@@ -74,9 +74,9 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
 }
 
 /*
- * Writes the commands that add the address. The kernel adds the local route of an IPv6 address in a work queue, possibly
- * after `ip` has returned. Until then the address can be bound, but packets to it leave through the interface and are
- * lost. Therefore `ip` adds a local route too, which exists when `ip` returns.
+ * Writes the commands that add the address. The kernel adds the local route of an IPv6 address in a work queue,
+ * possibly after `ip` has returned. Until then the address can be bound, but packets to it leave through the interface
+ * and are lost. Therefore `ip` adds a local route too, which exists when `ip` returns.
  */
 static void reexec_write_address(const struct net_interface *n, FILE *ip)
 {

@@ -103,8 +103,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Ends a peer that cannot be read, and reports why. A failure to read another user's process counts as a failure of
- * ndkstat only if that process was requested. Otherwise any user's process could make ndkstat fail.
+ * Ends a peer that cannot be read, and reports why. ndkstat then fails, too, except if the process belongs to another
+ * user and was not requested: other users must not be able to make ndkstat fail.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {

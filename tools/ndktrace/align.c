@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Aligns clocks: see align.h. Two files are linked if one has frames that the other one received, or if both have the
- * same clock. Starting with the first file, each further file is aligned to an aligned one, by the best link first.
+ * same clock. The first file is the reference. Then, again and again, the best link between an aligned file and another
+ * file aligns that other file.
  */
 #include "align.h"
 
@@ -15,13 +16,16 @@
 #include "base/printable.h"
 
 enum {
-    SAME_HOST_NS = 1000000000, /* two files of a host may differ by this much in the time of day of its start */
-    SAME_CLOCK_NS = 1000000,   /* an estimate may differ by this much, besides its uncertainty, from the same clock */
+    SAME_HOST_NS = 1000000000, /* largest difference in start time (see align_start_of_host) of files of one host */
+    SAME_CLOCK_NS = 1000000,   /* for files with one clock, the estimate's largest error besides its uncertainty */
 };
 
-/* The differences that the frames between two files show. The least differences are recv - send, each by the clock of its own file. */
+/*
+ * The result of the frames between two files. forward_ns and backward_ns are the least differences: a frame's receive
+ * time by the receiver's clock minus its send time by the sender's clock.
+ */
 struct align_link {
-    int64_t forward_ns, backward_ns; /* from the file with the lower index to the other one, and back */
+    int64_t forward_ns, backward_ns; /* forward: from the file with the lower index to the other file; backward: back */
     size_t n_forward, n_backward;
 };
 
@@ -30,7 +34,7 @@ struct align_work {
     const struct trace_file *files;
     const struct trace_records *records;
     struct align_link *links; /* links[i * n_files + j], i < j */
-    size_t *component;        /* for each file the file to which it is aligned in the end */
+    size_t *component;        /* for each file, the reference file to which it is aligned, directly or through others */
     bool *is_aligned;
 };
 
@@ -83,8 +87,8 @@ static void align_find_links(const struct align_work *w)
 /* ---- clocks ---- */
 
 /*
- * Returns by how much the difference of time of day and monotonic clock of `f` exceeds that of `than`. It is the time of
- * day when the host started.
+ * Returns how much later the host of `f` started than the host of `than`. A host's start time is its time of day minus
+ * its monotonic clock.
  */
 static int64_t align_start_of_host(const struct trace_file *f, const struct trace_file *than)
 {
@@ -120,7 +124,7 @@ static struct align_clock align_measure(const struct align_work *w, size_t from,
     return c;
 }
 
-/* Is `a` a better link than `b`? */
+/* Returns whether `a` is a better link than `b`. */
 static bool align_is_better(const struct align_clock *a, const struct align_clock *b)
 {
     static const int ranks[] = { [ALIGN_SAME] = 3, [ALIGN_MEASURED] = 2, [ALIGN_ONE_WAY] = 1, [ALIGN_REFERENCE] = 0 };
@@ -130,7 +134,7 @@ static bool align_is_better(const struct align_clock *a, const struct align_cloc
     return a->has_estimate && (!b->has_estimate || a->uncertainty_ns < b->uncertainty_ns);
 }
 
-/* Aligns one more file. Returns false if no file is linked to an aligned one. */
+/* Aligns one more file. Returns false if none of the remaining files is linked to an aligned file. */
 static bool align_extend(struct align_work *w)
 {
     size_t n = w->align->n_files, from = 0, to = 0;
@@ -212,7 +216,9 @@ static bool align_match(const struct align_work *w)
     return ok;
 }
 
-/* Returns for each index of a record its index after trace_records_sort, which is called. NULL: out of memory. */
+/*
+ * Calls trace_records_sort. Returns an array with the new index of each record, by its old index. NULL: out of memory.
+ */
 static size_t *align_sort_records(struct trace_records *records)
 {
     size_t n = records->count, *moved = malloc((n + 1) * sizeof *moved), *at = malloc((n + 1) * sizeof *at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See attach_connect.h. Any user can bind the names under which processes pass their traces, so the kernel must report
- * the requested process as the one that listens (SO_PEERCRED). The tool asks only processes of its own user, and as root
- * those of every user.
+ * See attach_connect.h. Any user can bind the names under which processes pass their traces. So the tool accepts a name
+ * only if the kernel reports that the requested process listens on it (SO_PEERCRED). The tool asks only processes of
+ * its own user. As root, it asks processes of every user.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -112,7 +112,10 @@ static void attach_close_sockets(struct netns_sockets *p)
             close(p->fds[i]);
 }
 
-/* Connects, as root with the user's ID: a process in another user namespace does not recognize root. Returns errno. */
+/*
+ * Connects. Root connects as the process's user, because a process in another user namespace does not recognize root.
+ * Returns errno.
+ */
 static int attach_connect_socket(const struct attaching *a, int s, const char *text)
 {
     bool becomes = geteuid() == 0 && a->uid != 0;
@@ -130,7 +133,7 @@ static int attach_connect_socket(const struct attaching *a, int s, const char *t
     return error;
 }
 
-/* Returns true if the requested process listens under this name. Waits while it has too many readers. */
+/* Returns true if the requested process listens under this name. Waits while the process has too many readers. */
 static bool attach_try_name(const struct attaching *a, int s, const char *text)
 {
     struct ucred who;
@@ -185,7 +188,9 @@ static int attach_find_socket(const struct attaching *a)
 
 /* ---- the answer ---- */
 
-/* Receives once. Returns as recvmsg. Stores the first descriptor that arrives in *fd, and closes all others. */
+/*
+ * Calls recvmsg once, and returns its result. Stores the first descriptor that arrives in *fd, and closes all others.
+ */
 static ssize_t attach_receive_once(int s, char *text, size_t room, int *fd)
 {
     union {
@@ -252,8 +257,8 @@ static bool attach_parse(const struct attaching *a, const char *text, struct att
 }
 
 /*
- * Is what the process has passed a file that cannot make a reader wait? A file of another user's process may be on a
- * file system that never answers, so only memory is accepted from it.
+ * Checks that a read of the passed descriptor cannot block for ever. A file of another user's process may be on a file
+ * system that never answers. So only a file in memory is accepted from another user's process.
  */
 static bool attach_check_file(const struct attaching *a, int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gets a descriptor of what another process records. docs/trace.md has the protocol. The invariant: neither a process
- * that has ended, is stopped or is hostile, nor what it passes, makes the tool wait for more than a few seconds, or use
- * memory without a limit.
+ * Gets a descriptor of the file or ring that another process records to. docs/trace.md has the protocol. The invariant:
+ * the tool waits at most a few seconds and uses limited memory, even if the process has ended, is stopped or is
+ * hostile.
  */
 #ifndef NDKTRACE_ATTACH_CONNECT_H
 #define NDKTRACE_ATTACH_CONNECT_H
@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 struct attached {
-    int fd;       /* of the trace; owned by the caller */
+    int fd;       /* the descriptor of the trace; owned by the caller */
     int pidfd;    /* -1: the kernel has no such descriptors; owned by the caller */
-    bool is_late; /* the recording was begun by an attach */
+    bool is_late; /* an attach has begun the recording */
 };
 
 /* Returns false, and writes the reason to `error`, if that fails. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds calls: see calls.h. A thread's calls and callbacks are nested, so `returned` and `callback_returned` end the
- * innermost one that fits. A completion has the object and the routine of its call, and mostly its context.
+ * innermost open call or callback that fits. The event `completed` has the object and the routine of its call, and
+ * usually the call's context.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* tdestroy */
@@ -104,7 +105,7 @@ static int calls_compare_waiting(const void *left, const void *right)
     return strcmp(a->routine, b->routine);
 }
 
-/* Returns the element that equals *wanted, which is inserted as a copy if there is none. NULL: out of memory. */
+/* Returns the element that equals *wanted. If there is none, inserts a copy of *wanted. NULL: out of memory. */
 static void *calls_find_or_insert(void **tree, const void *wanted, size_t size,
                                   int (*compare)(const void *, const void *))
 {
@@ -187,7 +188,7 @@ static bool calls_push(struct calls_search *s, const struct trace_record *r, siz
 
     if (!t)
         return false;
-    if (t->depth == CALLS_MAX_DEPTH) { /* events were lost; the outermost is forgotten */
+    if (t->depth == CALLS_MAX_DEPTH) { /* events were lost; drops the outermost call */
         memmove(t->open, t->open + 1, (CALLS_MAX_DEPTH - 1) * sizeof t->open[0]);
         t->depth--;
     }
@@ -261,8 +262,8 @@ static enum calls_type calls_type_of(const struct call *c)
 }
 
 /*
- * Returns the innermost open call of the thread that has the record's object and routine, and removes it and all inner
- * ones. NULL: there is none. A callback's return has no routine.
+ * Returns the thread's innermost open call that has the object and the routine of the record, or NULL if there is none.
+ * Removes that call and all calls inside it. The record of a callback's return has no routine.
  */
 static struct call *calls_pop(struct calls_search *s, const struct trace_record *r, enum calls_type type)
 {
@@ -320,7 +321,10 @@ static void calls_return(struct calls_search *s, const struct trace_record *r, s
     }
 }
 
-/* Returns the position of the waiting call that the record completes: one with its context, otherwise the oldest. */
+/*
+ * Returns the position of the waiting call that the record completes: the first one that has the record's context; else
+ * the first one that has not returned; else the first one.
+ */
 static size_t calls_choose_waiting(const struct calls_search *s, const struct calls_waiting *w,
                                    const struct trace_record *r)
 {
@@ -379,7 +383,7 @@ static bool calls_handle(struct calls_search *s, size_t record)
     return !calls_is_kernel(r) || calls_begin_kernel(s, r, record);
 }
 
-/* A call that has not returned ends with the trace. */
+/* Ends each call that has not returned when its trace ends. */
 static void calls_end_open(struct calls *c, const struct trace_records *records)
 {
     uint64_t end_ns = records->count ? trace_record_realtime(&records->records[records->count - 1]) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnoses failed connections: see diagnose.h. If both sides report a reason, one of them is mostly the effect of the
- * other one: who finds a reset or a reject did not cause it.
+ * Diagnoses failed connections: see diagnose.h. If both sides report a reason, one reason is usually the effect of the
+ * other: a side that reports a reset or a reject by its peer did not cause the failure.
  */
 #include "diagnose.h"
 
@@ -37,7 +37,7 @@ void diagnose_request_other(const struct diagnose_work *w, const char *why)
         who, why, who, who);
 }
 
-/* Is the routine called again and again while a program waits? */
+/* Returns whether programs call the routine again and again while they wait. */
 static bool diagnose_is_polling(const char *routine)
 {
     return strcmp(routine, "NdkArmCq") == 0 || strncmp(routine, "NdkGet", 6) == 0 ||
@@ -76,7 +76,7 @@ bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_si
 
 /* ---- the side ---- */
 
-/* Is the reason what a side finds after the other one has ended the connection? */
+/* Returns whether the reason only means that the other side has ended the connection. */
 static bool diagnose_is_effect(const char *why)
 {
     static const char *const effects[] = { "peer-reset",  "peer-gave-up", "peer-terminate",
@@ -106,7 +106,10 @@ static const struct story_side *diagnose_choose_side(const struct story *s)
 
 /* ---- reasons ---- */
 
-/* Writes the words of the trace for the reason, without the full stop, or else its name. */
+/*
+ * Writes the first sentence that the trace has for the reason, without the full stop. If there is none, writes the
+ * reason's name.
+ */
 static void diagnose_headline(const struct diagnose_work *w)
 {
     const struct schema_name *reason = story_explained(w->s, w->side->outcome, "why");
@@ -118,7 +121,7 @@ static void diagnose_headline(const struct diagnose_work *w)
         fputs(w->why, w->headline);
 }
 
-/* Writes what is known of a reason about which nothing else is. */
+/* Diagnoses a reason for which diagnose_connect and diagnose_stream have no sentences. */
 static void diagnose_other(struct diagnose_work *w)
 {
     const char *awaited = words_awaited(story_name(w->s, w->side->limit_expired, "state"));
@@ -137,7 +140,7 @@ static void diagnose_other(struct diagnose_work *w)
         diagnose_request_other(w, "what happened there at that time");
 }
 
-/* Takes the texts that the trace has for the reason. Those of a Terminate are more precise. */
+/* Sets d->reason and d->terminate to the texts that the trace has. The texts of a Terminate are more precise. */
 static void diagnose_explain(struct diagnosis *d, const struct story *s)
 {
     size_t terminate = d->side->outcome;

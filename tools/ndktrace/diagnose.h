@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Why a connection failed: which side noticed it first, the first event that went wrong, and what to do. The texts of
- * reasons are the library's, which the trace contains; all other sentences follow from the events of both sides.
+ * reasons come from the library's schema in the trace. All other sentences are made from the events of both sides.
  */
 #ifndef NDKTRACE_DIAGNOSE_H
 #define NDKTRACE_DIAGNOSE_H
@@ -17,7 +17,7 @@ struct diagnosis {
     const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
 };
 
-/* Diagnoses a connection of which a side has failed. Returns false if out of memory. */
+/* Diagnoses a connection that failed at one of its sides at least. Returns false if out of memory. */
 bool diagnose(struct diagnosis *d, const struct story *s);
 void diagnose_free(struct diagnosis *d);
 

@@ -11,7 +11,7 @@ static double diagnose_between(const struct story *s, size_t from, size_t to)
     return story_seconds(s, to) - story_seconds(s, from);
 }
 
-/* Returns the limit of the state whose time limit expired. */
+/* Returns, in milliseconds, the time limit that expired. */
 static uint64_t diagnose_limit_ms(const struct diagnose_work *w)
 {
     const struct story_side *side = w->side;
@@ -42,7 +42,7 @@ static void diagnose_write_limit(const struct diagnose_work *w)
     fputs(")", w->what);
 }
 
-/* Writes what another trace shows about listeners at the address. Returns its state. */
+/* Writes what the traces show about listeners at the address. Returns the listener's state. */
 static enum listeners_state diagnose_listeners(const struct diagnose_work *w)
 {
     struct listeners_found found = listeners_find(w->s, w->side);
@@ -141,7 +141,7 @@ static void diagnose_refused(struct diagnose_work *w)
     }
 }
 
-/* Writes the port to which the client connected. */
+/* Writes the port to which the client connected, or "of the server" if the port is not known. */
 static void diagnose_port(const struct diagnose_work *w)
 {
     struct words text;
@@ -187,7 +187,7 @@ static void diagnose_connect_timeout(struct diagnose_work *w)
 
 /* ---- the server does not answer ---- */
 
-/* The server's program got the request, and did nothing with it. */
+/* Diagnoses: the server's program got the request, but called neither NdkAccept nor NdkReject. */
 static void diagnose_no_accept(struct diagnose_work *w, const struct story_side *server, size_t until)
 {
     const struct call *event = story_call(w->s, server->calls.connect_event);
@@ -299,7 +299,7 @@ static void diagnose_private_data(const struct diagnose_work *w)
     fputs(".\n", w->advice);
 }
 
-/* Writes what in the request was not right, if the reason is one about the request. */
+/* If the reason is about the request, writes what was wrong with the request. */
 static void diagnose_request_details(const struct diagnose_work *w)
 {
     size_t request = w->side->request;
@@ -338,7 +338,7 @@ static void diagnose_request_headline(const struct diagnose_work *w)
     fputs(headline, w->headline);
 }
 
-/* The server's side refused or dropped the client before its program accepted. */
+/* Diagnoses: the server's side refused or dropped the client before the server's program accepted. */
 static void diagnose_server_refused(struct diagnose_work *w)
 {
     const struct call *reject = story_call(w->s, w->side->calls.reject);
@@ -420,7 +420,7 @@ static void diagnose_read_limits(struct diagnose_work *w)
 
 /* ---- establishment ---- */
 
-/* Returns the routine with which the server's program accepted, as far as the traces show it. */
+/* Returns the routine with which the server's program accepted. If the traces do not show it, returns "NdkAccept". */
 static const char *diagnose_accept_routine(const struct diagnose_work *w)
 {
     const struct call *accept = story_call(w->s, w->s->sides[STORY_SERVER].calls.accept);
@@ -440,7 +440,7 @@ static void diagnose_instead(const struct diagnose_work *w, const struct story_s
     fputs(".", w->what);
 }
 
-/* Writes why the client's program probably waited for a message of the server. */
+/* Writes that the client's program probably waited for a message of the server, and why this is a deadlock. */
 static void diagnose_write_waiting(const struct diagnose_work *w, const struct story_side *client, size_t until)
 {
     uint64_t until_ns = trace_record_realtime(story_record(w->s, until));
@@ -458,7 +458,7 @@ static void diagnose_write_waiting(const struct diagnose_work *w, const struct s
             is_armed ? " and armed a completion queue (NdkArmCq)" : "", diagnose_accept_routine(w));
 }
 
-/* The client's program has the server's accept, but does not call NdkCompleteConnect. */
+/* Diagnoses: the client's NdkConnect has completed, but the client's program does not call NdkCompleteConnect. */
 static void diagnose_no_complete(struct diagnose_work *w, const struct story_side *client, size_t until)
 {
     const struct call *connect = story_call(w->s, client->calls.connect);
@@ -522,7 +522,7 @@ static void diagnose_establish_timeout(struct diagnose_work *w)
         fputs(" The client's program did call NdkCompleteConnect, but its frame did not arrive.", w->what);
 }
 
-/* The connection ended between NdkConnect and NdkCompleteConnect of the client. */
+/* Diagnoses: the connection ended after the client's NdkConnect had completed, before its NdkCompleteConnect. */
 static void diagnose_lost_replied(struct diagnose_work *w)
 {
     fputs("the client's program did not call NdkCompleteConnect in time", w->headline);
@@ -540,7 +540,7 @@ static void diagnose_lost_replied(struct diagnose_work *w)
     diagnose_request_other(w, "why the server ended the connection");
 }
 
-/* The server's program got a request, and the client was gone before it decided. */
+/* Diagnoses: the client ended the connection before the server's program had accepted or rejected the request. */
 static void diagnose_unanswered(struct diagnose_work *w)
 {
     fputs("the client ended its request before the server's program had accepted it", w->headline);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that failed after they were established: see diagnose_internal.h. The side that finds an error in what the
- * other one has sent ends the connection with a Terminate, which names the error.
+ * Connections that failed after they were established: see diagnose_internal.h. A side that finds an error in a
+ * received frame ends the connection with a Terminate, which names the error. That side is called the finder below.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,10 @@
 #include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
-/* The frame that the Terminate is about, as both sides recorded it, or END_NONE. */
+/*
+ * The records of the frame that the Terminate is about: the sender's and the finder's record. END_NONE: not in the
+ * traces.
+ */
 struct diagnose_culprit {
     const struct story_side *sender, *finder;
     size_t sent, received;
@@ -26,7 +29,7 @@ static size_t diagnose_frame_index(const struct diagnose_culprit *c)
     return c->received != END_NONE ? c->received : c->sent;
 }
 
-/* Returns the last frame that the side received before its Terminate. */
+/* Returns the last frame that the finder received before it sent its Terminate. */
 static size_t diagnose_last_received(const struct story_side *finder)
 {
     const struct end_list *list = &finder->end->lists[END_FPDUS_RECEIVED];
@@ -37,7 +40,7 @@ static size_t diagnose_last_received(const struct story_side *finder)
     return found;
 }
 
-/* Has the frame the DDP header that is quoted at `header`? */
+/* Returns whether the frame has the DDP header at `header`, which a Terminate has quoted. */
 static bool diagnose_has_header(const struct story *s, size_t record, const uint8_t *header, size_t size)
 {
     uint64_t number = 0;
@@ -53,7 +56,10 @@ static bool diagnose_has_header(const struct story *s, size_t record, const uint
                      : (story_number(s, record, "queue") << 32 | story_number(s, record, "msn")) == number;
 }
 
-/* Finds the frame that the Terminate of the other side quotes, among the sent ones. Only the sender's trace exists. */
+/*
+ * Finds, among the frames that `sender` sent, the frame that the other side's Terminate quotes. Used if only the
+ * sender's trace exists.
+ */
 static size_t diagnose_quoted(const struct story *s, const struct story_side *sender)
 {
     enum { TERMINATE_CONTROL = 4, SEGMENT_LENGTH = 2 };
@@ -124,7 +130,7 @@ static void diagnose_write_terminate(const struct diagnose_work *w, const struct
 
 /* ---- receives ---- */
 
-/* Writes how many receives the program had posted, and how many messages had used them. */
+/* Writes how many receives the finder's program had posted, and how many messages had used one. */
 static void diagnose_write_receives(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct story_side *finder = c->finder;
@@ -197,14 +203,14 @@ static void diagnose_too_long(struct diagnose_work *w, const struct diagnose_cul
 
 /* ---- memory ---- */
 
-/* The calls of the finder's program on the memory of a token. */
+/* Indexes of calls that the finder's program made on the region or window of a token. */
 struct diagnose_region {
-    size_t token;    /* the call that returned the token, or gave the region its current one */
-    size_t length;   /* the call that has the region's length */
-    size_t released; /* the call that ended the region before the access */
+    size_t token;    /* the last call that returned the token */
+    size_t length;   /* the registration, which has the region's length */
+    size_t released; /* the call that ended the token before the access */
 };
 
-/* Finds the last call of the routine on the object until the time. */
+/* Finds the last call of one of the routines on the object that began until until_ns. */
 static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
                                  const char *const *routines, uint64_t until_ns)
 {
@@ -247,7 +253,7 @@ static struct diagnose_region diagnose_find_region(const struct diagnose_work *w
     return found;
 }
 
-/* Writes what the finder's program did with the memory. `size` is that of the access, 0 if it is not known. */
+/* Writes what the finder's program did with the memory. `size` is the size of the access, or 0 if it is not known. */
 static void diagnose_write_region(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
                                   uint64_t size)
 {
@@ -287,7 +293,10 @@ static void diagnose_write_region(const struct diagnose_work *w, const struct di
     fputs(", which made the token invalid before the access arrived.", w->what);
 }
 
-/* Writes the call of the sender's program that caused the access. Returns its size, 0 if it is not known. */
+/*
+ * Writes the call of the sender's program that caused the access. Returns the size of the access, or 0 if it is not
+ * known.
+ */
 static uint64_t diagnose_write_access(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token)
 {
     const struct story *s = w->s;
@@ -317,7 +326,7 @@ static uint64_t diagnose_write_access(const struct diagnose_work *w, const struc
     return story_number(s, found->record, "bytes");
 }
 
-/* Returns the token that the frame names. That of a Read Request is in its contents. */
+/* Returns the token that the frame names. In a Read Request, the token is in the contents of the message. */
 static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     uint64_t token = 0;
@@ -464,7 +473,7 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
-/* Writes whether the last message to the side that is gone arrived there. */
+/* Writes whether the last message that was sent to the lost side arrived there. */
 static void diagnose_last_message(const struct diagnose_work *w)
 {
     const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];

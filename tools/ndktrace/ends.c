@@ -11,7 +11,7 @@
 
 #include "trace_reader/value.h"
 
-/* The end to which the events of a connection's number belong now. */
+/* The end to which events with this connection number belong now. */
 struct end_key {
     const struct trace_file *file;
     uint32_t id;
@@ -48,7 +48,7 @@ static int end_key_compare(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Returns the key of a connection's number, which is created if there is none. Returns NULL if out of memory. */
+/* Returns the key of a connection's number. If there is none, creates it. Returns NULL if out of memory. */
 static struct end_key *ends_find_key(struct ends_search *s, const struct trace_record *r)
 {
     struct end_key wanted = { r->file, r->id, END_NONE }, **found = tfind(&wanted, &s->keys, end_key_compare), *key;
@@ -65,7 +65,7 @@ static struct end_key *ends_find_key(struct ends_search *s, const struct trace_r
     return NULL;
 }
 
-/* Begins an end with the record. Returns false if out of memory. */
+/* Begins a new end, whose first record is `r`. Returns false if out of memory. */
 static bool ends_begin(struct ends_search *s, const struct trace_record *r, size_t index, struct end_key *key)
 {
     struct ends *e = s->ends;

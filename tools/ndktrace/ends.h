@@ -22,7 +22,7 @@ struct end_list {
 struct end {
     const struct trace_file *file;
     uint32_t id;
-    bool has_begin; /* false: the file does not have the event `connection` any more, and `flow` has no addresses */
+    bool has_begin; /* false: the event `connection` was overwritten, and `flow` has no addresses */
     struct flow flow;
     size_t first, last; /* the first and the last record */
     size_t other;       /* the index of the connection's other end in `ends`, or END_NONE */
@@ -33,21 +33,21 @@ struct ends {
     size_t count;
     struct end *ends;
     size_t n_records;
-    size_t *of_record;        /* for each record the index in `ends`, or END_NONE */
-    size_t *next;             /* for each record the next one of the same end, or END_NONE */
-    size_t n_frames, *frames; /* the memory of the lists */
+    size_t *of_record;        /* for each record, the index of the end in `ends`, or END_NONE */
+    size_t *next;             /* for each record, the next record of the same end, or END_NONE */
+    size_t n_frames, *frames; /* the memory that the lists of all ends point into */
 };
 
-/* Finds the ends of all records, which are sorted. Returns false if out of memory. */
+/* Finds the ends of connections in the records, which must be sorted. Returns false if out of memory. */
 bool ends_find(struct ends *e, const struct trace_records *records);
 void ends_free(struct ends *e);
 /* Renews all indexes of records: record i has become record moved[i]. Returns false if out of memory. */
 bool ends_renumber(struct ends *e, const size_t *moved);
 /* The greatest time between two records. No sum of a few such times overflows, whatever a file contains. */
 #define ENDS_MAX_TIME (INT64_C(1) << 60)
-/* Returns to - from in nanoseconds of the time of day, at most ENDS_MAX_TIME and at least -ENDS_MAX_TIME. */
+/* Returns the time from `from` to `to` in nanoseconds of the time of day, limited by ends_limit_time. */
 int64_t ends_time_between(const struct trace_record *from, const struct trace_record *to);
-/* Returns a time within these limits. */
+/* Returns ns, but at most ENDS_MAX_TIME and at least -ENDS_MAX_TIME. */
 int64_t ends_limit_time(int64_t ns);
 /* Returns the event's name, or "" if the schema does not have it. */
 const char *ends_event_name(const struct trace_record *r);

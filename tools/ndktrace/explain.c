@@ -18,7 +18,7 @@
 #include "trace_reader/print_text.h"
 #include "words.h"
 
-enum { MAX_SAME = 64 /* numbers of connections that are listed */ };
+enum { MAX_SAME = 64 /* the most numbers of connections that are listed */ };
 
 struct explain {
     const struct options *options;
@@ -35,7 +35,7 @@ static bool explain_is_failed(const struct story *s)
     return story_has_failed(s, &s->sides[0]) || story_has_failed(s, &s->sides[1]);
 }
 
-/* Did the connections fail in the same way? */
+/* Returns whether the connections failed in the same way. */
 static bool explain_is_same(const struct story *a, const struct story *b)
 {
     static const char *const fields[] = { "outcome", "why", "phase", "terminate" };
@@ -60,7 +60,10 @@ static bool explain_is_chosen(const struct explain *e, const struct story *s)
     return false;
 }
 
-/* Collects the connections to explain. The one of a pair of ends that begins first is collected, with both. */
+/*
+ * Collects the connections to explain. A connection with two ends in the traces is collected once, at the end that
+ * begins first.
+ */
 static bool explain_collect(struct explain *e)
 {
     const struct ends *ends = &e->traces->align.ends;
@@ -111,7 +114,7 @@ static void explain_section(const char *title, const char *first, const char *te
     free(copy);
 }
 
-/* Prints the title of a connection and its two sides. `headline` is NULL if it has not failed. */
+/* Prints the title of a connection and its two sides. `headline` is NULL if the connection has not failed. */
 static void explain_title(const struct story *s, const char *headline)
 {
     struct words w;
@@ -171,7 +174,7 @@ static bool explain_story(const struct story *s)
 
 /* ---- all ---- */
 
-/* Prints which later connections failed as story `i`, and marks them. */
+/* Prints which later connections failed in the same way as story `i`, and marks them as done. */
 static void explain_list_same(const struct explain *e, size_t i, bool *is_done)
 {
     size_t n = 0;
@@ -208,7 +211,7 @@ static bool explain_stories(const struct explain *e)
     return ok;
 }
 
-/* Prints that no connection failed, and whether calls did. */
+/* Prints that no connection failed, and whether calls failed. */
 static void explain_good_summary(const struct explain *e)
 {
     struct explain_kind kinds[EXPLAIN_MAX_KINDS];
@@ -243,7 +246,9 @@ static void explain_summary(const struct explain *e)
             "its listener.");
 }
 
-/* Prints what happened on the connection of calls that failed, if there is one connection and it did not fail. */
+/*
+ * Used if calls failed, but no connection did. If the traces have exactly one connection, prints what happened on it.
+ */
 static bool explain_only_connection(const struct explain *e)
 {
     struct explain_kind kinds[EXPLAIN_MAX_KINDS];

@@ -173,7 +173,10 @@ static bool explain_pending_calls(FILE *out, const struct traces *traces, const 
     return any;
 }
 
-/* Has a reset of a connection arrived at the other side, while the process's trace has no end of the connection? */
+/*
+ * Returns whether a connection of the process was reset at the other side, although the process's trace does not show
+ * that the connection ended.
+ */
 static bool explain_was_killed(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
 {
     for (size_t i = 0; i < traces->align.ends.count; i++) {
@@ -191,7 +194,7 @@ static bool explain_was_killed(const struct traces *traces, const struct calls *
     return false;
 }
 
-/* Processes whose adapters are open: they run, or did not end by themselves. */
+/* Prints the processes that have open adapters: they still run, or were killed. */
 static bool explain_open_adapters(FILE *out, const struct traces *traces, const struct calls *calls, bool any)
 {
     for (size_t i = 0; i < traces->n_files; i++) {

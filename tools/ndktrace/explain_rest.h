@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of `ndktrace explain` beside failed connections: calls that failed, and what is unfinished. */
+/* Sections of `ndktrace explain` that are not about failed connections: failed calls, and what is unfinished. */
 #ifndef NDKTRACE_EXPLAIN_REST_H
 #define NDKTRACE_EXPLAIN_REST_H
 
@@ -9,8 +9,8 @@
 void explain_connection(FILE *out, const struct story *s);
 
 /*
- * Each prints a section, and returns whether it has printed one. `failed` has the stories of the failed connections:
- * what belongs to them is left out.
+ * Each function prints a section, and returns whether it has printed one. `failed` has the stories of the failed
+ * connections. Omits calls that belong to these connections.
  */
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
                           size_t n_failed);

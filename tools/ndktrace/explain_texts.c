@@ -11,7 +11,10 @@
 
 /* ---- connections ---- */
 
-/* Returns the reason's name, with the library's words for it if the diagnosis is not more precise. */
+/*
+ * Returns the reason's name. If the diagnosis is not more precise than the library's text for the reason, adds that
+ * text.
+ */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -32,7 +35,7 @@ static char *explain_reason(const struct story *s, const struct diagnosis *d)
     return words_close(&w);
 }
 
-/* Returns the diagnosis' advice, or the library's if there is none. */
+/* Returns the advice of the diagnosis. If there is none, returns the library's advice for the reason. */
 static char *explain_advice(const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -94,7 +97,7 @@ static bool explain_belongs_to(const struct call *c, const struct story *failed,
     return false;
 }
 
-/* Finds the side of the connection whose queue pair this is. Returns NULL if there is none. */
+/* Finds the connection and the side that used the queue pair c->object. Returns NULL if there is none. */
 static const struct story_side *explain_find_qp(struct story *s, const struct traces *traces, const struct calls *calls,
                                                 const struct call *c)
 {
@@ -111,7 +114,7 @@ static const struct story_side *explain_find_qp(struct story *s, const struct tr
     return NULL;
 }
 
-/* An NdkRead that is not supported: the two sides have agreed on no reads. */
+/* Explains an NdkRead that failed because the two sides have agreed on no reads. Returns false for any other call. */
 static bool explain_read_limit(FILE *out, const struct traces *traces, const struct calls *calls, const struct call *c)
 {
     struct story s;

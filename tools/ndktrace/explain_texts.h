@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The texts of `ndktrace explain` about a failed connection and about failed calls. `ndktrace html` shows the same ones.
- * Paragraphs end with '\n'. A space at which no line may end is WORDS_SPACE (words.h).
+ * The texts of `ndktrace explain` about a failed connection and about failed calls. `ndktrace html` shows the same
+ * texts. Paragraphs end with '\n'. A space at which no line may end is WORDS_SPACE (words.h).
  */
 #ifndef NDKTRACE_EXPLAIN_TEXTS_H
 #define NDKTRACE_EXPLAIN_TEXTS_H
@@ -18,7 +18,7 @@ struct explain_texts {
     char *missing;                 /* what the traces do not have; "" if nothing is missing */
 };
 
-/* Makes the texts of a connection of which a side has failed. Returns false if out of memory. */
+/* Makes the texts of a connection that failed at one of its sides at least. Returns false if out of memory. */
 bool explain_texts_make(struct explain_texts *t, const struct story *s);
 void explain_texts_free(struct explain_texts *t);
 
@@ -30,8 +30,8 @@ struct explain_kind {
 enum { EXPLAIN_MAX_KINDS = 32 };
 
 /*
- * Finds the calls that failed and belong to none of the connections in `failed`. Writes at most EXPLAIN_MAX_KINDS kinds.
- * Returns their number.
+ * Finds the failed calls that belong to none of the connections in `failed`. Writes at most EXPLAIN_MAX_KINDS kinds of
+ * such calls. Returns the number of kinds.
  */
 size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls, const struct story *failed,
                           size_t n_failed);

@@ -51,7 +51,7 @@ static void filter_learn_proxy(struct filter *f, const struct trace_record *r)
         f->behind = object.number;
 }
 
-/* Returns the index in f->tied of the record's connection, or where it would be inserted. */
+/* Returns the index of the record's connection in f->tied, or the index at which to insert it. */
 static size_t filter_find_tied(const struct filter *f, const struct trace_record *r, bool *is_found)
 {
     size_t low = 0, high = f->n_tied;
@@ -69,7 +69,7 @@ static size_t filter_find_tied(const struct filter *f, const struct trace_record
     return low;
 }
 
-/* Returns false if out of memory. */
+/* Adds the record's connection to f->tied. Returns false if out of memory. */
 static bool filter_tie(struct filter *f, const struct trace_record *r)
 {
     struct filter_tied *grown;
@@ -112,7 +112,7 @@ static bool filter_is_of_object(const struct filter *f, const struct trace_recor
     return is_tied || filter_names_object(f, r);
 }
 
-/* A call's name also selects its return and its completion. */
+/* Returns whether the list of events selects the record. A call's name also selects its return and its completion. */
 static bool filter_has_name(const struct filter *f, const struct trace_record *r)
 {
     struct value routine;

@@ -15,8 +15,8 @@ struct filter {
     bool has_since, has_until;
     double since, until; /* seconds since the beginning of the trace */
     /* Set by filter_learn. */
-    uint64_t behind; /* the object behind `object`, if that is a verifier's proxy; 0: none */
-    /* The connections that belong to the object, sorted. */
+    uint64_t behind; /* if `object` is a verifier's proxy: the object behind the proxy; 0: none */
+    /* The connections of which an event names the object, sorted. */
     size_t n_tied;
     struct filter_tied {
         const struct trace_file *file;
@@ -25,8 +25,8 @@ struct filter {
 };
 
 /*
- * Finds the connections of f->object, and the object behind it. Must be called with all records, before filter_accepts. Returns false if out of
- * memory.
+ * Finds the connections of f->object. If f->object is a proxy, finds the object behind it. Must be called with all
+ * records before filter_accepts. Returns false if out of memory.
  */
 bool filter_learn(struct filter *f, const struct trace_records *records);
 bool filter_has_connection(const struct filter *f, uint32_t id);

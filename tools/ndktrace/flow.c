@@ -15,7 +15,7 @@ enum {
     FLAG_ACK = 16,
     TCP_HEADER = 20,
     SYN_OPTIONS = 8,          /* bytes of the options for the largest segment and for the window's scale */
-    MAX_UNACKED = 256 * 1024, /* bytes until an acknowledgement without data is made: the trace has none */
+    MAX_UNACKED = 256 * 1024, /* after so many bytes, makes a bare acknowledgement; traces have none */
     MAX_SEGMENT = 60000,      /* bytes; a larger FPDU takes two packets, because IP's length has 16 bits */
 };
 

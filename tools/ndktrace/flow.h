@@ -35,9 +35,9 @@ typedef void (*flow_emit)(void *context, struct flow *f, uint64_t time_ns, const
 
 /* Begins a flow with the event `connection`. Returns false if the event lacks an address. */
 bool flow_begin(struct flow *f, const struct trace_record *r);
-/* Orders flows by their addresses and roles, as tsearch needs it. Returns 0 if they are equal. */
+/* Orders flows by addresses and role, as tsearch requires. Returns 0 if both are equal. */
 int flow_compare_ends(const void *left, const void *right);
-/* Returns the addresses and the role of the same connection on its other end. */
+/* Returns a flow with the addresses and the role of the connection's other end. */
 struct flow flow_other_end(const struct flow *f);
 /* Calls `emit` for each packet that the event makes. */
 void flow_handle(struct flow *f, const struct trace_record *r, flow_emit emit, void *context);

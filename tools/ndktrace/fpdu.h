@@ -15,8 +15,8 @@ struct fpdu {
 };
 
 /*
- * Returns false if the record is no FPDU, or lacks a field. If the FPDU has at most `max_filled` bytes, zeros replace a
- * payload that the trace does not have.
+ * Makes the bytes. If the FPDU has at most `max_filled` bytes, zeros replace a payload that the trace does not have.
+ * Returns false if the record is no FPDU, or lacks a field.
  */
 bool fpdu_make(const struct trace_record *r, uint32_t max_filled, struct fpdu *f);
 

@@ -17,7 +17,7 @@ struct html_page {
     FILE *out;
     const struct traces *in;
     const struct filter *filter;
-    size_t *event_of;  /* for each record the index of its event, or HTML_NO_EVENT */
+    size_t *event_of;  /* for each record, the index of its event in the page, or HTML_NO_EVENT */
     uint64_t begin_ns; /* the time of day when the first trace began; the events' times count from here */
     bool ok;           /* false: out of memory */
 };
@@ -46,7 +46,7 @@ static const char *html_date(uint64_t realtime_ns, char *text, size_t room)
     return text;
 }
 
-/* Writes how the file's clock was compared with that of the first file (align.h). */
+/* Writes how the file's clock was compared with the first file's clock (align.h). */
 static void html_clock(struct html_page *p, const struct align_clock *c)
 {
     static const char *const methods[] = { [ALIGN_REFERENCE] = "reference",
@@ -155,7 +155,9 @@ static size_t html_file_index(const struct html_page *p, const struct trace_reco
     return (size_t)(r->file - p->in->files);
 }
 
-/* Writes [file, nanoseconds, thread, connection, type, value...]. The type is negative if the schema lacks the event. */
+/*
+ * Writes [file, nanoseconds, thread, connection, type, value...]. The type is negative if the schema lacks the event.
+ */
 static void html_event(struct html_page *p, const struct trace_record *r)
 {
     struct value_cursor c = { 0 };

@@ -10,7 +10,7 @@
 #include "html_links.h"
 #include "words.h"
 
-/* A page with more failed connections has the texts of the first ones only. */
+/* If more connections failed, the page has only the texts of the first ones. */
 enum { MAX_DIAGNOSES = 1000 };
 
 struct html_diagnoses {
@@ -18,7 +18,7 @@ struct html_diagnoses {
     const struct traces *traces;
     const size_t *event_of;
     struct calls calls;
-    struct story *failed; /* the connections of which a side has failed */
+    struct story *failed; /* the connections that failed at one of their sides at least */
     size_t n_failed;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes JSON into an HTML page. The invariant: the output has no <, > and & and no byte that is not printable UTF-8,
- * so no text can end the element that has the JSON, or be taken for markup.
+ * Writes JSON into an HTML page. The invariant: the output is printable UTF-8 without <, > and &, so no text can end
+ * the element that contains the JSON, or act as markup.
  */
 #ifndef NDKTRACE_HTML_JSON_H
 #define NDKTRACE_HTML_JSON_H

@@ -5,7 +5,7 @@
 #include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
-/* Is it the address of the listener, whose host may be any (0)? */
+/* Returns whether the listener listens at `wanted`. A listener with the host 0 listens at every host. */
 static bool listeners_is_at(const struct value *listener, const struct value *wanted)
 {
     static const uint8_t any[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matches frames: see match.h. Both files have the frames of a direction in the same order. If a file lacks some of
- * them, because newer events have overwritten them, the frames with a message number show which ones.
+ * Matches frames: see match.h. Both files have the frames of a direction in the same order. If newer events have
+ * overwritten some frames in a file, the frames with a message number (unique frames) show which frames are missing.
  */
 #include "match.h"
 
@@ -11,7 +11,7 @@
 #include "trace_reader/value.h"
 
 struct match_frame {
-    uint64_t key; /* a hash of what both ends record of the frame */
+    uint64_t key; /* a hash of the fields that both ends record equally */
     bool is_bad;  /* the receiver found a wrong CRC, so the content may differ */
     bool is_unique;
 };
@@ -31,7 +31,10 @@ static uint64_t match_hash(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Describes an FPDU. Which of the fields differ between the two ends is known; all others are compared. */
+/*
+ * Describes an FPDU. The key contains all fields except those that differ between the two ends: direction, CRC and
+ * bytes.
+ */
 static struct match_frame match_describe(const struct trace_record *r)
 {
     struct match_frame f = { .key = UINT64_C(0xcbf29ce484222325) };
@@ -75,7 +78,7 @@ static void match_in_order(const struct match_list *sent, const struct match_lis
     }
 }
 
-/* Matches `n` frames from two positions on, if all of them are equal. */
+/* Matches `n` sent frames from position s with `n` received frames from position r, if each pair is equal. */
 static void match_run(const struct match_list *sent, size_t s, const struct match_list *received, size_t r, size_t n,
                       size_t *partner)
 {
@@ -115,8 +118,8 @@ static struct match_anchor *match_find_anchors(const struct match_list *l, size_
 }
 
 /*
- * Matches the unique frames, and the frames between two of them if both files have as many. The beginning and the end
- * of the lists count as unique frames.
+ * Matches the unique frames. Also matches the frames between two unique frames if both files have the same number of
+ * them. The beginning and the end of the lists count as unique frames.
  */
 static bool match_around_gaps(const struct match_list *sent, const struct match_list *received, size_t *partner)
 {
@@ -132,7 +135,7 @@ static bool match_around_gaps(const struct match_list *sent, const struct match_
 
         if (!sent->frames[i].is_unique)
             continue;
-        while (rest) { /* finds the first anchor that is not less */
+        while (rest) { /* finds the first anchor that is not less than `wanted` */
             const struct match_anchor *middle = a + rest / 2;
             bool is_less = match_anchor_compare(middle, &wanted) < 0;
 
@@ -156,7 +159,8 @@ static bool match_around_gaps(const struct match_list *sent, const struct match_
 /* ---- start-up frames ---- */
 
 /*
- * Are the bytes of both records the same frame? Of bytes that are no valid frame, the file may have only the beginning.
+ * Returns whether both records have the bytes of the same frame. If the bytes are no valid frame, a record may have
+ * only the beginning of them.
  */
 static bool match_is_same_startup(const struct trace_record *a, const struct trace_record *b)
 {
@@ -168,7 +172,7 @@ static bool match_is_same_startup(const struct trace_record *a, const struct tra
     return memcmp(x.bytes, y.bytes, x.size < y.size ? x.size : y.size) == 0;
 }
 
-/* An end sends one start-up frame and receives one. */
+/* Matches the start-up frame that one end sent with the start-up frame that the other end received. */
 static void match_startup(const struct trace_records *records, const struct end_list *sent,
                           const struct end_list *received, size_t *partner)
 {
@@ -194,7 +198,10 @@ bool match_frames(const struct trace_records *records, const struct end *from, c
     return ok;
 }
 
-/* Can the frame that one end received, if there is one, be the one that the other end sent? */
+/*
+ * Returns whether the start-up frame that one end received can be the frame that the other end sent. Returns true if no
+ * frame was received.
+ */
 static bool match_explains(const struct trace_records *records, const struct end_list *sent,
                            const struct end_list *received, bool is_whole)
 {

@@ -126,7 +126,7 @@ static enum options_command options_find_command(const char *word)
     return COMMAND_NONE;
 }
 
-/* The first word is the command. */
+/* Stores an argument. The first argument is the command. */
 static const char *options_add_argument(void *options, const char *word)
 {
     struct options *o = options;

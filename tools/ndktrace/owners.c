@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assigns calls to connections: see owners.h. The records are read once, in the order of time. Each of them receives an
- * owner, which may get its connection's number from a later record; at the end, the owners' numbers are stored in the
- * records. The invariant: memory is freed by owners_destroy alone, so every pointer remains valid.
+ * Assigns calls to connections: see owners.h. The records are read once, in the order of time, and each record is
+ * assigned an owner. A later record may set the owner's connection number. At the end, the owners' numbers are stored
+ * in the records. The invariant: only owners_destroy frees memory, so every pointer remains valid.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* tdestroy */
@@ -24,7 +24,7 @@ enum {
 /* One connection, or an attempt to connect. */
 struct owner {
     uint32_t id;          /* the connection's number; 0: not known */
-    struct owner *parent; /* has the connection if this owner has none; NULL: there is none */
+    struct owner *parent; /* if `id` is 0, the parent's connection is used; NULL: no parent */
 };
 
 struct owner_object {
@@ -32,9 +32,9 @@ struct owner_object {
     uint64_t address;
     struct owner *owner;
     /* of a queue pair */
-    struct owner_object *queues[2]; /* its completion queues; NULL: not known, or the same as the first */
+    struct owner_object *queues[2]; /* its completion queues; NULL: not known; [1] is NULL if it equals [0] */
     uint64_t qp_context;
-    bool is_bound; /* `owner` is that of a connector */
+    bool is_bound; /* a connector has used the queue pair: `owner` leads to its connection */
     /* of a completion queue */
     size_t n_users;
     void *users; /* a tree of struct owner_user, by qp_context */
@@ -52,7 +52,7 @@ struct owner_create {
     struct owner_create *next;
     const struct trace_file *file;
     uint64_t object, queues[2], qp_context;
-    uint64_t context; /* of the pending call; 0: the call has not returned */
+    uint64_t context; /* the context of the pending call; 0: the call has not returned */
 };
 
 /* A call or callback that has not returned. */
@@ -98,7 +98,7 @@ static void *owners_alloc(struct owners *o, size_t size)
     return b->memory;
 }
 
-/* For trees whose elements owners_destroy frees. */
+/* For tdestroy. Does nothing, because owners_destroy frees the elements of the trees. */
 static void owner_keep(void *element)
 {
     (void)element;
@@ -147,7 +147,7 @@ static struct owner_object *owner_object_find(const struct owners *o, const stru
     return found ? *found : NULL;
 }
 
-/* Returns the object, which is new if it is not known. Returns NULL if out of memory. */
+/* Returns the object. If it is not known, creates it. Returns NULL if out of memory. */
 static struct owner_object *owner_object_get(struct owners *o, const struct trace_file *file, uint64_t address)
 {
     struct owner_object *found = owner_object_find(o, file, address);
@@ -192,7 +192,7 @@ static void owner_queue_add(struct owners *o, struct owner_object *cq, struct ow
     cq->n_users++;
 }
 
-/* The object has been closed, or another one has been created at its address. */
+/* Must be called when the object has been closed, or another object has been created at its address. */
 static void owner_object_end(struct owners *o, const struct trace_file *file, uint64_t address)
 {
     struct owner_object *ended = owner_object_find(o, file, address);
@@ -213,7 +213,7 @@ static struct owner_object *owner_object_begin(struct owners *o, const struct tr
     return owner_object_get(o, file, address);
 }
 
-/* The owner of calls on an object. A completion queue that several queue pairs use has none. */
+/* Returns the owner of calls on an object. Returns NULL for a completion queue that several queue pairs use. */
 static struct owner *owner_of(const struct owner_object *object)
 {
     const struct owner_user *only;
@@ -226,7 +226,7 @@ static struct owner *owner_of(const struct owner_object *object)
     return only->qp->owner;
 }
 
-/* The owner of a result. */
+/* Returns the owner of a result that was polled from `cq`, or NULL. */
 static struct owner *owner_of_result(const struct owner_object *cq, uint64_t qp_context)
 {
     struct owner_user wanted = { .qp_context = qp_context }, **found;
@@ -342,7 +342,7 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
     while (*at && *at != ended)
         at = &(*at)->next;
     if (!*at)
-        return; /* the completion routine was called before the call returned */
+        return; /* `ended` was removed by its completion routine, which ran before the call returned */
     *at = ended->next;
     if (!qp)
         return;
@@ -354,7 +354,10 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
     }
 }
 
-/* Finds the call that has completed. A call that has not returned has no context yet. */
+/*
+ * Finds the create call that the record completes, by its context. A call that has not returned has no context yet, so
+ * it is the second choice.
+ */
 static struct owner_create *owner_find_create_qp(const struct owners *o, const struct trace_record *r)
 {
     uint64_t object = owner_field(r, "object"), context = owner_field(r, "context");
@@ -371,14 +374,14 @@ static struct owner_create *owner_find_create_qp(const struct owners *o, const s
     return not_returned;
 }
 
-/* A connector begins to connect or accepts with a queue pair. */
+/* Called when a connector connects or accepts with a queue pair. */
 static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct owner *connector)
 {
     struct owner_object *qp = owner_object_get(o, r->file, owner_field(r, "qp"));
 
     if (!qp)
         return;
-    if (qp->is_bound) /* an earlier attempt has failed, and its calls are its own */
+    if (qp->is_bound) /* an earlier attempt has failed; its calls keep their own owner */
         qp->owner = owner_new(o, 0, connector);
     else
         qp->owner->parent = connector;
@@ -446,7 +449,7 @@ static struct owner *owner_handle_completed(struct owners *o, const struct trace
     return owner;
 }
 
-/* Returns the owner of an event of a connection, which has the connection's number already. */
+/* Returns the owner of an event that has a connection's number already. */
 static struct owner *owner_handle_connection(struct owners *o, const struct trace_record *r, bool is_new)
 {
     uint64_t address = owner_field(r, "object");

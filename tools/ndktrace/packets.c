@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes packets from events. The invariant: a connection's sequence numbers grow by exactly the bytes of its frames, so
- * that a reader of the capture finds every frame where TCP had it. The packets of the TCP handshake are made when the
- * connection sends or receives its first byte, at the latest.
+ * that a reader of the capture finds each frame at its place in the TCP stream. The packets of the TCP handshake are
+ * made when the connection sends or receives its first byte, at the latest.
  *
  * If a trace has both ends of a connection, only the initiator's events become packets.
  */
@@ -41,13 +41,13 @@ struct packets {
     size_t count, room, n_interfaces, left_out;
     struct packet *packets;
     void *flows;      /* a tree (search.h) by file and connection number */
-    void *initiators; /* a tree of the flows whose end is the initiator, by addresses */
+    void *initiators; /* a tree, by addresses, of the flows with is_initiator */
     struct packets_interface *interfaces;
     uint32_t max_filled;
     bool is_out_of_memory;
 };
 
-/* Returns the array with room for one element more, or NULL if out of memory. */
+/* Returns the array with room for one more element, or NULL if out of memory. */
 static void *packets_grow(struct packets *p, void *array, size_t count, size_t size)
 {
     void *grown = reallocarray(array, count + 1, size);
@@ -122,7 +122,7 @@ static int packets_compare_ids(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Returns the tree's flow that equals *f; if there is none, inserts a copy of *f. Returns NULL if out of memory. */
+/* Returns the tree's flow that equals *f. If there is none, inserts a copy of *f. Returns NULL if out of memory. */
 static struct flow *packets_insert_flow(struct packets *p, void **tree, const struct flow *f,
                                         int (*compare)(const void *, const void *))
 {
@@ -148,7 +148,7 @@ static struct flow *packets_find_flow(const struct packets *p, const struct trac
     return node ? *node : NULL;
 }
 
-/* Returns true, and initialises the flow, if the event is the beginning of a connection that is to be shown. */
+/* If the event begins a connection that is to be shown, initialises the flow and returns true. */
 static bool packets_is_beginning(const struct filter *filter, const struct trace_record *r, struct flow *f)
 {
     return r->id && filter_has_connection(filter, r->id) && r->event && strcmp(r->event->name, "connection") == 0 &&
@@ -156,8 +156,8 @@ static bool packets_is_beginning(const struct filter *filter, const struct trace
 }
 
 /*
- * Records that the trace has the initiator's end, if the event begins it. Must be called for all records before flows
- * are made: the clocks of two hosts differ, so the other end's events may be first.
+ * If the event begins a connection at its initiator, stores that the trace has the initiator's events. Must be called
+ * for all records before flows are made, because the acceptor's events may be first: the clocks of two hosts differ.
  */
 static void packets_note_initiator(struct packets *p, const struct filter *filter, const struct trace_record *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets of TCP connections, made from events. The Ethernet, IP and TCP headers are synthetic. Their addresses are
- * those of the connection. Their sequence numbers grow as those of the connection, but begin with other numbers.
+ * Packets of TCP connections, made from events. The Ethernet, IP and TCP headers are synthetic. Their addresses are the
+ * connection's addresses. Their sequence numbers grow like the connection's, but begin with other numbers.
  */
 #ifndef NDKTRACE_PACKETS_H
 #define NDKTRACE_PACKETS_H
@@ -14,7 +14,7 @@
 struct packets;
 
 /*
- * Makes the packets of the records, which are sorted. The trace does not have every payload. In an FPDU of up to
+ * Makes the packets of the records, which must be sorted. The trace does not have every payload. In an FPDU of up to
  * `max_filled` bytes, zeros stand for a missing payload. A larger FPDU without its payload is truncated. Returns NULL
  * if out of memory.
  */

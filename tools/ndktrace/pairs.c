@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the ends of connections that belong together: see pairs.h. Two connections with the same addresses follow one
+ * Finds the ends of connections that belong together: see pairs.h. Connections with the same addresses exist one after
  * another, so their ends are in the same order in both files. NAT is not recognized.
  */
 #include "pairs.h"
@@ -11,11 +11,11 @@
 
 enum {
     PAIRS_MAX_SHIFT = 1000,
-    PAIRS_SLACK_NS = 1000000,   /* a time may be wrong by this much, besides the uncertainty of the clocks */
-    PAIRS_JITTER_NS = 10000000, /* delays that differ by less are as good as equal */
+    PAIRS_SLACK_NS = 1000000,   /* a time may be wrong by this much, in addition to the clocks' uncertainty */
+    PAIRS_JITTER_NS = 10000000, /* delays that differ by less count as equal */
 };
 
-/* An end, with the addresses that its initiator has. */
+/* An end, with a flow that has the addresses as the connection's initiator has them. */
 struct pairs_side {
     struct flow flow;
     uint64_t time_ns;
@@ -26,9 +26,9 @@ struct pairs_side {
 struct pairs_search {
     struct ends *ends;
     const struct trace_records *records;
-    pairs_find_offset offset; /* NULL: only unique addresses */
+    pairs_find_offset offset; /* NULL: pairs only connections whose addresses no other connection has */
     const void *context;
-    size_t *initiators, *acceptors; /* of the addresses that are being searched, in the order of time */
+    size_t *initiators, *acceptors; /* ends with the same addresses, for pairs_find_group, in the order of time */
     size_t n_initiators, n_acceptors;
 };
 
@@ -75,7 +75,10 @@ static struct pairs_offset pairs_clocks(const struct pairs_search *s, size_t ini
     return s->offset(s->context, s->ends->ends[initiator].file, s->ends->ends[acceptor].file);
 }
 
-/* Returns how much later the acceptor's end began. If the offset of the two clocks is not known, it counts as 0. */
+/*
+ * Returns how much later the acceptor's end began than the initiator's end. An unknown offset of the two clocks counts
+ * as 0.
+ */
 static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_t acceptor)
 {
     struct pairs_offset clocks = pairs_clocks(s, initiator, acceptor);
@@ -134,8 +137,8 @@ static void pairs_try_shift(const struct pairs_search *s, int64_t shift, struct 
 }
 
 /*
- * Pairs the ends in their order. Nothing else is known, so it chooses the position at which the delays differ least, and
- * prefers many pairs.
+ * Pairs the ends in their order. Nothing else is known, so chooses the shift with which the delays differ least, and
+ * prefers a shift that makes many pairs.
  */
 static void pairs_by_order(struct pairs_search *s)
 {
@@ -154,13 +157,16 @@ static void pairs_by_order(struct pairs_search *s)
     }
 }
 
-/* An end without start-up frame has no other end, if its addresses were used again. */
+/*
+ * Returns whether the end can be paired. If several connections have the same addresses, an end without a start-up
+ * frame cannot be paired.
+ */
 static bool pairs_is_candidate(const struct end *end, bool is_initiator)
 {
     return end->other == END_NONE && end->lists[is_initiator ? END_MPA_SENT : END_MPA_RECEIVED].count;
 }
 
-/* Pairs the ends of sides[0] to sides[n - 1], whose addresses are the same. */
+/* Pairs the ends of sides[0] to sides[n - 1], which all have the same addresses. */
 static void pairs_find_group(struct pairs_search *s, const struct pairs_side *sides, size_t n)
 {
     s->n_initiators = s->n_acceptors = 0;

@@ -5,7 +5,10 @@
 
 #include "ends.h"
 
-/* The difference of two files' clocks, if it is known: how far that of `to` is ahead of that of `from`. */
+/*
+ * The difference of the clocks of two files `from` and `to`, if it is known: the clock of `to` minus the clock of
+ * `from`.
+ */
 struct pairs_offset {
     bool is_known;
     int64_t offset_ns, uncertainty_ns;
@@ -14,12 +17,12 @@ typedef struct pairs_offset (*pairs_find_offset)(const void *context, const stru
                                                  const struct trace_file *to);
 
 /*
- * Sets `other` of both ends of each connection that was found. The first call, with `offset` NULL, finds those whose
- * addresses no other connection has. The second call finds the others: their order and their times show which ends
- * belong together. Returns false if out of memory.
+ * Sets `other` of both ends of each connection that was found. The first call must have `offset` NULL. It pairs the
+ * ends of connections whose addresses no other connection has. The second call pairs the other ends by their order and
+ * their times. Returns false if out of memory.
  */
 bool pairs_find(struct ends *e, const struct trace_records *records, pairs_find_offset offset, const void *context);
-/* Has the file all events that were recorded? */
+/* Returns whether the file has all events that were recorded. */
 bool pairs_is_whole(const struct trace_file *f);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes traces as JSON trace events: see perfetto.h. A thread has its calls and callbacks as slices; a connection's end
- * has a track with its states as slices, and its frames and other events on them. Arrows go from a sent frame to the
- * received one, and from a call to its completion.
+ * Writes traces as JSON trace events: see perfetto.h. The track of a thread has its calls and callbacks as slices. The
+ * track of a connection's end has the states as slices, and frames and other events on these slices. Arrows lead from a
+ * sent frame to the received frame, and from a call to its completion.
  *
- * The invariant: the slices of a track are nested, because readers take an end for that of the innermost open slice.
+ * The invariant: the slices of a track are nested, because for a reader, each end event ends the innermost open slice.
  */
 #include "perfetto.h"
 
@@ -25,7 +25,7 @@ struct perfetto_thread {
     const struct calls *calls;
     struct perfetto_track track;
     size_t depth;
-    uint64_t *ends; /* when the open slices end */
+    uint64_t *ends; /* the end times of the open slices, the innermost one last */
 };
 
 static void perfetto_end_slice(struct perfetto *p, const struct perfetto_track *track, uint64_t time_ns)
@@ -34,20 +34,20 @@ static void perfetto_end_slice(struct perfetto *p, const struct perfetto_track *
     perfetto_close_event(p);
 }
 
-/* Ends the slices that end until the time. */
+/* Ends the open slices whose end is not later than until_ns. */
 static void perfetto_end_slices(struct perfetto_thread *t, uint64_t until_ns)
 {
     while (t->depth && t->ends[t->depth - 1] <= until_ns)
         perfetto_end_slice(t->p, &t->track, t->ends[--t->depth]);
 }
 
-/* Has the call an arrow to its completion? */
+/* Returns whether an arrow leads from the call to its completion. */
 static bool perfetto_has_arrow(const struct perfetto_thread *t, const struct call *c)
 {
     return c->completed != END_NONE && t->calls->of_record[c->completed] != END_NONE;
 }
 
-/* Writes the members that connect a call with its completion, if there is one. */
+/* If the call has a completion, or is one, writes the members that make the arrow from the call to the completion. */
 static void perfetto_call_arrow(const struct perfetto_thread *t, const struct call *c, const size_t *call_of_completion)
 {
     size_t index = (size_t)(c - t->calls->calls);
@@ -79,7 +79,10 @@ static void perfetto_call(struct perfetto_thread *t, const struct call *c, const
     t->ends[t->depth++] = end_ns;
 }
 
-/* An event that belongs to no connection and is no call: an instant on the thread that recorded it. */
+/*
+ * Writes an event that belongs to no connection and is no call, as an instant on the track of the thread that recorded
+ * it.
+ */
 static void perfetto_thread_instant(struct perfetto *p, const struct perfetto_track *track,
                                     const struct trace_record *r)
 {
@@ -97,7 +100,10 @@ struct perfetto_span {
     const struct trace_record *record; /* of an instant */
 };
 
-/* Sorts by thread, then by time, and slices that contain others before them. */
+/*
+ * Sorts by thread, then by begin. If two slices have the same begin, the longer one is first, because it contains the
+ * other.
+ */
 static int perfetto_compare_spans(const void *left, const void *right)
 {
     const struct perfetto_span *a = left, *b = right;
@@ -113,7 +119,7 @@ static int perfetto_compare_spans(const void *left, const void *right)
     return a->call < b->call ? -1 : a->call > b->call;
 }
 
-/* Is the event drawn on its thread as an instant? */
+/* Returns whether the event is written as an instant on its thread's track. */
 static bool perfetto_is_instant(const struct calls *calls, const struct trace_record *r, size_t index)
 {
     const char *name = ends_event_name(r);
@@ -152,7 +158,7 @@ static struct perfetto_span *perfetto_list_spans(const struct perfetto *p, const
     return spans;
 }
 
-/* Returns for each callback that is a completion the index of its call. NULL: out of memory. */
+/* Returns an array: for each callback that is a completion, the index of the completed call. NULL: out of memory. */
 static size_t *perfetto_find_completed_calls(const struct calls *calls)
 {
     size_t *call_of = malloc((calls->count + 1) * sizeof *call_of);
@@ -237,7 +243,10 @@ static void perfetto_frame(struct perfetto *p, const struct perfetto_track *trac
     perfetto_close_event(p);
 }
 
-/* Begins or ends the slice of a state. *is_open: there is one. */
+/*
+ * Ends the slice of the present state if *is_open, and begins the slice of the state `to`. Sets *is_open to whether a
+ * slice is open.
+ */
 static void perfetto_state(struct perfetto *p, const struct perfetto_track *track, uint64_t time_ns, const char *to,
                            const struct trace_record *r, bool *is_open)
 {
@@ -279,7 +288,7 @@ static void perfetto_name_end(struct perfetto *p, const struct perfetto_track *t
     perfetto_name(p, "thread_name", track, name);
 }
 
-/* Returns the name of the state in which the end begins, or NULL. */
+/* Returns the name of the end's first state, or NULL. */
 static const char *perfetto_first_state(const struct perfetto *p, const struct end *end)
 {
     const size_t *next = p->traces->align.ends.next;

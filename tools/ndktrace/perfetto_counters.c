@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what is in queues: see perfetto_counters.h. A request counts from the call that posts it until the program has
- * its result. A result waits in its completion queue from the frame that completes the request. A request without a
- * result (SILENT_SUCCESS) does not count. The invariant: no counter is below 0, also if the trace lacks events.
+ * Counts what is in queues: see perfetto_counters.h. A request is counted from the call that posts it until the program
+ * has polled its result. A result is counted in its completion queue from the frame that completes the request. A
+ * request without a result (SILENT_SUCCESS) is not counted. The invariant: no counter is below 0, even if the trace
+ * lacks events.
  */
 #include "perfetto_counters.h"
 
@@ -40,7 +41,7 @@ struct counters_qp {
     uint64_t qp, context, receive_cq, initiator_cq, srq;
 };
 
-/* A post, at its beginning, or another event. */
+/* The beginning of a post, or another event. */
 struct counters_event {
     uint64_t time_ns;
     size_t record;
@@ -53,7 +54,7 @@ struct counters {
     size_t n_queues, n_qps;
     struct counters_queue *queues;
     struct counters_qp *qps;
-    const struct counters_qp **qp_of_end;  /* for each end of a connection its queue pair, or NULL */
+    const struct counters_qp **qp_of_end;  /* for each end of a connection, its queue pair, or NULL */
     size_t queue_of_hash[COUNTERS_HASHES]; /* 1 + the index of the first queue with the hash; 0: none */
     bool is_out_of_memory;
 };
@@ -74,7 +75,7 @@ static const char *counters_text(const struct trace_record *r, const char *field
 
 /* ---- queues ---- */
 
-/* Returns the queue, which is added if there is none yet, or NULL if out of memory. */
+/* Returns the queue. If there is none, adds it. Returns NULL if out of memory. */
 static struct counters_queue *counters_find_queue(struct counters *c, const struct trace_file *file, uint64_t object,
                                                   enum counters_kind kind)
 {
@@ -95,7 +96,7 @@ static struct counters_queue *counters_find_queue(struct counters *c, const stru
     return &grown[c->n_queues - 1];
 }
 
-/* Changes a counter by `change`, not below 0, and writes it. */
+/* Changes a counter by `change` (1 or -1) and writes it. Does nothing if it would become less than 0. */
 static void counters_change(struct counters *c, struct counters_queue *q, int change, uint64_t time_ns)
 {
     static const char *const units[] = { "requests outstanding", "receives outstanding", "results waiting" };
@@ -137,7 +138,7 @@ static struct counters_request *counters_next(struct counters_queue *q, enum cou
     return NULL;
 }
 
-/* Forgets the first requests that will not change. */
+/* Advances q->first behind the requests that will not change any more. */
 static void counters_trim(struct counters_queue *q)
 {
     while (q->first < q->n_requests &&
@@ -145,7 +146,10 @@ static void counters_trim(struct counters_queue *q)
         q->first++;
 }
 
-/* Removes the request with this context, or else the first one. Returns whether there is one. */
+/*
+ * Removes the request with this context. If there is none, removes the first request that can have a result. Returns
+ * false if there is none either.
+ */
 static bool counters_complete(struct counters_queue *q, uint64_t context)
 {
     struct counters_request *found = NULL;
@@ -249,7 +253,7 @@ static void counters_handle_post(struct counters *c, const struct counters_event
         counters_change(c, counters_find_queue(c, qp->file, qp->initiator_cq, COUNTERS_RESULTS), 1, e->time_ns);
 }
 
-/* A frame that completes a request, if it is the last one of its message. */
+/* Handles a frame. If it is the last frame of a message that completes a request, counts the request's result. */
 static void counters_handle_frame(struct counters *c, const struct trace_record *r, size_t record)
 {
     const char *opcode = counters_text(r, "opcode");
@@ -280,7 +284,10 @@ static void counters_handle_frame(struct counters *c, const struct trace_record 
             trace_record_realtime(r));
 }
 
-/* The program has taken a result: the request is one of a queue pair with this CQ and context. */
+/*
+ * Handles `result`: the program has polled a result. Its request belongs to a queue pair that has this CQ and this
+ * context.
+ */
 static void counters_handle_result(struct counters *c, const struct trace_record *r)
 {
     bool is_receive = strncmp(counters_text(r, "operation"), "Receive", 7) == 0;

@@ -6,7 +6,7 @@
 #include "calls.h"
 #include "perfetto_json.h"
 
-/* Returns false if out of memory. */
+/* Writes the counters. Returns false if out of memory. */
 bool perfetto_write_counters(struct perfetto *p, const struct calls *calls);
 
 #endif

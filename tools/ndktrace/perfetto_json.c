@@ -9,7 +9,7 @@
 #include "html_json.h"
 #include "trace_reader/value.h"
 
-enum { PERFETTO_FIRST_TID = 1000000000 /* of tracks that are no threads; the kernel's numbers are less */ };
+enum { PERFETTO_FIRST_TID = 1000000000 /* for tracks that are no threads; the kernel's IDs are less */ };
 
 bool perfetto_end(struct perfetto *p)
 {
@@ -18,7 +18,10 @@ bool perfetto_end(struct perfetto *p)
     return !p->is_out_of_memory;
 }
 
-/* Returns the number of the file's process: its own, unless a process of an earlier file has it. */
+/*
+ * Returns the number to write for the file's process: its process ID, or another number if an earlier file has the same
+ * ID.
+ */
 static uint32_t perfetto_pid(const struct perfetto *p, const struct trace_file *file)
 {
     size_t index = (size_t)(file - p->traces->files);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the JSON trace event format, which ui.perfetto.dev opens: one object for each event, with ph (the type), ts (the
- * time in microseconds), pid, tid and name. Processes and tracks are numbered here, because processes of two hosts may
- * have the same numbers.
+ * Writes the JSON trace event format, which ui.perfetto.dev opens: one object for each event, with ph (the type), ts
+ * (the time in microseconds), pid, tid and name. Processes and tracks are numbered here, because processes of two hosts
+ * may have the same numbers.
  */
 #ifndef NDKTRACE_PERFETTO_JSON_H
 #define NDKTRACE_PERFETTO_JSON_H
@@ -13,7 +13,7 @@
 
 struct perfetto_track {
     const struct trace_file *file;
-    uint64_t id; /* of a thread; of another track the number of the connection's end, beyond PERFETTO_END */
+    uint64_t id; /* the ID of a thread, or PERFETTO_END plus the index of a connection's end */
     uint32_t pid, tid;
 };
 
@@ -36,7 +36,10 @@ bool perfetto_end(struct perfetto *p);
 /* Returns the track of a thread, or of a connection's end (PERFETTO_END plus its index). */
 struct perfetto_track perfetto_find_track(struct perfetto *p, const struct trace_file *file, uint64_t id);
 
-/* Begins an event of a type at the time. Further members may follow, then perfetto_close_event. name: NULL for none. */
+/*
+ * Begins an event. The caller may write further members, and must then call perfetto_close_event. If `name` is NULL,
+ * the event has no name.
+ */
 void perfetto_event(struct perfetto *p, char type, const struct perfetto_track *track, uint64_t time_ns,
                     const char *name);
 /* Adds the member "args" with the fields of the record. */

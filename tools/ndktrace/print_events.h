@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints events as the command line asks for: one line of text, or one JSON object, for each. */
+/* Prints events in the form that the command line selects: one line of text or one JSON object for each event. */
 #ifndef NDKTRACE_PRINT_EVENTS_H
 #define NDKTRACE_PRINT_EVENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndktrace run: runs a program with ONDK_TRACE, then names the files that it has written. The program keeps standard
- * streams, signals and terminal; Ctrl-C is for the program.
+ * ndktrace run: runs a program with ONDK_TRACE, then prints the names of the files that the program has written. The
+ * program uses ndktrace's standard streams and terminal. ndktrace ignores Ctrl-C, so that the program can handle it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 #include "roles.h"
 #include "run_last.h"
 
-enum { RUN_LAST = 20, RUN_MAX_SHOWN = 4 /* files of which events are printed */ };
+enum { RUN_LAST = 20, RUN_MAX_SHOWN = 4 /* the most files of which events are printed */ };
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 
 /* ---- the files ---- */
@@ -66,8 +66,8 @@ static bool run_is_new_trace(int directory, const char *name, const struct times
 }
 
 /*
- * Prints a line for each trace file that was written since `began`, and before it the last `max` events of the file. If
- * there are more than RUN_MAX_SHOWN files, prints no events.
+ * Prints a line for each trace file that was written since `began`. If there are at most RUN_MAX_SHOWN files, prints
+ * the last `max` events of each file before its line.
  */
 static void run_print_files(const char *pattern, const struct timespec *began, uint32_t max)
 {
@@ -112,8 +112,8 @@ static int run_execute(const struct options *o, const char *setting)
 }
 
 /*
- * Did a signal end the program, or, as a shell reports it, a child of the program? Of the shell's codes those of faults
- * and kills count, because programs have other uses for small numbers.
+ * Returns whether a signal has ended the program. If the program is a shell, its exit code may mean that a signal has
+ * ended a child. Only the codes of faults and kills count, because programs use other codes for other purposes.
  */
 static bool run_was_killed(int status)
 {
@@ -152,7 +152,7 @@ int run_program(const struct options *o)
     bool was_killed = false;
     int code;
 
-    /* The name ring alone means memory, which ends with the program. */
+    /* ONDK_TRACE=ring would mean memory, which ends with the program. "./ring" means a file. */
     snprintf(setting, sizeof setting, "%s%s,%u", strcmp(o->output, "ring") == 0 ? "./" : "", o->output,
              (unsigned)o->size_mib);
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock of file systems */

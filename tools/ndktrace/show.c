@@ -11,13 +11,13 @@
 #include "roles.h"
 #include "traces.h"
 
-/* Returns the record's time since the first trace began, at the time of day `begin_ns`. */
+/* Returns the record's time in seconds since begin_ns, the time of day when the first trace began. */
 static double show_seconds(const struct trace_record *r, uint64_t begin_ns)
 {
     return (double)(int64_t)(trace_record_realtime(r) - begin_ns) / 1e9;
 }
 
-/* Returns the index from which on the filter accepts at most `max` records. */
+/* Returns the index of the first record to show, so that from there on the filter accepts at most `max` records. */
 static size_t show_first(const struct options *o, const struct trace_records *records, uint64_t begin_ns, uint32_t max)
 {
     size_t first = records->count, n = 0;
@@ -103,7 +103,7 @@ static int show_opened(struct options *o, struct owners *owners, struct traces *
         show_heads(o, t);
     code = show_sorted(o, owners, &t->records, begin_ns, o->has_last ? o->last : UINT32_MAX);
     while (code < 0 && o->follow && !ended && interrupt_sleep(0.1)) {
-        ended = has_ended && has_ended(); /* the events until then are read below */
+        ended = has_ended && has_ended(); /* the events before the end are read below */
         code = show_new(o, owners, t, begin_ns);
     }
     for (size_t i = 0; code < 0 && i < t->n_files; i++)

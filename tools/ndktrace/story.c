@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects what traces have about a connection: see story.h. The calls of a side are those on its connector. An address
- * may belong to several objects one after another, so a side's calls are those between two creations of the object.
+ * Collects what traces have about a connection: see story.h. The calls of a side are the calls on its connector. An
+ * address may belong to several objects one after another, so only calls between two creations of an object at this
+ * address are used.
  */
 #include "story.h"
 
@@ -161,12 +162,12 @@ static void story_note_call(const struct story *s, struct story_calls *calls, si
             story_note(kinds[i].at, index);
 }
 
-/* The calls of a side are those from `first` to before `end`. */
+/* The calls of a side: indexes from `first` to `end` - 1. */
 struct story_span {
     size_t first, end;
 };
 
-/* Restricts the span to the life of the connector at this address that began last before the span's first call. */
+/* Ends the span before the next connector is created at the same address. */
 static void story_end_span(const struct story *s, const struct story_side *side, struct story_span *span)
 {
     size_t at, n = calls_that_created(s->calls, side->end->file, side->connector, &at);
@@ -179,7 +180,7 @@ static void story_end_span(const struct story *s, const struct story_side *side,
     }
 }
 
-/* A client's calls begin with the last NdkConnect before the event `connection`, and end before the next one. */
+/* A client's calls begin with the last NdkConnect before the event `connection`, and end before the next NdkConnect. */
 static struct story_span story_client_span(const struct story *s, const struct story_side *side, uint64_t begin_ns)
 {
     size_t at, n = calls_of_object(s->calls, side->end->file, side->connector, &at);

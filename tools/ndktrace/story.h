@@ -9,7 +9,7 @@
 #include "calls.h"
 #include "traces.h"
 
-/* Instead of a record: that the trace of a side ends. */
+/* Used in place of a record's index: the trace of a side ends here. */
 #define STORY_END_OF_TRACE (SIZE_MAX - 1)
 
 enum story_role { STORY_CLIENT, STORY_SERVER };
@@ -26,16 +26,16 @@ struct story_side {
     uint64_t connector, qp, srq; /* objects, or 0 */
     /* Records: */
     size_t begin;       /* connection */
-    size_t tcp_up;      /* the client's TCP connection is open */
-    size_t request;     /* the start-up frame of the client: sent or received */
-    size_t reply;       /* the start-up frame of the server: received or sent */
-    size_t answer;      /* the program has called NdkCompleteConnect, or NdkAccept */
+    size_t tcp_up;      /* the client's TCP connection was opened */
+    size_t request;     /* the client's start-up frame, sent or received by this side */
+    size_t reply;       /* the server's start-up frame, received or sent by this side */
+    size_t answer;      /* this side's program has called NdkCompleteConnect or NdkAccept */
     size_t stream;      /* what was agreed */
     size_t established; /* outcome=established */
     size_t limit_expired, stall_expired;
-    size_t terminate;  /* the first one that was sent or received */
+    size_t terminate;  /* the first Terminate that this side sent or received */
     size_t bad_crc;    /* the first FPDU with a wrong checksum */
-    size_t outcome;    /* why it ended; END_NONE while it has not */
+    size_t outcome;    /* why the connection ended; END_NONE if it has not ended */
     const char *state; /* the last state, or "" */
     struct story_calls calls;
 };
@@ -47,7 +47,7 @@ struct story {
     struct story_side sides[2];
 };
 
-/* Collects what is known of the connection to which the end belongs. */
+/* Collects what the traces show about the connection to which the end belongs. */
 void story_collect(struct story *s, const struct traces *traces, const struct calls *calls, const struct end *end);
 
 const struct trace_record *story_record(const struct story *s, size_t record);
@@ -56,7 +56,7 @@ const char *story_name(const struct story *s, size_t record, const char *field);
 bool story_name_is(const struct story *s, size_t record, const char *field, const char *name);
 /* Returns the number in a field, or 0. */
 uint64_t story_number(const struct story *s, size_t record, const char *field);
-/* Returns the schema's name and texts of the field's value, or NULL. */
+/* Returns the name and the explanation that the schema has for the field's value, or NULL. */
 const struct schema_name *story_explained(const struct story *s, size_t record, const char *field);
 /* Returns the record's time in seconds since the beginning of the first trace. */
 double story_seconds(const struct story *s, size_t record);
@@ -69,16 +69,16 @@ static inline const struct story_side *story_other(const struct story *s, const 
 }
 /* Returns a call, or NULL if the index is END_NONE. */
 const struct call *story_call(const struct story *s, size_t call);
-/* Did this side's connection fail, or was it refused? */
+/* Returns whether this side's connection failed or was refused. */
 bool story_has_failed(const struct story *s, const struct story_side *side);
 
 /* Returns the last record of the side's file. */
 size_t story_last_record(const struct story *s, const struct story_side *side);
 
-/* How many calls of the routine on the object succeeded, until the time. */
+/* Returns how many calls of the routine on the object had succeeded at the time until_ns. */
 size_t story_count_posts(const struct story *s, const struct trace_file *file, uint64_t object, const char *routine,
                          uint64_t until_ns);
-/* How many messages (sends) have arrived at this side before the record. */
+/* Returns how many messages (sends) had arrived at this side before the record. */
 size_t story_count_messages(const struct story *s, const struct story_side *side, size_t before);
 
 #endif

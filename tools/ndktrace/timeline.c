@@ -9,7 +9,7 @@
 #include "trace_reader/value.h"
 #include "words.h"
 
-enum { TIMELINE_LAST_MESSAGES = 3 /* of each side; earlier ones are counted */ };
+enum { TIMELINE_LAST_MESSAGES = 3 /* of each side; earlier messages are only counted */ };
 
 struct timeline_line {
     uint64_t time_ns;
@@ -105,7 +105,10 @@ static void timeline_add_call(struct timeline *t, const struct story_side *side,
         timeline_add_result(t, side, c);
 }
 
-/* Posts and requests of the queue pair that failed; a flush after the end of the connection is none of them. */
+/*
+ * Adds the queue pair's posts and requests that failed. Omits requests that were flushed after the connection had
+ * ended.
+ */
 static void timeline_add_failed_posts(struct timeline *t, const struct story_side *side)
 {
     size_t at, n = calls_of_object(t->story->calls, side->end->file, side->qp, &at);
@@ -140,7 +143,10 @@ static void timeline_add_calls(struct timeline *t, const struct story_side *side
 
 /* ---- the connection ---- */
 
-/* Are the contents of a start-up frame needed? The call that causes the frame has most of them, if it is traced. */
+/*
+ * Returns whether the line must have the contents of the start-up frame. If the call that caused the frame is traced,
+ * the call's line has most of them.
+ */
 static bool timeline_needs_frame(const struct story *s, const struct story_side *side, size_t record, bool is_sent,
                                  size_t wrong)
 {
@@ -210,7 +216,7 @@ static void timeline_outcome(FILE *out, const struct story *s, const struct stor
     fputs(").", out);
 }
 
-/* Writes the sentence of a record of the side. Returns false if it has none. */
+/* Writes the sentence for a record of the side. Returns false if there is no sentence for such a record. */
 static bool timeline_sentence(FILE *out, const struct story *s, const struct story_side *side, size_t record,
                               size_t wrong)
 {
@@ -267,7 +273,7 @@ static void timeline_add_events(struct timeline *t, const struct story_side *sid
 
 /* ---- messages ---- */
 
-/* Does a message begin with this frame? One that continues the frame before it does not. */
+/* Returns whether this frame begins a message. A frame that continues the message of the frame before it does not. */
 static bool timeline_is_message(const struct story *s, const struct end_list *list, size_t i)
 {
     const char *opcode = story_name(s, list->records[i], "opcode");
@@ -312,7 +318,7 @@ static void timeline_add_messages(struct timeline *t, const struct story_side *s
         n += timeline_is_message(t->story, list, i);
     skipped = n > TIMELINE_LAST_MESSAGES ? n - TIMELINE_LAST_MESSAGES : 0;
     if (!is_sent && is_at_both)
-        skipped = n; /* the other end's line is enough */
+        skipped = n; /* the sender's lines are enough */
     if (skipped && !(!is_sent && is_at_both) && timeline_begin(t, &w)) {
         fprintf(w.file, "%s %zu message%s before the following ones.", is_sent ? "Sent" : "Received", skipped,
                 skipped == 1 ? "" : "s");
@@ -329,7 +335,10 @@ static void timeline_add_messages(struct timeline *t, const struct story_side *s
     }
 }
 
-/* The trace of one side ends before the other side's connection: its process was killed, or still runs. */
+/*
+ * Adds a line if this side's trace ends before the connection ends at the other side: this side's process was killed or
+ * still runs.
+ */
 static void timeline_add_end_of_trace(struct timeline *t, const struct story_side *side)
 {
     const struct story_side *other = story_other(t->story, side);

@@ -5,7 +5,7 @@
 
 #include "story.h"
 
-/* Prints the lines. That of the record `wrong`, if it is not END_NONE, is marked. Returns false if out of memory. */
+/* Prints the lines. If `wrong` is not END_NONE, marks the line of this record. Returns false if out of memory. */
 bool timeline_print(FILE *out, const struct story *s, size_t wrong);
 
 #endif

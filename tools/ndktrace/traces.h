@@ -16,11 +16,11 @@ struct traces {
     bool is_aligned; /* `align` is valid */
 };
 
-/* Opens the files. If that fails, prints the reason, closes all of them, and returns false. */
+/* Opens the files. If one cannot be opened, prints the reason, closes all files, and returns false. */
 bool traces_open(struct traces *t, size_t n, char *const *paths);
-/* Reads all events and aligns the clocks. Returns false if out of memory, which is printed. */
+/* Reads all events and aligns the clocks. If out of memory, prints a message and returns false. */
 bool traces_read(struct traces *t);
-/* The time of day when the first of the traces began. */
+/* Returns the time of day when the first of the traces began. */
 uint64_t traces_begin(const struct traces *t);
 void traces_close(struct traces *t);
 
