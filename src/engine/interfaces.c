@@ -229,7 +229,7 @@ static int interface_is_any_address(uint32_t index, const struct addr *wanted, b
     return 0;
 }
 
-/* ---- the cache of addresses that the kernel has reported on an interface ---- */
+/* ---- a cache: which interface has which address, as the kernel has reported ---- */
 
 static struct cache_entry *cache_find_place(uint32_t index, const struct addr *host)
 {

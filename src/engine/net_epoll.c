@@ -44,8 +44,9 @@ enum {
     MAX_DIRECT = 2,       /* the most connections that are read directly */
     MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
     /*
-     * Under a polling lease, the connections leave the epoll set after this many turns with direct reads. From then
-     * on, there are also this many turns with direct reads between two calls of epoll_wait.
+     * Under a polling lease, the connections leave the epoll set after this many turns with direct reads. While they
+     * are not in the set, this many turns with direct reads follow each call of epoll_wait, instead of
+     * MAX_DIRECT_TURNS.
      */
     LEASED_TURNS = 64,
     WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */

@@ -176,8 +176,8 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 }
 
 /*
- * If the doorbell was rung, returns false, and the caller is still the owner. Otherwise releases the token and returns
- * true. If `last_round` is set, always releases the token, and the shard's thread runs another turn.
+ * Releases the token and returns true. If the doorbell was rung, returns false instead, and the caller is still the
+ * owner. If `last_round` is set, releases the token in any case, and the shard's thread runs another turn.
  */
 static bool shard_release(struct shard *s, bool last_round)
 {
@@ -305,7 +305,7 @@ void shard_call(struct shard *s, struct task *task)
     shard_enter(s);
     task_stack_push(&s->called, task);
     if (shard_is_owner(s))
-        s->has_calls = true; /* the thread is woken by the release of the token: one wake for several callbacks */
+        s->has_calls = true; /* the release of the token wakes the thread: one wake for several callbacks */
     else
         (void)owner_wake(&s->owner);
     shard_exit(s);

@@ -177,7 +177,7 @@ void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads: one for each process, created on first use, never destroyed. */
 struct executor *executor_threads(void);
-/* Is the calling thread a shard's thread of this executor? */
+/* Returns whether the calling thread is a shard's thread of this executor. */
 bool executor_on_worker(void);
 
 #endif

@@ -385,15 +385,15 @@ struct fabric_ops {
      *   EFAULT      an SGE is not inside its region, or the region lacks the right
      *   ENOTCONN    an initiator request without a connection; see qp_reason
      *   EOPNOTSUPP  a read on a connection that allows no reads
-     * Receives may be posted at any time. Before qp_post returns, a queued request may complete, and the consumer may
-     * then close the queue pair. So the caller must have a reference on the queue pair until qp_post returns.
-     * A post of a receive, or with RDMA_FLAG_DEFER, needs no reference: the queue pair is freed only when such a post
-     * no longer accesses it.
+     * Receives may be posted at any time. The caller must have a reference on the queue pair until qp_post returns,
+     * except for a receive or a request with RDMA_FLAG_DEFER: the request may complete before qp_post returns, and the
+     * consumer may then close the queue pair. A queue pair is not freed while a post of a receive or of a deferred
+     * request accesses it.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
-     * Transmits requests that were posted with RDMA_FLAG_DEFER. To be called if no request without the flag follows.
-     * The caller must have a reference on the queue pair.
+     * Transmits requests that were posted with RDMA_FLAG_DEFER. Needed only if no request without that flag is posted
+     * after them. The caller must have a reference on the queue pair.
      */
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
@@ -403,7 +403,7 @@ struct fabric_ops {
      * Terminate that ended the connection, or FABRIC_NO_TERMINATE. Any thread; takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
-    /* The values may be a moment old, and need not be of one instant. */
+    /* The values may be a moment old, and may come from different moments. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
      * Flushes and frees the queue pair. Then the owner of its shard calls done(context). No connection may use the

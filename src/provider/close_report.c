@@ -238,7 +238,7 @@ static void report_print_counts(FILE *out, const struct close_report *r)
     fprintf(out, "%s\n", *separator ? "" : report_rest(r));
 }
 
-/* Writes the last events of the process, and among them those of the closing object. */
+/* Writes the last events of the process, including the last events of the closing object. */
 static void report_print_last_events(FILE *out, const struct close_report *r)
 {
     const uint64_t addresses[2] = { (uintptr_t)r->self.object };

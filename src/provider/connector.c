@@ -70,7 +70,7 @@ void connector_exit(struct connector *c)
     c->n_calls--;
     if (!c->n_calls && c->end_is_due) {
         c->end_is_due = false;
-        conn = c->conn; /* NULL if there was no memory for a connection */
+        conn = c->conn; /* NULL if memory ran out before the connection was created */
     }
     connector_unlock(c);
     if (conn)

@@ -32,8 +32,8 @@
  *
  * Close leads from any phase to CLOSING.
  *
- * Two effects are named below (connector_table.h): RETIRE ends the fabric's connection of an NdkConnect that has
- * failed. END_FABRIC ends the fabric's connection when the connector is closed.
+ * Two actions (connector_table.h) are named below: RETIRE ends the fabric's connection after NdkConnect has failed.
+ * END_FABRIC ends the fabric's connection when the connector is closed.
  *
  * Invariants, which connector_check_table checks:
  *   1. A refused call and an impossible event do not change the phase.
@@ -42,9 +42,9 @@
  *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
  *   4. The fabric's connection is ended once: by RETIRE in CONNECTING, or by close in any phase that has a living
  *      connection.
- *   5. If a request is pending, a step out of the phase has one of three effects. It completes the request. Or it
- *      undoes the call that began the request. Or it leads to FAILING or CLOSING (RETIRE, END_FABRIC), where the
- *      request completes later.
+ *   5. A step out of a phase in which a request is pending does one of three things: it completes the request; it
+ *      undoes the call that began the request; or it leads, with the action RETIRE to FAILING or with END_FABRIC to
+ *      CLOSING, where the request completes later.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
  *   7. IDLE is reached only when a failure is reported or a call did not start.
  *   8. A call starts something only in the phases where the diagrams show it.

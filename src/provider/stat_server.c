@@ -9,8 +9,8 @@
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket ends that wait.
  *
- * Any user can bind one of the server's usual names first. The server then binds a name that nobody can predict. Readers find
- * that name in the list of sockets, and get from the kernel which user listens.
+ * Any user can bind one of the server's usual names first. The server then binds a name that nobody can predict.
+ * Readers find that name in the list of sockets, and get from the kernel which user listens.
  *
  * After fork the child has no thread and no socket (base/descriptors.h). The child empties the list, because the
  * adapters are its parent's. The child may open adapters of its own.
@@ -115,7 +115,7 @@ static void stat_server_trace_adapters(void)
     pthread_mutex_unlock(&server.list);
 }
 
-/* Does the reader run as the user of this process, or as root? */
+/* Returns whether the reader runs as the user of this process, or as root. */
 static bool reader_is_allowed(int reader)
 {
     struct ucred peer;
@@ -127,8 +127,8 @@ static bool reader_is_allowed(int reader)
 }
 
 /*
- * Could the reader, which reader_is_allowed has accepted, also trace this process with ptrace? If the process has had
- * privileges that its user lacks, only root could.
+ * Returns whether the reader, which reader_is_allowed has accepted, could also trace this process with ptrace. If the
+ * process has had privileges that its user lacks, only root could.
  */
 static bool reader_can_trace(int reader)
 {
@@ -203,7 +203,9 @@ static void stat_service_accept(struct stat_service *s)
     }
 }
 
-/* Answers requests for the trace. The answer fits into the socket's buffer, so nobody waits for the reader. */
+/*
+ * Answers requests for the trace. The answer fits into the socket's buffer, so the thread does not wait for the reader.
+ */
 static void stat_service_accept_trace(struct stat_service *s)
 {
     for (int i = 0; s->trace_listener >= 0 && i < MAX_TRACE_TURN; i++) {
@@ -250,7 +252,7 @@ static void stat_service_wait(struct stat_service *s)
     s->pauses = false;
 }
 
-/* The sockets do not change while the thread runs: whoever changes them has joined the thread. */
+/* The sockets do not change while the thread runs, because only code that has joined the thread changes them. */
 static void *stat_server_run(void *unused)
 {
     struct stat_service s = { .listener = server.socket, .trace_listener = server.trace_socket };

@@ -33,7 +33,7 @@ static char *trace_server_text(bool is_late, const char *problem, size_t *size)
     return NULL;
 }
 
-/* Sends the text, and with it the descriptor if it is not -1. */
+/* Sends the text, together with the descriptor `fd` if `fd` is not -1. */
 static void trace_server_send(int reader, char *text, size_t size, int fd)
 {
     union {
@@ -63,7 +63,7 @@ void trace_server_answer(int reader, void (*on_begun)(void))
     int fd = trace_attach(&is_late, problem);
     size_t size;
 
-    if (!was_on && is_late) /* also if fd is -1: the recording has begun, and goes on */
+    if (!was_on && is_late) /* even if fd is -1, because the recording has begun and continues */
         on_begun();
     text = trace_server_text(is_late, fd >= 0 ? NULL : problem, &size);
     if (text)

@@ -47,8 +47,8 @@ static inline void conn_trace_follow(struct fabric_conn *c)
 }
 
 /*
- * Must be called before the step. If the connection has not ended, `why` is FABRIC_NOT_CONNECTING, and FABRIC_OK is
- * recorded.
+ * Must be called before the step. FABRIC_NOT_CONNECTING as `why` means that the connection has not ended. It is
+ * recorded as FABRIC_OK.
  */
 static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)
@@ -59,8 +59,9 @@ static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event,
 }
 
 /*
- * Must be called before bytes are passed to TCP. The events of the frames among them get this time. So a frame that the
- * peer has received was sent before, also if this thread is interrupted before it records the event.
+ * Must be called before bytes are passed to TCP. Events of frames in these bytes get the time of this call. So a
+ * frame's send time is before its receive time at the peer, even if this thread is interrupted before it records the
+ * event.
  */
 static inline void conn_trace_begin_send(struct fabric_conn *c)
 {
@@ -77,7 +78,7 @@ static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, c
         conn_trace_frame_now(c, is_sent, bytes, len);
 }
 
-/* Records an FPDU. A sent one has the time of the last conn_trace_begin_send. */
+/* Records an FPDU. A sent FPDU gets the time of the last conn_trace_begin_send. */
 void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f);
 /* Records the Terminate of a connection without a queue pair. */
 void conn_trace_lone_terminate_now(const struct fabric_conn *c, const uint8_t *fpdu);

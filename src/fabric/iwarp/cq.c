@@ -49,8 +49,8 @@ struct fabric_cq {
     struct task update_timer;
     /* Only the thread that has the home shard's token uses these: */
     struct shard_timer timer;
-    uint64_t timer_delay;       /* the number of the delay that the timer ends; the first delay has number 1 */
-    uint64_t timer_since;       /* the time at which the interval of that delay began */
+    uint64_t timer_delay;       /* the number of the delay for which the timer was set; the first delay has number 1 */
+    uint64_t timer_since;       /* when the timer was first set for this delay: the delay's interval begins then */
     uint32_t timer_interval_us; /* the interval for which the timer was last set */
 };
 

@@ -88,8 +88,8 @@ static bool qp_claim_overflow(void *owner)
 }
 
 /*
- * Only enqueues the task. A task that ran here could wait until nobody protects some memory, and this thread may protect
- * that memory itself.
+ * Only enqueues the task. A task that ran here could wait until nobody protects some memory, and this thread may
+ * protect that memory itself.
  */
 static void qp_on_overflow(void *owner)
 {
