@@ -20,7 +20,7 @@ static NDK_ADAPTER adapter;
 static NDK_CQ cq;
 static NDK_PD pd;
 static NDK_QP qp;
-static ULONG results_left; /* that the next poll returns */
+static ULONG results_left; /* how many results the next poll returns */
 static NDK_FN_REQUEST_COMPLETION pending;
 static void *pending_context;
 

@@ -54,8 +54,8 @@ struct consumer {
 };
 
 /*
- * Opens the adapter (provider.h), and creates PD, CQ and QP. After a failure, *step is the name of the call that failed.
- * consumer_close is required even after a failure.
+ * Opens the adapter (provider.h), and creates PD, CQ and QP. After a failure, *step is the name of the call that
+ * failed. consumer_close is required even after a failure.
  */
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **step);
 /* Creates PD, CQ and QP on the adapter of `other`, which must be closed after c. Otherwise like consumer_open. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK provider of this process: OpenNDK's, or that of a module. Everything that depends on the provider and is not in
- * ndk/ndkpi.h is here: opening and closing adapters, MDLs, settings, and OpenNDK's own observations. The invariant: a
- * function of include/openndk that takes an adapter or an object is never called with a foreign one. So the tools and
- * the consumer call those functions through this file alone.
+ * The NDK provider of this process: OpenNDK's provider, or the provider of a module. Everything that depends on the
+ * provider and is not in ndk/ndkpi.h is here: opening and closing adapters, MDLs, settings, and OpenNDK's own
+ * observations. The invariant: a function of include/openndk that takes an adapter or an object is never called with a
+ * foreign one. So the tools and the consumer call those functions through this file alone.
  */
 #ifndef CONSUMER_PROVIDER_H
 #define CONSUMER_PROVIDER_H
@@ -37,8 +37,8 @@ void consumer_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 /* Returns why the connector's last step failed or its connection ended, or 0 if the reason is not known. */
 uint32_t consumer_connector_reason(NDK_CONNECTOR *connector);
 /*
- * Returns whether a reason, of a connector, a completion or a disconnect, is a code of openndk/reason.h. False if it is 0,
- * or if the provider is foreign: then the code is the provider's own.
+ * `reason` comes from a connector, a completion or a disconnect. Returns whether it is a code of openndk/reason.h.
+ * Returns false for 0. Returns false if the provider is foreign, because a foreign provider has its own codes.
  */
 bool consumer_reason_is_openndk(uint32_t reason);
 /* Reads the adapter's counters. Returns false if the provider is foreign. */

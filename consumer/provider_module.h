@@ -8,9 +8,9 @@
 struct ndkconform_provider;
 
 /*
- * Loads the module `file` and returns its table, which stays valid: the module is never unloaded. A name without a slash
- * is searched in the system's library directories. Returns NULL, and writes one line to `error`, if the module cannot
- * be used.
+ * Loads the module `file` and returns its table, which stays valid: the module is never unloaded. A name without a
+ * slash is searched in the system's library directories. Returns NULL, and writes one line to `error`, if the module
+ * cannot be used.
  */
 const struct ndkconform_provider *provider_module_load(const char *file, char *error, size_t size);
 

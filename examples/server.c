@@ -215,7 +215,7 @@ static void close_end(struct end *end)
 
 /* ---- A client ---- */
 
-/* The line is the context of the request, so that the request's result contains the line. */
+/* Posts a receive into the line. The line's address is the RequestContext, so the result of the receive contains it. */
 static bool post_receive(struct end *end, char *line)
 {
     UINT32 token = end->mr->Dispatch->NdkGetLocalTokenFromMr(end->mr);

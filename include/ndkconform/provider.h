@@ -75,8 +75,8 @@ struct ndkconform_provider {
 #define NDKCONFORM_RTR_READ 4u
 
 /*
- * The exported symbol. Returns static storage, or NULL after a message on standard error if the provider cannot be used.
- * Called once, before everything else.
+ * The exported symbol. Returns static storage, or NULL after a message on standard error if the provider cannot be
+ * used. Called once, before everything else.
  */
 typedef const struct ndkconform_provider *ndkconform_provider_fn(void);
 __attribute__((visibility("default"))) const struct ndkconform_provider *ndkconform_provider(void);

@@ -33,7 +33,9 @@ static bool setting_parse_mode(const char *text, size_t length, struct verify_se
     return false;
 }
 
-/* Parses for example "stall=MS". `key` is "stall=". Returns false if the text has another key, or a number above max. */
+/*
+ * Parses for example "stall=MS". `key` is "stall=". Returns false if the text has another key, or a number above max.
+ */
 static bool setting_parse_number(const char *text, size_t length, const char *key, uint32_t max, uint32_t *value)
 {
     size_t at = strlen(key);

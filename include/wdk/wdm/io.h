@@ -441,7 +441,10 @@ FORCEINLINE VOID IoSkipCurrentIrpStackLocation(_Inout_ PIRP Irp)
     Irp->Tail.Overlay.CurrentStackLocation++;
 }
 
-/* Copies everything except the completion routine, which belongs only to the current location. */
+/*
+ * Copies the parameters of the current location to the next one, but not the completion routine, its context and
+ * Control.
+ */
 FORCEINLINE VOID IoCopyCurrentIrpStackLocationToNext(_Inout_ PIRP Irp)
 {
     PIO_STACK_LOCATION from = IoGetCurrentIrpStackLocation(Irp), to = IoGetNextIrpStackLocation(Irp);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the drivers' calls of this kernel, and the kernel's calls of drivers, as events of trace/wdk_events.h. While
- * tracing is off, a call costs one branch when it begins and one when it returns. Nothing here changes what a call does.
+ * tracing is off, a call costs one branch when it begins and one when it returns. Nothing here changes what a call
+ * does.
  */
 #ifndef WDK_KERNEL_CALL_H
 #define WDK_KERNEL_CALL_H
@@ -35,7 +36,7 @@ struct kernel_call {
         call_;                                                                                                         \
     })
 
-/* What KERNEL_CALL does while tracing is on: records the event and sets call->begun_ns. */
+/* Called by KERNEL_CALL while tracing is on. Records the event and sets call->begun_ns. */
 void kernel_call_record(struct kernel_call *call, const void *fields, size_t size) PRIVATE_EXPORT(kernel_call_record);
 
 /* The results of a call, other than its status. */

@@ -247,7 +247,7 @@ static const struct kernel_name wsk_event_flag_names[] = { NAME(WSK_FLAG_RELEASE
 LISTS(NEXT_NAME)
 /* clang-format on */
 
-/* Runs after the constructors of libopenndk, so that the list of all statuses replaces that of NDK's. */
+/* Runs after the constructors of libopenndk, so that the list of all statuses replaces the list of NDK's statuses. */
 __attribute__((constructor)) static void kernel_names_register(void)
 {
 #define REGISTER_LIST(list) trace_set_names(TRACE_NAMES_##list, next_##list);

@@ -191,9 +191,9 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Adds 1 if the thing ends without a call by the driver. Each work item counts, because the sources visit only work
- * items that are queued or running. live_is_busy does not count work items, because it is also called for registered
- * ones, which may be idle.
+ * Adds 1 if the thing ends without a further call by the driver. Counts every work item, because the sources visit only
+ * work items that are queued or running. live_is_busy returns false for work items, because it is also called for
+ * registered work items, which may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)

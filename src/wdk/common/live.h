@@ -51,8 +51,8 @@ bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_rem
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /*
- * Returns the number of things that end without a call by the driver: threads, set timers, DPCs, work items, pending
- * requests.
+ * Returns how many threads, set timers, DPCs, queued work items and pending requests there are. These end without a
+ * further call by the driver. Memory, for example, does not, because the driver must free it.
  */
 uint32_t live_busy(void);
 /*

@@ -48,7 +48,7 @@ void io_trace_driver_unload(PDRIVER_OBJECT driver)
     kernel_call_done(&call);
 }
 
-/* What IoCallDriver's event has from the IRP's current location. */
+/* The fields of the event IoCallDriver that come from the IRP's current location. */
 struct io_trace_parameters {
     ULONG code, in, out;
     int64_t offset;

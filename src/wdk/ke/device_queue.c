@@ -89,7 +89,10 @@ PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG 
     return device_queue_remove("KeRemoveByKeyDeviceQueue", DeviceQueue, SortKey);
 }
 
-/* Need not test Busy. A queue that is not busy is empty, and device_queue_remove does not change such a queue. */
+/*
+ * This function need not test Busy: a queue that is not busy is empty, and device_queue_remove does not change an empty
+ * queue.
+ */
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {
     return device_queue_remove("KeRemoveByKeyDeviceQueueIfBusy", DeviceQueue, SortKey);

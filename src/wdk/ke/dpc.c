@@ -247,7 +247,10 @@ static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArg
     KeSetEvent(DeferredContext, IO_NO_INCREMENT, FALSE);
 }
 
-/* Waits until the DPCs that are in the queue now have run: queues its own DPC behind them and waits for that DPC. */
+/*
+ * Waits until all DPCs that are now in the queue have run. For this, queues a DPC of its own behind them and waits for
+ * it.
+ */
 static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {
     struct wake_list wake = { NULL };

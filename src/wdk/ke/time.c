@@ -64,7 +64,7 @@ VOID KeStallExecutionProcessor(ULONG MicroSeconds)
         continue;
 }
 
-/* Returns local time minus universal time at the given system time, by the host's rules. */
+/* Returns local time minus universal time at the given system time, according to the host's time zone. */
 static int64_t local_time_offset(int64_t system)
 {
     time_t seconds = (time_t)((system - CLOCK_1970) / CLOCK_UNITS);

@@ -88,7 +88,10 @@ static void *pool_alloc_in_page(size_t size, unsigned index, bool zero)
     return pool_write_header(page + sizeof(struct header), size, index, OWN_PAGE);
 }
 
-/* Returns the number of pages of a run for a block of `size` bytes: one for the header, and those of the block. */
+/*
+ * Returns the number of pages of a run for a block of `size` bytes: one page for the header, and the pages of the
+ * block.
+ */
 static size_t pool_run_pages(size_t size)
 {
     return 1 + size / PAGE_SIZE + (size % PAGE_SIZE != 0);

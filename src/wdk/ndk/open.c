@@ -38,7 +38,7 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
     NDK_ADAPTER *wrapped;
 
     if (!check_on() && !address_map_has_entries() && !ndk_provider_is_foreign()) {
-        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* no effect if the adapter was open already */
+        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* idempotent: the adapter may have been open already */
         *out = provider;
         return STATUS_SUCCESS;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GetIpPathTable. It lists the paths to the machine's own addresses only. */
+/* GetIpPathTable, which lists only the paths to the machine's own addresses. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -303,7 +303,9 @@ static void wdf_object_clean(struct wdf_object *o)
     wdf_object_call_cleanups(o);
 }
 
-/* Each object has one reference from its creation. Drops this reference of all objects below `o`, then that of `o`. */
+/*
+ * Each object has one reference from its creation. Drops this reference for all objects below `o`, then for `o` itself.
+ */
 static void wdf_object_release(struct wdf_object *o)
 {
     struct wdf_object *child;

@@ -17,7 +17,7 @@
 
 enum { MAX_CONNECT_DATA = 65535 };
 
-/* Returns the number of bytes for an event. */
+/* Returns the number of bytes in the buffer, for the event of the call. */
 static uint64_t wsk_buf_bytes(const WSK_BUF *buffer)
 {
     return buffer ? buffer->Length : 0;
@@ -34,7 +34,7 @@ static uint64_t wsk_buf_list_bytes(const WSK_BUF_LIST *list)
 
 /* ---- Any socket -------------------------------------------------------------------------------------------------- */
 
-/* `by` is the return address of the driver's call. */
+/* Closes the socket. `by` is the return address of the driver's call. */
 static NTSTATUS wsk_call_close(const struct kernel_call *call, PWSK_SOCKET socket, PIRP irp, const void *by)
 {
     struct wsk_socket *s = (struct wsk_socket *)socket;

@@ -171,7 +171,7 @@ static NTSTATUS wsk_control_dispatch(struct wsk_control *c, WSK_CONTROL_SOCKET_T
     }
 }
 
-/* The option or I/O control code as the event has it. */
+/* Returns the option or I/O control code in the form of the event's field `option`. */
 static uint32_t wsk_control_option(WSK_CONTROL_SOCKET_TYPE type, ULONG code, ULONG level)
 {
     return type == WskIoctl ? code : level << 16 | (code & 0xffff);

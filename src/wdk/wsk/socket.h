@@ -212,8 +212,8 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and turns the IRP into a request of `call`. On failure completes the IRP, sets *status and returns
- * NULL. The caller then returns *status. Also fails if `irp` is NULL.
+ * Checks the handle and makes a request of `call` for the IRP. On failure, for example if `irp` is NULL, sets *status
+ * and returns NULL, and completes the IRP if there is one. The caller must then return *status.
  */
 struct wsk_request *wsk_request_begin(const struct kernel_call *call, PWSK_SOCKET handle, enum wsk_operation operation,
                                       PIRP irp, NTSTATUS *status);
