@@ -3,9 +3,11 @@
  * An NVMe over Fabrics initiator: a Storport virtual miniport whose disks are namespaces of NVMe targets, which it
  * reaches by RDMA through the Network Direct Kernel interface.
  *
- *   miniport.c   DriverEntry, the miniport's entry points
- *   scsi.c       translation of SCSI commands to NVMe commands
- *   control.c    device controls: discover, connect, disconnect, list
+ *   miniport.c   DriverEntry, starting and stopping the adapter
+ *   startio.c    the requests of Storport
+ *   disks.c      targets and units, which are controllers and namespaces
+ *   control.c    device controls: discover, connect, disconnect, list (nvmeioctl.h)
+ *   scsi*.c      translation of SCSI commands to NVMe commands (nvmescsi.h)
  *   -------------------------------------------------------------- this header
  *   settings.c   settings and targets from the registry
  *   discovery.c  the discovery log page of a target

@@ -145,7 +145,7 @@ static UCHAR DeviceSpecificParameter(const NVME_SCSI_UNIT *Unit)
     return MODE_DSP_FUA_SUPPORTED | (Unit->ReadOnly ? MODE_DSP_WRITE_PROTECT : 0);
 }
 
-/* Nothing can be changed or saved, so the changeable values are all zero, and the default values are the current ones. */
+/* Nothing can be changed or saved: the changeable values are all zero, and the default values are the current ones. */
 static NVME_SCSI_STEP ModeSense(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     const CDB *cdb = Request->Cdb;

@@ -113,8 +113,8 @@ NVME_SCSI_STEP NvmeScsiReadWrite(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *
 }
 
 /*
- * With BYTCHK 1 the controller compares the blocks with the data. With BYTCHK 0 only the range is checked, as most disks
- * of other kinds do: NVMe has no command that reads blocks without transferring them.
+ * With BYTCHK 1 the controller compares the blocks with the data. With BYTCHK 0 only the range is checked, because most
+ * targets have no command that reads blocks without transferring them.
  */
 NVME_SCSI_STEP NvmeScsiVerify(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {

@@ -77,12 +77,12 @@ static struct scsi *remember(struct scsi *s)
     return last = s;
 }
 
-static struct scsi *ask(const NVME_SCSI_UNIT *unit, const uint8_t *cdb, size_t cdb_length, uint32_t length)
+static struct scsi *get_data(const NVME_SCSI_UNIT *unit, const uint8_t *cdb, size_t cdb_length, uint32_t length)
 {
     return remember(scsi_send(unit, scsi_new(cdb, cdb_length, length ? NvmeScsiDataIn : NvmeScsiNoData, length)));
 }
 
-static struct scsi *give(const NVME_SCSI_UNIT *unit, const uint8_t *cdb, size_t cdb_length, uint32_t length)
+static struct scsi *send_data(const NVME_SCSI_UNIT *unit, const uint8_t *cdb, size_t cdb_length, uint32_t length)
 {
     return remember(scsi_send(unit, scsi_new(cdb, cdb_length, NvmeScsiDataOut, length)));
 }
@@ -137,24 +137,24 @@ static void assert_command(const struct scsi *s, NVME_SCSI_STEP step, uint8_t op
 static void test_inquiry(void **state)
 {
     (void)state;
-    assert_good(ask(&disk, BYTES(0x12, 0, 0, 0, 96, 0), 96), 96);
+    assert_good(get_data(&disk, BYTES(0x12, 0, 0, 0, 96, 0), 96), 96);
     assert_memory_equal(last->data, ((uint8_t[]){ 0, 0, 6, 2, 91, 0, 0, 2 }), 8);
     assert_memory_equal(last->data + 8, "NVMe    OpenNDK disk    1.2 ", 28);
-    assert_good(ask(&disk, BYTES(0x12, 0, 0, 0, 36, 0), 96), 36);
+    assert_good(get_data(&disk, BYTES(0x12, 0, 0, 0, 36, 0), 96), 36);
     assert_int_equal(last->data[36], 0);
-    assert_good(ask(&disk, BYTES(0x12, 0, 0, 0, 255, 0), 5), 5);
-    assert_good(ask(&disk, BYTES(0x12, 0, 0, 0, 0, 0), 0), 0);
-    assert_good(ask(NULL, BYTES(0x12, 0, 0, 0, 36, 0), 36), 36);
+    assert_good(get_data(&disk, BYTES(0x12, 0, 0, 0, 255, 0), 5), 5);
+    assert_good(get_data(&disk, BYTES(0x12, 0, 0, 0, 0, 0), 0), 0);
+    assert_good(get_data(NULL, BYTES(0x12, 0, 0, 0, 36, 0), 36), 36);
     assert_int_equal(last->data[0], 0x20);
-    assert_invalid_cdb(ask(&disk, BYTES(0x12, 0, 0x80, 0, 36, 0), 36));
-    assert_invalid_cdb(ask(&disk, BYTES(0x12, 2, 0, 0, 36, 0), 36));
-    assert_invalid_cdb(ask(&disk, BYTES(0x12, 0, 0, 0, 36), 36));
-    assert_invalid_cdb(give(&disk, BYTES(0x12, 0, 0, 0, 36, 0), 36));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x12, 0, 0x80, 0, 36, 0), 36));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x12, 2, 0, 0, 36, 0), 36));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x12, 0, 0, 0, 36), 36));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x12, 0, 0, 0, 36, 0), 36));
 }
 
 static void page(const NVME_SCSI_UNIT *unit, uint8_t code, uint32_t length)
 {
-    assert_good(ask(unit, BYTES(0x12, 1, code, 0, 255, 0), 255), length);
+    assert_good(get_data(unit, BYTES(0x12, 1, code, 0, 255, 0), 255), length);
     assert_int_equal(last->data[1], code);
     assert_int_equal(last->data[2] << 8 | last->data[3], length - 4);
 }
@@ -185,8 +185,8 @@ static void test_pages(void **state)
     page(&plain, 0x83, 4 + 4 + 24 + 13);
     page(&plain, 0xb2, 8);
     assert_memory_equal(last->data + 4, ((uint8_t[]){ 0, 0, 0, 0 }), 4);
-    assert_invalid_cdb(ask(&disk, BYTES(0x12, 1, 0xc0, 0, 255, 0), 255));
-    assert_invalid_cdb(ask(NULL, BYTES(0x12, 1, 0x83, 0, 255, 0), 255));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x12, 1, 0xc0, 0, 255, 0), 255));
+    assert_invalid_cdb(get_data(NULL, BYTES(0x12, 1, 0x83, 0, 255, 0), 255));
     page(NULL, 0x00, 10);
 }
 
@@ -212,20 +212,20 @@ static void test_capacity(void **state)
     NVME_SCSI_UNIT huge = disk;
 
     (void)state;
-    assert_good(ask(&disk, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
+    assert_good(get_data(&disk, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
     assert_memory_equal(last->data, ((uint8_t[]){ 0, 0, 0x03, 0xe7, 0, 0, 2, 0 }), 8);
-    assert_good(ask(&disk, BYTES(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0), 32), 32);
+    assert_good(get_data(&disk, BYTES(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0), 32), 32);
     assert_int_equal(NvmeScsiGet64(last->data), BLOCKS - 1);
     assert_int_equal(NvmeScsiGet32(last->data + 8), BLOCK);
     assert_int_equal(last->data[14], 0xc0);
-    assert_good(ask(&disk, BYTES(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0), 32), 12);
-    assert_invalid_cdb(ask(&disk, BYTES(0x9e, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0), 32));
-    assert_sense(ask(NULL, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 5, 0x25, 0);
+    assert_good(get_data(&disk, BYTES(0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0), 32), 12);
+    assert_invalid_cdb(get_data(&disk, BYTES(0x9e, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0), 32));
+    assert_sense(get_data(NULL, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 5, 0x25, 0);
     huge.BlockCount = UINT64_C(1) << 32;
-    assert_good(ask(&huge, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
+    assert_good(get_data(&huge, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
     assert_int_equal(NvmeScsiGet32(last->data), UINT32_MAX);
     huge.BlockCount++;
-    assert_good(ask(&huge, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
+    assert_good(get_data(&huge, BYTES(0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0), 8), 8);
     assert_int_equal(NvmeScsiGet32(last->data), UINT32_MAX);
 }
 
@@ -235,11 +235,11 @@ static void test_unit(void **state)
     struct scsi *s;
 
     (void)state;
-    assert_good(ask(&disk, BYTES(0, 0, 0, 0, 0, 0), 0), 0);
+    assert_good(get_data(&disk, BYTES(0, 0, 0, 0, 0, 0), 0), 0);
     other.Ready = FALSE;
-    assert_sense(ask(&other, BYTES(0, 0, 0, 0, 0, 0), 0), 2, 4, 1);
-    assert_sense(ask(NULL, BYTES(0, 0, 0, 0, 0, 0), 0), 5, 0x25, 0);
-    assert_sense(ask(&disk, BYTES(0xc1, 0, 0, 0, 0, 0), 0), 5, 0x20, 0);
+    assert_sense(get_data(&other, BYTES(0, 0, 0, 0, 0, 0), 0), 2, 4, 1);
+    assert_sense(get_data(NULL, BYTES(0, 0, 0, 0, 0, 0), 0), 5, 0x25, 0);
+    assert_sense(get_data(&disk, BYTES(0xc1, 0, 0, 0, 0, 0), 0), 5, 0x20, 0);
     s = scsi_new(BYTES(0xa0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0), NvmeScsiDataIn, 512);
     s->request.Luns = UINT64_C(1) << 63 | 5;
     assert_good(remember(scsi_send(NULL, s)), 32);
@@ -247,17 +247,17 @@ static void test_unit(void **state)
     assert_int_equal(s->data[9], 0);
     assert_int_equal(s->data[17], 2);
     assert_int_equal(s->data[25], 63);
-    assert_good(ask(&disk, BYTES(0xa0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0), 512), 8);
-    assert_invalid_cdb(ask(&disk, BYTES(0xa0, 0, 3, 0, 0, 0, 0, 0, 2, 0, 0, 0), 512));
-    assert_good(ask(&disk, BYTES(3, 0, 0, 0, 18, 0), 18), 18);
+    assert_good(get_data(&disk, BYTES(0xa0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0), 512), 8);
+    assert_invalid_cdb(get_data(&disk, BYTES(0xa0, 0, 3, 0, 0, 0, 0, 0, 2, 0, 0, 0), 512));
+    assert_good(get_data(&disk, BYTES(3, 0, 0, 0, 18, 0), 18), 18);
     assert_memory_equal(last->data, ((uint8_t[]){ 0x70, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0 }), 14);
-    assert_good(ask(NULL, BYTES(3, 0, 0, 0, 18, 0), 18), 18);
+    assert_good(get_data(NULL, BYTES(3, 0, 0, 0, 18, 0), 18), 18);
     assert_int_equal(last->data[12], 0x25);
-    assert_invalid_cdb(ask(&disk, BYTES(3, 1, 0, 0, 18, 0), 18));
-    assert_good(ask(&disk, BYTES(0x1b, 0, 0, 0, 1, 0), 0), 0);
-    assert_command(ask(&disk, BYTES(0x1b, 0, 0, 0, 0, 0), 0), NvmeScsiSend, NVME_IO_FLUSH, 0, 1, 0);
-    assert_invalid_cdb(ask(&disk, BYTES(0x1b, 0, 0, 0, 2, 0), 0));
-    assert_invalid_cdb(ask(&disk, BYTES(0x1b, 0, 0, 0, 0x20, 0), 0));
+    assert_invalid_cdb(get_data(&disk, BYTES(3, 1, 0, 0, 18, 0), 18));
+    assert_good(get_data(&disk, BYTES(0x1b, 0, 0, 0, 1, 0), 0), 0);
+    assert_command(get_data(&disk, BYTES(0x1b, 0, 0, 0, 0, 0), 0), NvmeScsiSend, NVME_IO_FLUSH, 0, 1, 0);
+    assert_invalid_cdb(get_data(&disk, BYTES(0x1b, 0, 0, 0, 2, 0), 0));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x1b, 0, 0, 0, 0x20, 0), 0));
 }
 
 static void test_attention(void **state)
@@ -278,24 +278,24 @@ static void test_mode_sense(void **state)
     NVME_SCSI_UNIT other = disk;
 
     (void)state;
-    assert_good(ask(&disk, BYTES(0x1a, 0, 0x3f, 0, 255, 0), 255), 4 + 8 + 20 + 12);
+    assert_good(get_data(&disk, BYTES(0x1a, 0, 0x3f, 0, 255, 0), 255), 4 + 8 + 20 + 12);
     assert_memory_equal(last->data, ((uint8_t[]){ 43, 0, 0x10, 8, 0, 0, 3, 0xe8, 0, 0, 2, 0, 8, 18, 4 }), 15);
     assert_memory_equal(last->data + 32, ((uint8_t[]){ 0x0a, 10 }), 2);
     other.ReadOnly = TRUE;
     other.VolatileCache = FALSE;
-    assert_good(ask(&other, BYTES(0x1a, 8, 8, 0, 255, 0), 255), 24);
+    assert_good(get_data(&other, BYTES(0x1a, 8, 8, 0, 255, 0), 255), 24);
     assert_memory_equal(last->data, ((uint8_t[]){ 23, 0, 0x90, 0, 8, 18, 0 }), 7);
-    assert_good(ask(&disk, BYTES(0x1a, 8, 0x48, 0, 255, 0), 255), 24);
+    assert_good(get_data(&disk, BYTES(0x1a, 8, 0x48, 0, 255, 0), 255), 24);
     assert_int_equal(last->data[6], 0);
-    assert_good(ask(&disk, BYTES(0x5a, 0x10, 8, 0, 0, 0, 0, 1, 0, 0), 255), 8 + 16 + 20);
+    assert_good(get_data(&disk, BYTES(0x5a, 0x10, 8, 0, 0, 0, 0, 1, 0, 0), 255), 8 + 16 + 20);
     assert_memory_equal(
         last->data, ((uint8_t[]){ 0, 42, 0, 0x10, 1, 0, 0, 16, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0, 0, 0, 0, 0, 0, 2, 0, 8 }),
         25);
-    assert_good(ask(&disk, BYTES(0x5a, 8, 0x0a, 0xff, 0, 0, 0, 0, 9, 0), 255), 9);
-    assert_sense(ask(&disk, BYTES(0x1a, 8, 0xc8, 0, 255, 0), 255), 5, 0x39, 0);
-    assert_invalid_cdb(ask(&disk, BYTES(0x1a, 8, 0x19, 0, 255, 0), 255));
-    assert_invalid_cdb(ask(&disk, BYTES(0x1a, 8, 8, 1, 255, 0), 255));
-    assert_good(ask(&disk, BYTES(0x1a, 8, 8, 0xff, 3, 0), 255), 3);
+    assert_good(get_data(&disk, BYTES(0x5a, 8, 0x0a, 0xff, 0, 0, 0, 0, 9, 0), 255), 9);
+    assert_sense(get_data(&disk, BYTES(0x1a, 8, 0xc8, 0, 255, 0), 255), 5, 0x39, 0);
+    assert_invalid_cdb(get_data(&disk, BYTES(0x1a, 8, 0x19, 0, 255, 0), 255));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x1a, 8, 8, 1, 255, 0), 255));
+    assert_good(get_data(&disk, BYTES(0x1a, 8, 8, 0xff, 3, 0), 255), 3);
 }
 
 /* ---- Blocks ------------------------------------------------------------------------------------------------------ */
@@ -303,17 +303,17 @@ static void test_mode_sense(void **state)
 static void test_reads(void **state)
 {
     (void)state;
-    assert_command(ask(&disk, BYTES(0x08, 0, 1, 2, 3, 0), 3 * BLOCK), NvmeScsiSendData, NVME_IO_READ, 0x102, 3, 0);
+    assert_command(get_data(&disk, BYTES(0x08, 0, 1, 2, 3, 0), 3 * BLOCK), NvmeScsiSendData, NVME_IO_READ, 0x102, 3, 0);
     assert_int_equal(last->request.Transferred, 3 * BLOCK);
-    assert_command(ask(&disk, BYTES(0x08, 0, 0, 0, 0, 0), 256 * BLOCK), NvmeScsiSendData, NVME_IO_READ, 0, 256, 0);
-    assert_command(ask(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 1, 0), BLOCK), NvmeScsiSendData, NVME_IO_READ, 999, 1,
-                   0);
-    assert_command(ask(&disk, BYTES(0x28, 8, 0, 0, 0, 5, 0, 0, 2, 0), 4096), NvmeScsiSendData, NVME_IO_READ, 5, 2,
+    assert_command(get_data(&disk, BYTES(0x08, 0, 0, 0, 0, 0), 256 * BLOCK), NvmeScsiSendData, NVME_IO_READ, 0, 256, 0);
+    assert_command(get_data(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 1, 0), BLOCK), NvmeScsiSendData, NVME_IO_READ,
+                   999, 1, 0);
+    assert_command(get_data(&disk, BYTES(0x28, 8, 0, 0, 0, 5, 0, 0, 2, 0), 4096), NvmeScsiSendData, NVME_IO_READ, 5, 2,
                    NVME_IO_FUA);
     assert_int_equal(last->request.Transferred, 2 * BLOCK);
-    assert_command(ask(&disk, BYTES(0xa8, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 4096), NvmeScsiSendData, NVME_IO_READ, 5, 2,
-                   0);
-    assert_command(ask(&disk, BYTES(0x88, 0x10, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 4096), NvmeScsiSendData,
+    assert_command(get_data(&disk, BYTES(0xa8, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 4096), NvmeScsiSendData, NVME_IO_READ,
+                   5, 2, 0);
+    assert_command(get_data(&disk, BYTES(0x88, 0x10, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 4096), NvmeScsiSendData,
                    NVME_IO_READ, 5, 2, 0);
 }
 
@@ -322,16 +322,18 @@ static void test_writes(void **state)
     NVME_SCSI_UNIT locked = disk;
 
     (void)state;
-    assert_command(give(&disk, BYTES(0x0a, 0, 1, 2, 3, 0), 3 * BLOCK), NvmeScsiSendData, NVME_IO_WRITE, 0x102, 3, 0);
-    assert_command(give(&disk, BYTES(0x2a, 8, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_WRITE, 5, 2,
-                   NVME_IO_FUA);
-    assert_command(give(&disk, BYTES(0xaa, 8, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 1024), NvmeScsiSendData, NVME_IO_WRITE, 5,
+    assert_command(send_data(&disk, BYTES(0x0a, 0, 1, 2, 3, 0), 3 * BLOCK), NvmeScsiSendData, NVME_IO_WRITE, 0x102, 3,
+                   0);
+    assert_command(send_data(&disk, BYTES(0x2a, 8, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_WRITE, 5,
                    2, NVME_IO_FUA);
-    assert_command(give(&disk, BYTES(0x8a, 8, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 1024), NvmeScsiSendData,
+    assert_command(send_data(&disk, BYTES(0xaa, 8, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 1024), NvmeScsiSendData,
+                   NVME_IO_WRITE, 5, 2, NVME_IO_FUA);
+    assert_command(send_data(&disk, BYTES(0x8a, 8, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0), 1024), NvmeScsiSendData,
                    NVME_IO_WRITE, 5, 2, NVME_IO_FUA);
     locked.ReadOnly = TRUE;
-    assert_sense(give(&locked, BYTES(0x2a, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024), 7, 0x27, 0);
-    assert_command(ask(&locked, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_READ, 5, 2, 0);
+    assert_sense(send_data(&locked, BYTES(0x2a, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024), 7, 0x27, 0);
+    assert_command(get_data(&locked, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_READ, 5,
+                   2, 0);
 }
 
 static void test_ranges(void **state)
@@ -340,20 +342,20 @@ static void test_ranges(void **state)
     static const uint8_t many[] = { 0x88, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0, 0 };
 
     (void)state;
-    assert_illegal_block(ask(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), 1024));
-    assert_illegal_block(ask(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe9, 0, 0, 0, 0), 1024));
-    assert_illegal_block(ask(&disk, huge, sizeof huge, 1024));
-    assert_illegal_block(ask(&disk, many, sizeof many, 1024));
-    assert_good(ask(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe8, 0, 0, 0, 0), 1024), 0);
-    assert_invalid_cdb(ask(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1023)); /* too little data */
-    assert_invalid_cdb(ask(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 0));
-    assert_invalid_cdb(give(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1024)); /* the wrong direction */
-    assert_invalid_cdb(ask(&disk, BYTES(0x2a, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1024));
-    assert_invalid_cdb(ask(&disk, BYTES(0x28, 0x20, 0, 0, 0, 0, 0, 0, 2, 0), 1024)); /* protection */
-    assert_invalid_cdb(ask(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2), 1024));       /* a command of 9 bytes */
-    assert_invalid_cdb(ask(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 1, 1, 0), MAX_TRANSFER + BLOCK));
-    assert_command(ask(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 1, 0, 0), MAX_TRANSFER), NvmeScsiSendData, NVME_IO_READ, 0,
-                   MOST, 0);
+    assert_illegal_block(get_data(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), 1024));
+    assert_illegal_block(get_data(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe9, 0, 0, 0, 0), 1024));
+    assert_illegal_block(get_data(&disk, huge, sizeof huge, 1024));
+    assert_illegal_block(get_data(&disk, many, sizeof many, 1024));
+    assert_good(get_data(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe8, 0, 0, 0, 0), 1024), 0);
+    assert_invalid_cdb(get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1023)); /* too little data */
+    assert_invalid_cdb(get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 0));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1024)); /* the wrong direction */
+    assert_invalid_cdb(get_data(&disk, BYTES(0x2a, 0, 0, 0, 0, 0, 0, 0, 2, 0), 1024));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x28, 0x20, 0, 0, 0, 0, 0, 0, 2, 0), 1024)); /* protection */
+    assert_invalid_cdb(get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 0, 2), 1024));       /* a command of 9 bytes */
+    assert_invalid_cdb(get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 1, 1, 0), MAX_TRANSFER + BLOCK));
+    assert_command(get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 0, 0, 1, 0, 0), MAX_TRANSFER), NvmeScsiSendData,
+                   NVME_IO_READ, 0, MOST, 0);
 }
 
 static void test_verify(void **state)
@@ -361,16 +363,16 @@ static void test_verify(void **state)
     NVME_SCSI_UNIT plain = disk;
 
     (void)state;
-    assert_good(ask(&disk, BYTES(0x2f, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0), 0), 0);
-    assert_illegal_block(ask(&disk, BYTES(0x2f, 0, 0, 0, 0, 1, 0, 3, 0xe8, 0), 0));
-    assert_illegal_block(ask(&disk, BYTES(0xaf, 0, 0, 0, 0, 1, 0, 0, 3, 0xe8, 0, 0), 0));
-    assert_good(ask(&disk, BYTES(0x8f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0, 0), 0), 0);
-    assert_command(give(&disk, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_COMPARE, 5, 2,
-                   0);
-    assert_invalid_cdb(give(&disk, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 512));
-    assert_invalid_cdb(give(&disk, BYTES(0x2f, 6, 0, 0, 0, 5, 0, 0, 2, 0), 1024));
+    assert_good(get_data(&disk, BYTES(0x2f, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0), 0), 0);
+    assert_illegal_block(get_data(&disk, BYTES(0x2f, 0, 0, 0, 0, 1, 0, 3, 0xe8, 0), 0));
+    assert_illegal_block(get_data(&disk, BYTES(0xaf, 0, 0, 0, 0, 1, 0, 0, 3, 0xe8, 0, 0), 0));
+    assert_good(get_data(&disk, BYTES(0x8f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0, 0), 0), 0);
+    assert_command(send_data(&disk, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 1024), NvmeScsiSendData, NVME_IO_COMPARE, 5,
+                   2, 0);
+    assert_invalid_cdb(send_data(&disk, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 512));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x2f, 6, 0, 0, 0, 5, 0, 0, 2, 0), 1024));
     plain.CanCompare = FALSE;
-    assert_invalid_cdb(give(&plain, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 1024));
+    assert_invalid_cdb(send_data(&plain, BYTES(0x2f, 2, 0, 0, 0, 5, 0, 0, 2, 0), 1024));
 }
 
 static void test_flush(void **state)
@@ -378,13 +380,13 @@ static void test_flush(void **state)
     NVME_SCSI_UNIT plain = disk;
 
     (void)state;
-    assert_command(ask(&disk, BYTES(0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0), NvmeScsiSend, NVME_IO_FLUSH, 0, 1, 0);
+    assert_command(get_data(&disk, BYTES(0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0), NvmeScsiSend, NVME_IO_FLUSH, 0, 1, 0);
     assert_int_equal(last->request.Command.io.blocks, 0);
-    assert_command(ask(&disk, BYTES(0x91, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0, 0), 0), NvmeScsiSend,
+    assert_command(get_data(&disk, BYTES(0x91, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xe8, 0, 0), 0), NvmeScsiSend,
                    NVME_IO_FLUSH, 0, 1, 0);
-    assert_illegal_block(ask(&disk, BYTES(0x35, 0, 0, 0, 0, 1, 0, 3, 0xe8, 0), 0));
+    assert_illegal_block(get_data(&disk, BYTES(0x35, 0, 0, 0, 0, 1, 0, 3, 0xe8, 0), 0));
     plain.VolatileCache = FALSE;
-    assert_good(ask(&plain, BYTES(0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0), 0);
+    assert_good(get_data(&plain, BYTES(0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0), 0);
 }
 
 /* ---- UNMAP, WRITE SAME ------------------------------------------------------------------------------------------- */
@@ -438,9 +440,9 @@ static void test_unmap(void **state)
     assert_illegal_block(unmap(&disk, &outside, 1, 24, 16));
     assert_sense(unmap(&disk, ranges, 0, 7, 0), 5, 0x1a, 0);
     assert_sense(unmap(&disk, ranges, 1, 24, 17), 5, 0x1a, 0);
-    assert_sense(give(&disk, BYTES(0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0), 8), 5, 0x1a, 0);
-    assert_invalid_cdb(ask(&disk, BYTES(0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0), 24));
-    assert_invalid_cdb(give(&disk, BYTES(0x42, 1, 0, 0, 0, 0, 0, 0, 8, 0), 8));
+    assert_sense(send_data(&disk, BYTES(0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0), 8), 5, 0x1a, 0);
+    assert_invalid_cdb(get_data(&disk, BYTES(0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0), 24));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x42, 1, 0, 0, 0, 0, 0, 0, 8, 0), 8));
     other.ReadOnly = TRUE;
     assert_sense(unmap(&other, ranges, 1, 24, 16), 7, 0x27, 0);
     other.CanDeallocate = FALSE;
@@ -453,31 +455,31 @@ static void test_write_same(void **state)
     struct scsi *s;
 
     (void)state;
-    assert_command(give(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), NvmeScsiSend, NVME_IO_WRITE_ZEROES, 5,
-                   256, 0);
+    assert_command(send_data(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), NvmeScsiSend, NVME_IO_WRITE_ZEROES,
+                   5, 256, 0);
     assert_int_equal(last->request.Transferred, BLOCK);
-    assert_command(give(&disk, BYTES(0x93, 8, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0), BLOCK), NvmeScsiSend,
+    assert_command(send_data(&disk, BYTES(0x93, 8, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0), BLOCK), NvmeScsiSend,
                    NVME_IO_WRITE_ZEROES, 5, 256, NVME_IO_DEALLOCATE);
-    assert_command(ask(&disk, BYTES(0x93, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0), 0), NvmeScsiSend,
+    assert_command(get_data(&disk, BYTES(0x93, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 0), 0), NvmeScsiSend,
                    NVME_IO_WRITE_ZEROES, 5, 256, 0);
     assert_int_equal(last->request.Transferred, 0);
     other.ZeroesDeallocate = FALSE;
-    assert_command(give(&other, BYTES(0x41, 8, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), NvmeScsiSend, NVME_IO_WRITE_ZEROES, 5,
-                   256, 0);
+    assert_command(send_data(&other, BYTES(0x41, 8, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), NvmeScsiSend, NVME_IO_WRITE_ZEROES,
+                   5, 256, 0);
     s = scsi_new(BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), NvmeScsiDataOut, BLOCK);
     s->data[BLOCK - 1] = 1;
     assert_invalid_cdb(remember(scsi_send(&disk, s)));
-    assert_invalid_cdb(give(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK - 1));
-    assert_invalid_cdb(ask(&disk, BYTES(0x41, 1, 0, 0, 0, 5, 0, 1, 0, 0), 0));
-    assert_invalid_cdb(give(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 0, 0, 0), BLOCK));
-    assert_invalid_cdb(give(&disk, BYTES(0x41, 4, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK));
-    assert_invalid_cdb(give(&disk, BYTES(0x41, 0x10, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK));
-    assert_illegal_block(give(&disk, BYTES(0x41, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), BLOCK));
-    assert_invalid_cdb(ask(&disk, BYTES(0x93, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 1, 0, 0), 0));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK - 1));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x41, 1, 0, 0, 0, 5, 0, 1, 0, 0), 0));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x41, 0, 0, 0, 0, 5, 0, 0, 0, 0), BLOCK));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x41, 4, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK));
+    assert_invalid_cdb(send_data(&disk, BYTES(0x41, 0x10, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK));
+    assert_illegal_block(send_data(&disk, BYTES(0x41, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), BLOCK));
+    assert_invalid_cdb(get_data(&disk, BYTES(0x93, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 1, 0, 1, 0, 0), 0));
     other.ReadOnly = TRUE;
-    assert_sense(give(&other, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), 7, 0x27, 0);
+    assert_sense(send_data(&other, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), 7, 0x27, 0);
     other.CanWriteZeroes = FALSE;
-    assert_sense(give(&other, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), 5, 0x20, 0);
+    assert_sense(send_data(&other, BYTES(0x41, 0, 0, 0, 0, 5, 0, 1, 0, 0), BLOCK), 5, 0x20, 0);
 }
 
 /* ---- Back -------------------------------------------------------------------------------------------------------- */
@@ -507,12 +509,12 @@ static void test_finish(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAYSIZE(expected); i++) {
-        s = ask(&disk, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024);
+        s = get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024);
         NvmeScsiFinish(&s->request, expected[i].status);
         s->step = NvmeScsiAnswered;
         assert_sense(s, expected[i].key, expected[i].code, expected[i].qualifier);
     }
-    s = ask(&disk, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024);
+    s = get_data(&disk, BYTES(0x28, 0, 0, 0, 0, 5, 0, 0, 2, 0), 1024);
     NvmeScsiFinish(&s->request, NVME_SUCCESS);
     assert_int_equal(s->request.ScsiStatus, SCSISTAT_GOOD);
     assert_int_equal(s->request.Transferred, 1024);
@@ -524,14 +526,14 @@ static void test_sense_data(void **state)
 
     (void)state;
     memset(sense, 0xa5, sizeof sense);
-    ask(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), 1024);
+    get_data(&disk, BYTES(0x28, 0, 0, 0, 3, 0xe7, 0, 0, 2, 0), 1024);
     assert_int_equal(NvmeScsiWriteSense(&last->request, sense, 24), 18);
     assert_memory_equal(sense, ((uint8_t[]){ 0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x21, 0, 0, 0, 0, 0, 0xa5 }), 19);
     memset(sense, 0xa5, sizeof sense);
     assert_int_equal(NvmeScsiWriteSense(&last->request, sense, 13), 13);
     assert_int_equal(sense[13], 0xa5);
     assert_int_equal(NvmeScsiWriteSense(&last->request, NULL, 0), 0);
-    ask(&disk, BYTES(0, 0, 0, 0, 0, 0), 0);
+    get_data(&disk, BYTES(0, 0, 0, 0, 0, 0), 0);
     assert_int_equal(NvmeScsiWriteSense(&last->request, sense, 24), 0);
 }
 

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The adapter's disks. A group of disks, which is one SCSI target, exists from NvmeDisksConnect until it has left the
+ * table and its last SRB has been completed. A disk keeps its LUN as long as the controller lists the namespace. While
+ * the controller is being connected again the disks stay, and their requests wait in the lower part.
+ *
+ * Invariant: an SRB is counted in Outstanding from NvmeDisksBegin to NvmeDisksEnd, and it holds a reference to the
+ * group, so the group and the controller's memory outlive every completion routine.
+ */
+#include "nvmeport.h"
+
+/* ---- The table --------------------------------------------------------------------------------------------------- */
+
+/* Adapter->Lock is held. */
+static NVME_DISK_GROUP *FindGroup(NVME_ADAPTER *Adapter, ULONG TargetId)
+{
+    NVME_DISK_GROUP *group = TargetId < NVME_MAX_GROUPS ? Adapter->Groups[TargetId] : NULL;
+
+    if (group)
+        InterlockedIncrement(&group->References);
+    return group;
+}
+
+NVME_DISK_GROUP *NvmeDisksReference(NVME_ADAPTER *Adapter, ULONG TargetId)
+{
+    NVME_DISK_GROUP *group;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Adapter->Lock, &irql);
+    group = FindGroup(Adapter, TargetId);
+    KeReleaseSpinLock(&Adapter->Lock, irql);
+    return group;
+}
+
+NVME_CONTROLLER *NvmeDisksController(NVME_DISK_GROUP *Group)
+{
+    NVME_CONTROLLER *controller;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    controller = Group->Controller;
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    return controller;
+}
+
+VOID NvmeDisksRelease(NVME_DISK_GROUP *Group)
+{
+    if (InterlockedDecrement(&Group->References))
+        return;
+    if (Group->Controller)
+        NvmeControllerRelease(Group->Controller);
+    ExFreePoolWithTag(Group, NVME_TAG);
+}
+
+static BOOLEAN IsSameTarget(const NVME_TARGET *One, const NVME_TARGET *Other)
+{
+    return RtlCompareMemory(&One->Address, &Other->Address, sizeof(One->Address)) == sizeof(One->Address) &&
+        strcmp(One->Subsystem, Other->Subsystem) == 0;
+}
+
+/* Gives the group a place in the table. The same target twice would be the same disks twice, and two file systems. */
+static NTSTATUS InsertGroup(NVME_DISK_GROUP *Group)
+{
+    NVME_ADAPTER *adapter = Group->Adapter;
+    NTSTATUS status = STATUS_INSUFFICIENT_RESOURCES;
+    KIRQL irql;
+    ULONG i;
+
+    KeAcquireSpinLock(&adapter->Lock, &irql);
+    for (i = NVME_MAX_GROUPS; i-- > 0;) {
+        if (adapter->Groups[i] && IsSameTarget(&adapter->Groups[i]->Target, &Group->Target)) {
+            status = STATUS_OBJECT_NAME_COLLISION;
+            break;
+        }
+        if (!adapter->Groups[i]) {
+            Group->TargetId = (UCHAR)i; /* the lowest one is left */
+            status = STATUS_SUCCESS;
+        }
+    }
+    if (NT_SUCCESS(status))
+        adapter->Groups[Group->TargetId] = Group;
+    KeReleaseSpinLock(&adapter->Lock, irql);
+    return status;
+}
+
+static NVME_DISK_GROUP *RemoveGroup(NVME_ADAPTER *Adapter, ULONG TargetId)
+{
+    NVME_DISK_GROUP *group;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Adapter->Lock, &irql);
+    group = TargetId < NVME_MAX_GROUPS ? Adapter->Groups[TargetId] : NULL;
+    if (group)
+        Adapter->Groups[TargetId] = NULL;
+    KeReleaseSpinLock(&Adapter->Lock, irql);
+    return group;
+}
+
+/* ---- Changes: in the controller's thread, at PASSIVE_LEVEL ------------------------------------------------------- */
+
+/* Lock is held for the functions on disks. Returns the LUN that the namespace has, or a free one, or none. */
+static ULONG FindLun(const NVME_DISK_GROUP *Group, ULONG NamespaceId)
+{
+    ULONG lun, unused = NVME_SCSI_MAX_LUNS;
+
+    for (lun = NVME_SCSI_MAX_LUNS; lun-- > 0;) {
+        if (!Group->Disks[lun].Present)
+            unused = lun;
+        else if (Group->Disks[lun].Unit.NamespaceId == NamespaceId)
+            return lun;
+    }
+    return unused;
+}
+
+static ULONGLONG PresentLuns(const NVME_DISK_GROUP *Group)
+{
+    ULONGLONG luns = 0;
+    ULONG lun;
+
+    for (lun = 0; lun < NVME_SCSI_MAX_LUNS; lun++)
+        if (Group->Disks[lun].Present)
+            luns |= 1ULL << lun;
+    return luns;
+}
+
+static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_NAMESPACE *Namespace)
+{
+    NVME_SCSI_UNIT unit;
+
+    RtlZeroMemory(&unit, sizeof(unit));
+    unit.NamespaceId = Namespace->Id;
+    unit.BlockSize = 1UL << Namespace->BlockShift;
+    unit.BlockCount = Namespace->Blocks;
+    unit.MaximumTransfer = Info->MaxTransfer;
+    unit.Ready = Info->State == NvmeStateLive;
+    unit.ReadOnly = Namespace->ReadOnly;
+    unit.ThinProvisioned = Namespace->ThinProvisioned;
+    unit.VolatileCache = Info->WriteCache;
+    unit.CanDeallocate = (Info->OptionalCommands & NVME_ONCS_DATASET) != 0;
+    unit.CanWriteZeroes = (Info->OptionalCommands & NVME_ONCS_WRITE_ZEROES) != 0;
+    unit.CanCompare = (Info->OptionalCommands & NVME_ONCS_COMPARE) != 0;
+    unit.DeallocatedReadsZero = Namespace->DeallocatedReadsZero;
+    RtlCopyMemory(unit.Eui64, Namespace->Eui64, sizeof(unit.Eui64));
+    RtlCopyMemory(unit.Nguid, Namespace->Nguid, sizeof(unit.Nguid));
+    RtlCopyMemory(unit.Serial, Info->SerialNumber, sizeof(unit.Serial));
+    RtlCopyMemory(unit.Model, Info->ModelNumber, sizeof(unit.Model));
+    RtlCopyMemory(unit.Firmware, Info->FirmwareRevision, sizeof(unit.Firmware));
+    return unit;
+}
+
+/* Makes the disks those of Group->Found and Group->Info. Returns TRUE if there are others than before. Lock is held. */
+static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
+{
+    ULONGLONG before = PresentLuns(Group), listed = 0;
+    ULONG i, lun;
+
+    for (i = 0; i < Count; i++) {
+        NVME_SCSI_UNIT unit = DescribeUnit(&Group->Info, &Group->Found[i]);
+        NVME_DISK *disk;
+
+        lun = FindLun(Group, unit.NamespaceId);
+        if (lun == NVME_SCSI_MAX_LUNS)
+            continue;
+        disk = &Group->Disks[lun];
+        disk->Attention = disk->Present && (disk->Attention || disk->Unit.BlockCount != unit.BlockCount ||
+            disk->Unit.BlockSize != unit.BlockSize);
+        disk->Unit = unit;
+        disk->Present = TRUE;
+        listed |= 1ULL << lun;
+    }
+    for (lun = 0; lun < NVME_SCSI_MAX_LUNS; lun++)
+        Group->Disks[lun].Present = (BOOLEAN)(listed >> lun & 1);
+    return listed != before;
+}
+
+/* Lock is held. The controller may report its first change before NvmeControllerCreate has returned. */
+static VOID SetController(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller)
+{
+    if (Group->Controller)
+        return;
+    NvmeControllerReference(Controller);
+    Group->Controller = Controller;
+}
+
+/* The disks of a controller that has given up disappear. */
+static VOID ControllerChanged(NVME_CONTROLLER *Controller, PVOID Context)
+{
+    NVME_DISK_GROUP *group = Context;
+    ULONG count = NvmeControllerNamespaces(Controller, group->Found, NVME_MAX_NAMESPACES);
+    BOOLEAN changed;
+    KIRQL irql;
+
+    NvmeControllerQuery(Controller, &group->Info);
+    if (group->Info.State == NvmeStateFailed)
+        count = 0;
+    KeAcquireSpinLock(&group->Adapter->Lock, &irql);
+    SetController(group, Controller);
+    changed = UpdateDisks(group, min(count, NVME_MAX_NAMESPACES));
+    KeReleaseSpinLock(&group->Adapter->Lock, irql);
+    if (changed)
+        StorPortNotification(BusChangeDetected, group->Adapter, 0);
+}
+
+/* ---- Connect and disconnect -------------------------------------------------------------------------------------- */
+
+static NTSTATUS CreateController(NVME_DISK_GROUP *Group, ULONG Flags)
+{
+    NVME_CREATE create;
+    NVME_CONTROLLER *controller;
+    NTSTATUS status;
+    KIRQL irql;
+
+    RtlZeroMemory(&create, sizeof(create));
+    create.Target = Group->Target;
+    create.Settings = &NvmeSettings;
+    create.Flags = Flags;
+    create.Changed = ControllerChanged;
+    create.Context = Group;
+    status = NvmeControllerCreate(&create, &controller);
+    if (!NT_SUCCESS(status))
+        return status;
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    SetController(Group, controller);
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    return status;
+}
+
+NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULONG Flags, PULONG TargetId)
+{
+    NVME_DISK_GROUP *group = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*group), NVME_TAG);
+    NTSTATUS status;
+
+    if (!group)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    RtlZeroMemory(group, sizeof(*group));
+    group->Adapter = Adapter;
+    group->References = 1;
+    group->Target = *Target;
+    InitializeListHead(&group->Resets);
+    KeWaitForSingleObject(&Adapter->Connecting, Executive, KernelMode, FALSE, NULL);
+    status = InsertGroup(group);
+    if (NT_SUCCESS(status)) {
+        status = CreateController(group, Flags);
+        if (!NT_SUCCESS(status))
+            RemoveGroup(Adapter, group->TargetId);
+    }
+    KeReleaseMutex(&Adapter->Connecting, FALSE);
+    *TargetId = group->TargetId;
+    if (!NT_SUCCESS(status))
+        NvmeDisksRelease(group);
+    return status;
+}
+
+/* From the removal on no SRB finds the group. NvmeControllerDelete ends those that are outstanding. */
+NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId)
+{
+    NVME_DISK_GROUP *group;
+
+    KeWaitForSingleObject(&Adapter->Connecting, Executive, KernelMode, FALSE, NULL);
+    group = RemoveGroup(Adapter, TargetId);
+    if (group)
+        NvmeControllerDelete(group->Controller);
+    KeReleaseMutex(&Adapter->Connecting, FALSE);
+    if (!group)
+        return STATUS_NO_SUCH_DEVICE;
+    NvmeDisksRelease(group);
+    return STATUS_SUCCESS;
+}
+
+/* ---- SRBs -------------------------------------------------------------------------------------------------------- */
+
+/* Returns SRB_STATUS_PENDING, or why the unit cannot have the SRB. Lock is held. */
+static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun, ULONGLONG Luns)
+{
+    if (!Luns)
+        return SRB_STATUS_NO_DEVICE;
+    if (Lun >= NVME_SCSI_MAX_LUNS || (Lun != 0 && !Group->Disks[Lun].Present))
+        return SRB_STATUS_INVALID_LUN;
+    return IsListEmpty(&Group->Resets) ? SRB_STATUS_PENDING : SRB_STATUS_BUSY; /* Storport sends it again later */
+}
+
+/* Counts the SRB and describes its unit. Lock is held. */
+static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *View)
+{
+    ULONG lun = Srb->Srb->Lun;
+    ULONGLONG luns = PresentLuns(Group);
+    UCHAR status = CheckUnit(Group, lun, luns);
+    NVME_DISK *disk;
+
+    if (status != SRB_STATUS_PENDING)
+        return status;
+    disk = &Group->Disks[lun];
+    Group->Outstanding++;
+    disk->Outstanding++;
+    Srb->Group = Group;
+    Srb->Lun = lun;
+    View->Luns = luns;
+    View->Present = disk->Present;
+    View->Unit = disk->Unit;
+    View->Attention = disk->Present && disk->Attention && NvmeScsiReportsAttention((const CDB *)Srb->Srb->Cdb);
+    if (View->Attention)
+        disk->Attention = FALSE;
+    return status;
+}
+
+UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View)
+{
+    UCHAR status = SRB_STATUS_NO_DEVICE;
+    NVME_DISK_GROUP *group;
+    KIRQL irql;
+
+    if (Srb->Srb->PathId != 0)
+        return SRB_STATUS_INVALID_PATH_ID;
+    KeAcquireSpinLock(&Adapter->Lock, &irql);
+    group = FindGroup(Adapter, Srb->Srb->TargetId);
+    if (group)
+        status = BeginSrb(group, Srb, View);
+    KeReleaseSpinLock(&Adapter->Lock, irql);
+    if (group && status != SRB_STATUS_PENDING)
+        NvmeDisksRelease(group);
+    return status;
+}
+
+/* Returns a reset whose requests have all been completed, or NULL. */
+static NVME_SRB *RemoveEndedReset(NVME_DISK_GROUP *Group)
+{
+    NVME_SRB *ended = NULL;
+    PLIST_ENTRY entry;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    for (entry = Group->Resets.Flink; entry != &Group->Resets && !ended; entry = entry->Flink) {
+        NVME_SRB *reset = CONTAINING_RECORD(entry, NVME_SRB, Link);
+
+        if (*reset->WaitsFor == 0)
+            ended = reset;
+    }
+    if (ended)
+        RemoveEntryList(&ended->Link);
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    return ended;
+}
+
+static VOID CompleteResets(NVME_DISK_GROUP *Group)
+{
+    NVME_SRB *reset;
+
+    while ((reset = RemoveEndedReset(Group)) != NULL)
+        NvmeCompleteSrb(Group->Adapter, reset->Srb, SRB_STATUS_SUCCESS);
+}
+
+VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    Group->Outstanding--;
+    Group->Disks[Lun].Outstanding--;
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    CompleteResets(Group);
+    NvmeDisksRelease(Group);
+}
+
+/* Queues the reset. Returns the namespace whose requests must be aborted, or 0: there is no such unit. Lock is held. */
+static ULONG QueueReset(NVME_DISK_GROUP *Group, NVME_SRB *Srb, BOOLEAN WholeTarget)
+{
+    ULONG lun = Srb->Srb->Lun;
+
+    if (!Group->Controller || (!WholeTarget && (lun >= NVME_SCSI_MAX_LUNS || !Group->Disks[lun].Unit.NamespaceId)))
+        return 0;
+    Srb->WaitsFor = WholeTarget ? &Group->Outstanding : &Group->Disks[lun].Outstanding;
+    InsertTailList(&Group->Resets, &Srb->Link);
+    return WholeTarget ? NVME_ALL_NAMESPACES : Group->Disks[lun].Unit.NamespaceId;
+}
+
+/* CheckUnit refuses the requests that Storport sends meanwhile, so that the reset ends. */
+UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
+{
+    NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, Srb->Srb->TargetId);
+    ULONG namespaceId;
+    KIRQL irql;
+
+    if (!group)
+        return SRB_STATUS_NO_DEVICE;
+    KeAcquireSpinLock(&Adapter->Lock, &irql);
+    namespaceId = QueueReset(group, Srb, WholeTarget);
+    KeReleaseSpinLock(&Adapter->Lock, irql);
+    if (namespaceId) {
+        NvmeAbortAll(group->Controller, namespaceId);
+        CompleteResets(group);
+    }
+    NvmeDisksRelease(group);
+    return namespaceId ? SRB_STATUS_PENDING : SRB_STATUS_INVALID_LUN;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The requests of Storport. A SCSI command is translated and answered at once, or submitted to the controller; its
+ * NVME_REQUEST is in the SRB's extension. Up to DISPATCH_LEVEL, on several processors at the same time.
+ */
+#include "nvmeport.h"
+
+VOID NvmeCompleteSrb(NVME_ADAPTER *Adapter, PSCSI_REQUEST_BLOCK Srb, UCHAR Status)
+{
+    Srb->SrbStatus = Status;
+    StorPortNotification(RequestComplete, Adapter, Srb);
+}
+
+/* ---- SCSI commands ----------------------------------------------------------------------------------------------- */
+
+/* Ends a SCSI command of a unit. The extension is not valid afterwards. */
+static VOID EndCommand(NVME_SRB *Srb, UCHAR Status)
+{
+    NVME_DISK_GROUP *group = Srb->Group;
+    ULONG lun = Srb->Lun;
+
+    NvmeCompleteSrb(group->Adapter, Srb->Srb, Status);
+    NvmeDisksEnd(group, lun);
+}
+
+/* Less data than the SRB has room for is SRB_STATUS_DATA_OVERRUN, too, which is not an error. */
+static UCHAR SetAnswer(NVME_SRB *Srb)
+{
+    PSCSI_REQUEST_BLOCK srb = Srb->Srb;
+    const NVME_SCSI_REQUEST *scsi = &Srb->Scsi;
+    BOOLEAN less = scsi->Transferred < srb->DataTransferLength;
+    UCHAR length = srb->SrbFlags & SRB_FLAGS_DISABLE_AUTOSENSE ? 0 : srb->SenseInfoBufferLength;
+
+    srb->ScsiStatus = scsi->ScsiStatus;
+    srb->DataTransferLength = scsi->Transferred;
+    if (scsi->ScsiStatus == SCSISTAT_GOOD)
+        return less ? SRB_STATUS_DATA_OVERRUN : SRB_STATUS_SUCCESS;
+    length = NvmeScsiWriteSense(scsi, srb->SenseInfoBuffer, length);
+    if (!length)
+        return SRB_STATUS_ERROR;
+    srb->SenseInfoBufferLength = length;
+    return SRB_STATUS_ERROR | SRB_STATUS_AUTOSENSE_VALID;
+}
+
+/* The status of a request that the controller has not answered. */
+static UCHAR SrbStatusOf(NTSTATUS Status)
+{
+    switch (Status) {
+    case STATUS_CANCELLED: /* only a reset cancels requests */
+        return SRB_STATUS_BUS_RESET;
+    case STATUS_IO_TIMEOUT:
+        return SRB_STATUS_TIMEOUT;
+    case STATUS_DEVICE_NOT_CONNECTED:
+    case STATUS_DELETE_PENDING:
+        return SRB_STATUS_NO_DEVICE;
+    case STATUS_INSUFFICIENT_RESOURCES:
+        return SRB_STATUS_BUSY; /* Storport sends the request again later */
+    default:
+        return SRB_STATUS_INTERNAL_ERROR;
+    }
+}
+
+static VOID RequestCompleted(NVME_REQUEST *Request)
+{
+    NVME_SRB *srb = Request->Context;
+    UCHAR status;
+
+    if (Request->Status == STATUS_SUCCESS || Request->Status == STATUS_IO_DEVICE_ERROR) {
+        NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
+        status = SetAnswer(srb);
+    } else {
+        srb->Srb->DataTransferLength = 0;
+        status = SrbStatusOf(Request->Status);
+    }
+    EndCommand(srb, status);
+}
+
+/* Sends the NVMe command of srb->Scsi. */
+static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
+{
+    NVME_REQUEST *request = &Srb->Request;
+    PVOID mdl = NULL;
+
+    RtlZeroMemory(request, sizeof(*request));
+    request->Command = Srb->Scsi.Command;
+    request->Seconds = Srb->Srb->TimeOutValue;
+    request->Completion = RequestCompleted;
+    request->Context = Srb;
+    if (Step == NvmeScsiSendData) {
+        if (StorPortGetOriginalMdl(Srb->Group->Adapter, Srb->Srb, &mdl) != STOR_STATUS_SUCCESS || !mdl) {
+            EndCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
+            return;
+        }
+        request->Direction = Srb->Scsi.Direction == NvmeScsiDataIn ? NvmeFromController : NvmeToController;
+        request->Mdl = mdl;
+        request->Length = Srb->Scsi.Transferred;
+    } else if (Step == NvmeScsiSendRanges) {
+        request->Direction = NvmeToController;
+        request->Buffer = Srb->Scsi.Ranges;
+        request->Length = Srb->Scsi.RangeCount * sizeof(Srb->Scsi.Ranges[0]);
+    }
+    NvmeSubmit(Srb->Group->Controller, request);
+}
+
+/* Fills in the input of the translation. Returns FALSE if the data cannot be mapped. */
+static BOOLEAN DescribeCommand(NVME_ADAPTER *Adapter, NVME_SRB *Srb, ULONGLONG Luns)
+{
+    PSCSI_REQUEST_BLOCK srb = Srb->Srb;
+    NVME_SCSI_REQUEST *scsi = &Srb->Scsi;
+    ULONG direction = srb->SrbFlags & SRB_FLAGS_UNSPECIFIED_DIRECTION;
+    PVOID data = NULL;
+
+    scsi->Cdb = (const CDB *)srb->Cdb;
+    scsi->CdbLength = srb->CdbLength;
+    scsi->Direction = direction == SRB_FLAGS_DATA_IN ? NvmeScsiDataIn
+        : direction == SRB_FLAGS_DATA_OUT            ? NvmeScsiDataOut
+                                                     : NvmeScsiNoData;
+    scsi->DataLength = direction ? srb->DataTransferLength : 0;
+    scsi->Luns = Luns;
+    if (scsi->DataLength && NvmeScsiTransferDirection(scsi->Cdb) == NvmeScsiNoData &&
+        StorPortGetSystemAddress(Adapter, srb, &data) != STOR_STATUS_SUCCESS)
+        return FALSE;
+    scsi->Data = data;
+    return TRUE;
+}
+
+static VOID StartCommand(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
+{
+    NVME_DISK_VIEW view;
+    NVME_SCSI_STEP step;
+    UCHAR status = NvmeDisksBegin(Adapter, Srb, &view);
+
+    if (status != SRB_STATUS_PENDING) {
+        Srb->Srb->DataTransferLength = 0;
+        NvmeCompleteSrb(Adapter, Srb->Srb, status);
+        return;
+    }
+    if (!DescribeCommand(Adapter, Srb, view.Luns)) {
+        EndCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
+        return;
+    }
+    if (view.Attention)
+        step = NvmeScsiFail(&Srb->Scsi, SCSI_SENSE_UNIT_ATTENTION, SCSI_ADSENSE_PARAMETERS_CHANGED,
+            SCSI_SENSEQ_CAPACITY_DATA_CHANGED);
+    else
+        step = NvmeScsiTranslate(view.Present ? &view.Unit : NULL, &Srb->Scsi);
+    if (step == NvmeScsiAnswered)
+        EndCommand(Srb, SetAnswer(Srb));
+    else
+        Send(Srb, step);
+}
+
+/* ---- Other requests ---------------------------------------------------------------------------------------------- */
+
+static VOID StartReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
+{
+    UCHAR status = NvmeDisksReset(Adapter, Srb, (BOOLEAN)(Srb->Srb->Function == SRB_FUNCTION_RESET_DEVICE));
+
+    if (status != SRB_STATUS_PENDING)
+        NvmeCompleteSrb(Adapter, Srb->Srb, status);
+}
+
+/*
+ * Resets the controllers. Their requests complete soon, with SRB_STATUS_BUS_RESET: not before this routine returns,
+ * because until the old connections are closed the targets have access to the requests' data.
+ */
+BOOLEAN NvmeResetBus(PVOID DeviceExtension, ULONG PathId)
+{
+    NVME_ADAPTER *adapter = DeviceExtension;
+    ULONG i;
+
+    UNREFERENCED_PARAMETER(PathId);
+    for (i = 0; i < NVME_MAX_GROUPS; i++) {
+        NVME_DISK_GROUP *group = NvmeDisksReference(adapter, i);
+        NVME_CONTROLLER *controller = group ? NvmeDisksController(group) : NULL;
+
+        if (controller)
+            NvmeControllerReset(controller);
+        if (group)
+            NvmeDisksRelease(group);
+    }
+    return TRUE;
+}
+
+/* A removed disk has nothing that has to be freed. Its capabilities are Storport's defaults. */
+static UCHAR AnswerPnp(const SCSI_PNP_REQUEST_BLOCK *Srb)
+{
+    switch (Srb->PnPAction) {
+    case StorStartDevice:
+    case StorStopDevice:
+    case StorRemoveDevice:
+    case StorSurpriseRemoval:
+        return SRB_STATUS_SUCCESS;
+    default:
+        return SRB_STATUS_INVALID_REQUEST;
+    }
+}
+
+BOOLEAN NvmeStartIo(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
+{
+    NVME_ADAPTER *adapter = DeviceExtension;
+    NVME_SRB *extension = Srb->SrbExtension;
+
+    switch (Srb->Function) {
+    case SRB_FUNCTION_EXECUTE_SCSI:
+        extension->Srb = Srb;
+        StartCommand(adapter, extension);
+        break;
+    case SRB_FUNCTION_RESET_LOGICAL_UNIT:
+    case SRB_FUNCTION_RESET_DEVICE:
+        extension->Srb = Srb;
+        StartReset(adapter, extension);
+        break;
+    case SRB_FUNCTION_RESET_BUS:
+        NvmeResetBus(adapter, Srb->PathId);
+        NvmeCompleteSrb(adapter, Srb, SRB_STATUS_SUCCESS);
+        break;
+    case SRB_FUNCTION_PNP:
+        NvmeCompleteSrb(adapter, Srb, AnswerPnp((const SCSI_PNP_REQUEST_BLOCK *)Srb));
+        break;
+    case SRB_FUNCTION_FLUSH:    /* the adapter has no data of its own; */
+    case SRB_FUNCTION_SHUTDOWN: /* class drivers send SYNCHRONIZE CACHE to the disks */
+    case SRB_FUNCTION_POWER:
+        NvmeCompleteSrb(adapter, Srb, SRB_STATUS_SUCCESS);
+        break;
+    default:
+        NvmeCompleteSrb(adapter, Srb, SRB_STATUS_INVALID_REQUEST);
+        break;
+    }
+    return TRUE;
+}

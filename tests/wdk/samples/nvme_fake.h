@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The disks of nvme_fake.c. A write of a struct fake_order to the last block of namespace 1 is an order to the
+ * controller. Such a write succeeds and changes no data.
+ */
+#ifndef NVME_FAKE_H
+#define NVME_FAKE_H
+
+#include <stdint.h>
+
+enum { FAKE_BLOCK = 512, FAKE_BLOCKS = 2048, FAKE_ORDER_LBA = FAKE_BLOCKS - 1, FAKE_MAGIC = 0x4f524445 };
+
+enum fake_action {
+    FAKE_HOLD = 1, /* later requests are not completed until they are aborted, or with FAKE_RELEASE */
+    FAKE_RELEASE,
+    FAKE_NAMESPACES, /* value: one bit for each namespace that the controller lists, from namespace 1 on */
+    FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
+    FAKE_STATE,      /* value: an NVME_STATE */
+    FAKE_ANSWER,     /* value: the NVMe status of the next request */
+    FAKE_BREAK,      /* value: the NTSTATUS of the next request, which does not reach the controller */
+};
+
+struct fake_order {
+    uint32_t magic, action, value;
+};
+
+#endif
