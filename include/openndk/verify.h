@@ -118,12 +118,14 @@ ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
  *         ",junit=FILE"   as ondk_verify_set_junit
  *         ",stall=MS"     the field stall_ms of ondk_verify_config_t
  *         ",exit=STATUS"  the field exit_status of ondk_verify_config_t
+ *         ",advice=RULE"  the rule with this name is advice: a report of it stops nothing, and is counted apart. At
+ *                         most 16 rules, each in an option of its own
  * A file's name ends at the next comma. An option that the text lacks is turned off: a file that was set before is not
  * used any more. The field max_written of ondk_verify_config_t does not change.
  * Returns
  *   STATUS_SUCCESS            0: the settings are in force
- *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is NULL or none of these, or a file's name is
- *                             empty or too long
+ *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is NULL or none of these, a file's name is empty
+ *                             or too long, or there is no such rule, which standard error then names
  * Context: any thread.
  * Example:
  *

@@ -9,14 +9,14 @@ static bool setting_is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && !strncmp(text, word, length);
 }
 
-/* Parses for example "output=FILE". `key` is "output=". Returns false if the text has another key, or names no file. */
-static bool setting_parse_file(const char *text, size_t length, const char *key, struct verify_file *file)
+/* Parses for example "output=FILE". `key` is "output=". Returns false if the text has another key, or no name. */
+static bool setting_parse_name(const char *text, size_t length, const char *key, struct verify_name *name)
 {
     size_t key_length = strlen(key);
 
-    if (length <= key_length || strncmp(text, key, key_length) != 0 || length - key_length >= VERIFY_MAX_FILE)
+    if (length <= key_length || strncmp(text, key, key_length) != 0 || length - key_length >= VERIFY_MAX_NAME)
         return false;
-    *file = (struct verify_file){ text + key_length, length - key_length };
+    *name = (struct verify_name){ text + key_length, length - key_length };
     return true;
 }
 
@@ -54,16 +54,28 @@ static bool setting_parse_number(const char *text, size_t length, const char *ke
     return true;
 }
 
+/* Parses "advice=RULE", which may occur VERIFY_MAX_ADVICE times. */
+static bool setting_parse_advice(const char *text, size_t length, struct verify_setting *setting)
+{
+    struct verify_name rule;
+
+    if (!setting_parse_name(text, length, "advice=", &rule) || setting->advice_count == VERIFY_MAX_ADVICE)
+        return false;
+    setting->advice[setting->advice_count++] = rule;
+    return true;
+}
+
 static bool setting_parse_option(const char *text, size_t length, struct verify_setting *setting)
 {
     bool full = setting_is_word(text, length, "full"), json = setting_is_word(text, length, "json");
 
     setting->full = setting->full || full;
     setting->json = setting->json || json;
-    return full || json || setting_parse_file(text, length, "output=", &setting->output) ||
-           setting_parse_file(text, length, "junit=", &setting->junit) ||
+    return full || json || setting_parse_name(text, length, "output=", &setting->output) ||
+           setting_parse_name(text, length, "junit=", &setting->junit) ||
            setting_parse_number(text, length, "stall=", VERIFY_MAX_STALL_MS, &setting->stall_ms) ||
-           setting_parse_number(text, length, "exit=", VERIFY_MAX_EXIT, &setting->exit_status);
+           setting_parse_number(text, length, "exit=", VERIFY_MAX_EXIT, &setting->exit_status) ||
+           setting_parse_advice(text, length, setting);
 }
 
 bool verify_setting_parse(const char *text, struct verify_setting *setting)

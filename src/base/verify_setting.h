@@ -7,30 +7,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The name of a file, inside the text that was parsed. It ends after `length` bytes, not with a 0. */
-struct verify_file {
-    const char *name; /* NULL: no file is named */
-    size_t length;    /* less than VERIFY_MAX_FILE */
+/* The name of a file or rule, inside the text that was parsed. It ends after `length` bytes, not with a 0. */
+struct verify_name {
+    const char *name; /* NULL: nothing is named */
+    size_t length;    /* less than VERIFY_MAX_NAME */
 };
+
+enum { VERIFY_MAX_NAME = 4096, VERIFY_MAX_ADVICE = 16 };
 
 /* The modes have the values of enum ondk_verify_mode (openndk/verify.h). */
 struct verify_setting {
     uint32_t mode;
     bool full;
     bool json;
-    struct verify_file output, junit;
+    struct verify_name output, junit;
+    struct verify_name advice[VERIFY_MAX_ADVICE]; /* rules that are advice; nobody has checked that they exist */
+    uint32_t advice_count;
     uint32_t stall_ms;
     uint32_t exit_status; /* 0: the program's own */
 };
 
-enum { VERIFY_MAX_FILE = 4096, VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000, VERIFY_MAX_EXIT = 255 };
+enum { VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000, VERIFY_MAX_EXIT = 255 };
 
 #define VERIFY_SETTING_EXPECTED                                                                                        \
-    "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS ,exit=STATUS"
+    "off, report or stop, and optionally ,full ,json ,output=FILE ,junit=FILE ,stall=MS ,exit=STATUS "                 \
+    ",advice=RULE"
 
 /*
- * Parses a value of ONDK_VERIFY. Returns false and changes nothing if the text is not valid. A file's name ends at the
- * next comma.
+ * Parses a value of ONDK_VERIFY. Returns false and changes nothing if the text is not valid. A name ends at the next
+ * comma.
  */
 bool verify_setting_parse(const char *text, struct verify_setting *setting);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/verify_setting.h"
 #include "verify/report_callback.h"
 #include "verify/report_file.h"
 #include "verify/report_forms.h"
@@ -26,6 +27,7 @@ atomic_int verify_mode = VERIFY_OFF;
 static atomic_uint breach_count, advice_count;
 static atomic_bool line_open; /* the host's last text on the output had no line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
+static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* by report_set_advice; NULL: none */
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local unsigned output_locked; /* how often this thread has locked output_lock */
@@ -222,12 +224,35 @@ const struct rule_table *report_rules(void)
     return atomic_load(&tables);
 }
 
+const struct rule *report_find_rule(const char *name, size_t length)
+{
+    for (const struct rule_table *t = report_rules(); t; t = t->next)
+        for (unsigned i = 0; i < t->count; i++)
+            if (strlen(t->rules[i].name) == length && !memcmp(t->rules[i].name, name, length))
+                return &t->rules[i];
+    return NULL;
+}
+
+void report_set_advice(const struct rule *const *rules, size_t count)
+{
+    for (size_t i = 0; i < VERIFY_MAX_ADVICE; i++)
+        atomic_store(&made_advice[i], i < count ? rules[i] : NULL);
+}
+
+enum rule_kind report_rule_kind(const struct rule *rule)
+{
+    for (size_t i = 0; i < VERIFY_MAX_ADVICE; i++)
+        if (atomic_load(&made_advice[i]) == rule)
+            return RULE_ADVICE;
+    return rule->kind;
+}
+
 static void report_count_rule(const struct rule *rule)
 {
     for (const struct rule_table *t = report_rules(); t; t = t->next)
         if (rule >= t->rules && rule < t->rules + t->count)
             atomic_fetch_add(&t->reports[rule - t->rules], 1);
-    atomic_fetch_add(rule->kind == RULE_ADVICE ? &advice_count : &breach_count, 1);
+    atomic_fetch_add(report_rule_kind(rule) == RULE_ADVICE ? &advice_count : &breach_count, 1);
 }
 
 uint32_t report_count(void)
@@ -378,7 +403,7 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
                                                               const char *format, va_list args)
 {
     struct report r = { .breach = *given, .call = *call };
-    bool stops = given->rule->kind == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
+    bool stops = report_rule_kind(given->rule) == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
     char message[MAX_MESSAGE];
 
     (void)vsnprintf(message, sizeof message, format, args);

@@ -68,6 +68,13 @@ void report_add_rules(struct rule_table *table) PRIVATE_EXPORT(report_add_rules)
 /* Returns the first table; the others follow by `next`. */
 const struct rule_table *report_rules(void);
 
+/* Returns the rule with this name, or NULL if there is none. The name has `length` bytes. */
+const struct rule *report_find_rule(const char *name, size_t length);
+/* Makes these rules advice, and no others. At most VERIFY_MAX_ADVICE rules. Reports that were made before stay counted. */
+void report_set_advice(const struct rule *const *rules, size_t count);
+/* Returns the kind of the rule. A rule that report_set_advice has made advice is RULE_ADVICE. */
+enum rule_kind report_rule_kind(const struct rule *rule);
+
 enum { REPORT_NOTES = 8 };
 
 /* The object that a report is about, and its history. All pointers must be valid until the report. */

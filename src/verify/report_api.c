@@ -21,7 +21,7 @@ void report_call_back(const struct report *r)
     const struct breach *b = &r->breach;
     ondk_verify_report_t report = {
         .size = sizeof(report),
-        .kind = (uint32_t)b->rule->kind,
+        .kind = (uint32_t)report_rule_kind(b->rule),
         .rule = b->rule->name,
         .text = b->rule->text,
         .page = b->rule->page,
@@ -82,7 +82,7 @@ uint32_t ondk_verify_rules_sized(ondk_verify_rule_t *rules, uint32_t capacity, s
                 .page = rule->page,
                 .sentence = rule->sentence,
                 .advice = rule->advice,
-                .kind = (uint32_t)rule->kind,
+                .kind = (uint32_t)report_rule_kind(rule),
                 .bug_check = rule->bug_check,
                 .reports = atomic_load(&t->reports[i]),
             };

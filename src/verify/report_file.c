@@ -18,13 +18,13 @@
 
 enum { BUFFER_SIZE = 1 << 14 };
 
-static char file_path[VERIFY_MAX_FILE];
+static char file_path[VERIFY_MAX_NAME];
 static FILE *file_stream;
 static bool failure_is_printed;
 
 bool report_file_copy_path(char *path, size_t room, const char *name, size_t length)
 {
-    char directory[VERIFY_MAX_FILE];
+    char directory[VERIFY_MAX_NAME];
     int n;
 
     if (name[0] == '/' || !getcwd(directory, sizeof directory))

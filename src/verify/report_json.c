@@ -8,7 +8,7 @@
 
 static void json_put_rule(FILE *out, const struct rule *rule, const char *routine)
 {
-    fprintf(out, "\"kind\":\"%s\",", rule->kind == RULE_ADVICE ? "advice" : "breach");
+    fprintf(out, "\"kind\":\"%s\",", report_rule_kind(rule) == RULE_ADVICE ? "advice" : "breach");
     json_put_text(out, "rule", rule->name);
     fputc(',', out);
     json_put_text(out, "text", rule->text);

@@ -101,7 +101,8 @@ static void junit_put_events(int fd, const struct rule *rule)
 
 static void junit_put_rule(int fd, const char *layer, const struct rule *rule, unsigned reports)
 {
-    const char *element = rule->kind == RULE_ADVICE ? "system-out" : "failure";
+    bool is_advice = report_rule_kind(rule) == RULE_ADVICE;
+    const char *element = is_advice ? "system-out" : "failure";
 
     dprintf(fd, "  <testcase");
     junit_put_attribute(fd, "classname", layer);
@@ -111,7 +112,7 @@ static void junit_put_rule(int fd, const char *layer, const struct rule *rule, u
         return;
     }
     dprintf(fd, ">\n    <%s", element);
-    if (rule->kind != RULE_ADVICE) {
+    if (!is_advice) {
         junit_put_attribute(fd, "message", rule->text);
         junit_put_attribute(fd, "type", rule->name);
     }
@@ -127,7 +128,7 @@ static void junit_count(unsigned *tests, unsigned *failures)
     for (const struct rule_table *t = report_rules(); t; t = t->next) {
         *tests += t->count;
         for (unsigned i = 0; i < t->count; i++)
-            *failures += t->rules[i].kind == RULE_BREACH && atomic_load(&t->reports[i]) > 0;
+            *failures += report_rule_kind(&t->rules[i]) == RULE_BREACH && atomic_load(&t->reports[i]) > 0;
     }
 }
 

@@ -57,7 +57,7 @@ void report_print_text(FILE *out, const struct report *r, report_printer *head)
 {
     const struct breach *b = &r->breach;
 
-    if (b->rule->kind == RULE_ADVICE)
+    if (report_rule_kind(b->rule) == RULE_ADVICE)
         fprintf(out, "*** NDK advice: %s in %s: %s\n", b->rule->name, b->routine, b->message);
     else
         head(out, b);

@@ -48,7 +48,7 @@ static void setting_apply(const struct verify_setting *setting)
  */
 static void setting_apply_files(const struct verify_setting *setting)
 {
-    const struct verify_file *output = &setting->output, *junit = &setting->junit;
+    const struct verify_name *output = &setting->output, *junit = &setting->junit;
 
     report_set_format(setting->json ? REPORT_JSON : REPORT_TEXT);
     if (!report_set_file(output->name, output->length))
@@ -57,19 +57,46 @@ static void setting_apply_files(const struct verify_setting *setting)
         fprintf(stderr, "openndk: no JUnit file is written: its name is too long\n");
 }
 
+/* The rules that a setting makes advice. */
+struct advice {
+    const struct rule *rules[VERIFY_MAX_ADVICE];
+    uint32_t count;
+};
+
+/* Finds the rules. Returns false, and prints a line for each name that no rule has, if there is such a name. */
+static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
+{
+    advice->count = 0;
+    for (uint32_t i = 0; i < setting->advice_count; i++) {
+        const struct verify_name *name = &setting->advice[i];
+        const struct rule *rule = report_find_rule(name->name, name->length);
+
+        if (rule)
+            advice->rules[advice->count++] = rule;
+        else
+            fprintf(stderr, "openndk: advice=%.*s: there is no such rule; docs/verify.md lists the rules\n",
+                    (int)name->length, name->name);
+    }
+    return advice->count == setting->advice_count;
+}
+
 bool verify_read_environment(enum verify_mode standard)
 {
     struct verify_setting setting = { .mode = standard, .stall_ms = VERIFY_STALL_MS };
     const char *text = secure_getenv("ONDK_VERIFY");
     bool is_valid = !text || verify_setting_parse(text, &setting), is_first;
+    struct advice advice;
 
     spin_lock(&setting_lock);
     is_first = !is_set;
     if (is_first)
         setting_apply(&setting);
     spin_unlock(&setting_lock);
-    if (is_first && text)
+    if (is_first && text) {
+        (void)setting_find_advice(&setting, &advice);
+        report_set_advice(advice.rules, advice.count);
         setting_apply_files(&setting);
+    }
     return is_valid; /* ondk_config_check_environment reports a wrong value */
 }
 
@@ -97,9 +124,11 @@ static bool setting_size_is_valid(const ondk_verify_config_t *config)
 int32_t ondk_verify_configure_text(const char *text)
 {
     struct verify_setting setting;
+    struct advice advice;
 
-    if (!text || !verify_setting_parse(text, &setting))
+    if (!text || !verify_setting_parse(text, &setting) || !setting_find_advice(&setting, &advice))
         return STATUS_INVALID_PARAMETER;
+    report_set_advice(advice.rules, advice.count);
     spin_lock(&setting_lock);
     setting_apply(&setting);
     spin_unlock(&setting_lock);

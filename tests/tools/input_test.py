@@ -140,7 +140,7 @@ def environment():
             ("ONDK_CRC", "\x1b[2Jx" * 100, r"ONDK_CRC=\?\[2Jx\S*\.\.\. is not used"),
             ("ONDK_PROFILE", "wide", r"expected is a profile: default, narrow, no-windows, shallow, minimal\n"),
             ("ONDK_VERIFY", "maybe", r"expected is off, report or stop, and optionally ,full ,json "
-                                       r",output=FILE ,junit=FILE ,stall=MS ,exit=STATUS\n")):
+                                       r",output=FILE ,junit=FILE ,stall=MS ,exit=STATUS ,advice=RULE\n")):
         for program in (NDKPING, NDKPERF):
             code, out, err = run(program, *ROLES[program][1], "127.0.0.1:21202", env={variable: value})
             check(f"{program} {variable}: exit status", code == 2, (code, out, err))

@@ -185,10 +185,13 @@ static void test_reports(void **state)
 
 /* ---- the text of ONDK_VERIFY ---- */
 
-static bool file_is(const struct verify_file *file, const char *name)
+static bool file_is(const struct verify_name *file, const char *name)
 {
     return file->length == strlen(name) && !strncmp(file->name, name, file->length);
 }
+
+#define FOUR_ADVICES ",advice=a,advice=b,advice=c,advice=d"
+#define SEVENTEEN_ADVICES FOUR_ADVICES FOUR_ADVICES FOUR_ADVICES FOUR_ADVICES ",advice=e"
 
 static void test_texts(void **state)
 {
@@ -212,7 +215,11 @@ static void test_texts(void **state)
                                          "report,stall=3600001",
                                          "report,stall=99999999999999999999",
                                          "report,exit=",
-                                         "report,exit=256" };
+                                         "report,exit=256",
+                                         "report,advice",
+                                         "report,advice=",
+                                         "report,advice=,full",
+                                         "stop" SEVENTEEN_ADVICES };
     struct verify_setting setting = { .mode = 77 };
 
     (void)state;
@@ -232,18 +239,22 @@ static void test_texts(void **state)
     assert_int_equal(setting.exit_status, 0);
     assert_true(verify_setting_parse("report,exit=255", &setting));
     assert_int_equal(setting.exit_status, 255);
+    assert_int_equal(setting.advice_count, 0);
+    assert_true(verify_setting_parse("report,advice=connector-phase,advice=a,full", &setting));
+    assert_int_equal(setting.advice_count, 2);
+    assert_true(file_is(&setting.advice[0], "connector-phase") && file_is(&setting.advice[1], "a") && setting.full);
 }
 
 static void test_long_names(void **state)
 {
-    static char text[VERIFY_MAX_FILE + 32] = "report,output=";
+    static char text[VERIFY_MAX_NAME + 32] = "report,output=";
     size_t start = strlen(text);
     struct verify_setting setting;
 
     (void)state;
-    memset(text + start, 'x', VERIFY_MAX_FILE - 1);
+    memset(text + start, 'x', VERIFY_MAX_NAME - 1);
     assert_true(verify_setting_parse(text, &setting));
-    text[start + VERIFY_MAX_FILE - 1] = 'x';
+    text[start + VERIFY_MAX_NAME - 1] = 'x';
     assert_false(verify_setting_parse(text, &setting));
     assert_int_equal(ondk_verify_configure_text(text), STATUS_INVALID_PARAMETER);
     assert_int_equal(ondk_verify_configure_text(NULL), STATUS_INVALID_PARAMETER);
@@ -388,6 +399,57 @@ static void test_exit_status(void **state)
     assert_exits(run("off,exit=77", use_and_exit), 0);
 }
 
+static unsigned advised_close(void)
+{
+    unsigned breaches = use_after_close();
+
+    exit(breaches == 0 && ondk_verify_advices() == 1 ? 50 : 51);
+}
+
+/* The rule's kind in the public list, or 99 if the rule is not there. */
+static uint32_t kind_of_rule(const char *name)
+{
+    static ondk_verify_rule_t rules[200];
+    uint32_t count = ondk_verify_rules(rules, 200);
+
+    for (uint32_t i = 0; i < count && i < 200; i++)
+        if (!strcmp(rules[i].name, name))
+            return rules[i].kind;
+    return 99;
+}
+
+/* A text without the option, or one that is refused, takes effect as a whole or not at all. */
+static unsigned advice_ends(void)
+{
+    if (ondk_verify_configure_text("report,advice=ndk-closed-used") != STATUS_SUCCESS ||
+        kind_of_rule("ndk-closed-used") != ONDK_VERIFY_ADVICE || kind_of_rule("cq-concurrent") != ONDK_VERIFY_BREACH)
+        return 60;
+    if (ondk_verify_configure_text("report,advice=cq-concurrent,advice=ndk-closed") != STATUS_INVALID_PARAMETER ||
+        kind_of_rule("ndk-closed-used") != ONDK_VERIFY_ADVICE || kind_of_rule("cq-concurrent") != ONDK_VERIFY_BREACH)
+        return 61;
+    return ondk_verify_configure_text("report") == STATUS_SUCCESS ? use_after_close() : 62;
+}
+
+static void test_advice(void **state)
+{
+    const char *content;
+
+    (void)state;
+    assert_exits(run("stop,advice=ndk-closed-used,junit=setting_junit.xml", advised_close), 50);
+    content = content_of("setting_junit.xml");
+    assert_non_null(content);
+    assert_int_equal(count(content, "name=\"ndk-closed-used\">\n    <system-out"), 1);
+    assert_int_equal(count(content, "failures=\"0\""), 1);
+    assert_true(WIFSIGNALED(run("stop,advice=cq-concurrent", use_after_close)));
+    assert_exits(run("off", advice_ends), 1);
+    assert_exits(run("report,output=setting_reports.txt,advice=ndk-closed", use_with_errors), 0);
+    content = content_of("setting_errors.txt");
+    assert_non_null(content);
+    assert_int_equal(
+        count(content, "openndk: advice=ndk-closed: there is no such rule; docs/verify.md lists the rules\n"), 1);
+    assert_non_null(content_of("setting_reports.txt"));
+}
+
 /* A text replaces the environment's, with its files. */
 static unsigned text_after_environment(void)
 {
@@ -417,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_stop_with_a_file),
         cmocka_unit_test(test_junit_file),
         cmocka_unit_test(test_exit_status),
+        cmocka_unit_test(test_advice),
         cmocka_unit_test(test_text_replaces),
         cmocka_unit_test(test_environment),
         cmocka_unit_test(test_configured),

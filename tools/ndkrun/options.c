@@ -58,7 +58,7 @@ static const char *options_set_verify(void *options, const char *value)
     (void)options;
     return ondk_verify_configure_text(value)
                ? "off, report or stop is expected, optionally with ,full ,json ,output=FILE ,junit=FILE "
-                 ",stall=MS ,exit=STATUS"
+                 ",stall=MS ,exit=STATUS ,advice=RULE"
                : NULL;
 }
 
@@ -167,7 +167,7 @@ static const struct command_option known_options[] = {
     { "--verify", "off|report|stop[,OPTION]...",
       "the action for a broken rule; stop ends with a bug check. Options: full, also the checks that cost much; json; "
       "output=FILE for the reports; junit=FILE for the result of each rule; stall=MS, after which a wait is reported; "
-      "exit=STATUS of ndkrun if a rule was broken",
+      "exit=STATUS of ndkrun if a rule was broken; advice=RULE: reports of the rule stop nothing",
       CALL(options_set_verify), .standard = "ONDK_VERIFY, or stop" },
 };
 
