@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers include. It declares the same as wdm.h, but no routine for file systems.
+ * The header that file system drivers include, and drivers that flush files. It declares the same as wdm.h and the
+ * routine below, but no other routine for file systems.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
 
 #include "ntddk.h"
+
+EXTERN_C_START
+
+/*
+ * Writes the file's data from the host's cache to the disk. The file must be open for writing, otherwise the call
+ * returns STATUS_ACCESS_DENIED. The driver of a device receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
+
+EXTERN_C_END
 
 #endif

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "openndk/wdk.h"
 #include "wdk/common/live.h"
@@ -188,6 +188,25 @@ static void test_append(void **state)
     ZwClose(file);
 }
 
+/* A flush needs a handle that can write. */
+static void test_flush(void **state)
+{
+    IO_STATUS_BLOCK block = { .Status = STATUS_PENDING, .Information = 7 };
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_WRITE, FILE_OPEN_IF, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "x", 1, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwFlushBuffersFile(file, &block), STATUS_SUCCESS);
+    assert_int_equal(block.Status, STATUS_SUCCESS);
+    assert_int_equal(block.Information, 0);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwFlushBuffersFile(file, &block), STATUS_ACCESS_DENIED);
+    assert_int_equal(block.Status, STATUS_ACCESS_DENIED);
+    ZwClose(file);
+}
+
 static NTSTATUS open_directory(PCWSTR name, ULONG disposition, ULONG_PTR *how)
 {
     HANDLE file;
@@ -327,22 +346,21 @@ static void test_bad_handle(void **state)
     ondk_verify_set_mode(ONDK_VERIFY_REPORT);
     ondk_wdk_set_output(out);
     assert_int_equal(ZwReadFile((HANDLE)12, NULL, NULL, NULL, &block, text, 1, NULL, NULL), STATUS_INVALID_HANDLE);
+    assert_int_equal(ZwFlushBuffersFile((HANDLE)16, &block), STATUS_INVALID_HANDLE);
     ondk_wdk_set_output(NULL);
     fclose(out);
-    assert_int_equal(ondk_verify_breaches(), before + 1);
+    assert_int_equal(ondk_verify_breaches(), before + 2);
     assert_non_null(strstr(text, "handle-invalid in ZwReadFile"));
+    assert_non_null(strstr(text, "handle-invalid in ZwFlushBuffersFile"));
     free(text);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write),
-                                        cmocka_unit_test(test_places),
-                                        cmocka_unit_test(test_append),
-                                        cmocka_unit_test(test_directories),
-                                        cmocka_unit_test(test_below_a_directory),
-                                        cmocka_unit_test(test_one_position),
-                                        cmocka_unit_test(test_zero_in_name),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write),   cmocka_unit_test(test_places),
+                                        cmocka_unit_test(test_append),       cmocka_unit_test(test_flush),
+                                        cmocka_unit_test(test_directories),  cmocka_unit_test(test_below_a_directory),
+                                        cmocka_unit_test(test_one_position), cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

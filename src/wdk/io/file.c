@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
@@ -297,7 +297,7 @@ NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRI
                         ShareAccess, FILE_OPEN, OpenOptions, NULL, 0);
 }
 
-/* ---- Read, write and control ------------------------------------------------------------------------------------ */
+/* ---- Read, write, flush and control ----------------------------------------------------------------------------- */
 
 /* Returns the file with a reference, or NULL and the reason in *status. Reports a handle that is not open. */
 static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
@@ -461,6 +461,26 @@ NTSTATUS ZwWriteFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine
     UNREFERENCED_PARAMETER(ApcContext);
     UNREFERENCED_PARAMETER(Key);
     return file_transfer("ZwWriteFile", FileHandle, Event, ApcRoutine, IoStatusBlock, true, Buffer, Length, ByteOffset);
+}
+
+NTSTATUS ZwFlushBuffersFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    PIO_STACK_LOCATION next;
+    NTSTATUS status;
+    PFILE_OBJECT file = file_lookup("ZwFlushBuffersFile", FileHandle, &status);
+    PIRP irp;
+
+    if (!file)
+        return status;
+    if (file->DeviceObject) {
+        irp = file_object_irp(file, IRP_MJ_FLUSH_BUFFERS, IRP_FROM_KERNEL, &next);
+        status = irp ? irp_send(irp, NULL) : STATUS_INSUFFICIENT_RESOURCES;
+    } else if (!file->WriteAccess) {
+        status = STATUS_ACCESS_DENIED;
+    } else {
+        status = fsync(file_object_descriptor(file)) ? file_status_from_errno(errno) : STATUS_SUCCESS;
+    }
+    return file_finish(file, IoStatusBlock, status, 0);
 }
 
 NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,

@@ -2,6 +2,7 @@
 /* A device with requests of every method, queued requests, and each mistake that a driver can make with an IRP. */
 #include <pthread.h>
 
+#include <ntifs.h>
 #include <wdmsec.h>
 
 #include "controls.h"
@@ -14,6 +15,7 @@ static pthread_t later;
 static int has_later;
 static PIRP left;
 static unsigned char counts[4]; /* create, cleanup, close, cancel */
+static unsigned flushes;
 
 static UNICODE_STRING device_name = RTL_CONSTANT_STRING(L"\\Device\\Controls");
 static UNICODE_STRING exclusive_name = RTL_CONSTANT_STRING(L"\\Device\\Exclusive");
@@ -290,6 +292,10 @@ static NTSTATUS handle_first(PIRP irp)
     status = ZwOpenFile(&handle, GENERIC_READ, &attributes, &block, 0, FILE_SYNCHRONOUS_IO_NONALERT);
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
+    flushes = 0;
+    status = ZwFlushBuffersFile(handle, &block);
+    if (status != STATUS_SUCCESS || flushes != 1)
+        return end(irp, STATUS_DATA_ERROR, 0);
     status = ObReferenceObjectByHandle(handle, 0, *IoFileObjectType, KernelMode, &file, NULL);
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
@@ -380,6 +386,13 @@ static NTSTATUS read_or_write(PDEVICE_OBJECT d, PIRP irp)
     return end(irp, STATUS_SUCCESS, at->MajorFunction == IRP_MJ_READ ? n : sum);
 }
 
+static NTSTATUS flush(PDEVICE_OBJECT d, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(d);
+    flushes++;
+    return end(irp, STATUS_SUCCESS, 0);
+}
+
 static void unload(PDRIVER_OBJECT driver)
 {
     if (has_later)
@@ -411,6 +424,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     driver->MajorFunction[IRP_MJ_CLOSE] = open_or_close;
     driver->MajorFunction[IRP_MJ_READ] = read_or_write;
     driver->MajorFunction[IRP_MJ_WRITE] = read_or_write;
+    driver->MajorFunction[IRP_MJ_FLUSH_BUFFERS] = flush;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
     status = IoRegisterShutdownNotification(device);
     if (!NT_SUCCESS(status))

@@ -33,7 +33,7 @@ enum {
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
     BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
-    HANDLE_FIRST,      /* closes a handle to the second device (cleanup), then a reference (close) */
+    HANDLE_FIRST,      /* flushes the second device, closes its handle (cleanup), then a reference (close) */
 };
 
 #endif
