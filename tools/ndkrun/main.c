@@ -283,6 +283,15 @@ static bool ndkrun_is_clean(const struct options *o, struct summary *s)
     return !leaks && !broken;
 }
 
+/* Sets the directory of the drivers' files. If there is no such directory, prints a message and returns false. */
+static bool ndkrun_prepare_files(const struct options *o)
+{
+    if (!o->files || !ondk_wdk_set_file_root(o->files))
+        return true;
+    fprintf(out, "ndkrun: --files %s\n", ondk_wdk_error());
+    return false;
+}
+
 static int ndkrun_run(const struct options *o, struct summary *s)
 {
     static struct driver drivers[MAX_OPTIONS];
@@ -352,7 +361,7 @@ int main(int argc, char **argv)
     }
     calls_init();
     ndkrun_install_fault_handlers();
-    if (!registry_prepare(&o, out) || (o.provider && !provider_load(o.provider, out)))
+    if (!registry_prepare(&o, out) || !ndkrun_prepare_files(&o) || (o.provider && !provider_load(o.provider, out)))
         return NDKRUN_USAGE;
     code = ndkrun_run(&o, &summary);
     fflush(out);

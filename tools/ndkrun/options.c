@@ -141,6 +141,7 @@ static const struct command_option known_options[] = {
       "service key, or begins with HKLM",
       CALL(options_set_reg) },
     { "--reg-file", "FILE", "a .reg file, as regedit exports it", COMMAND_TEXT, AT(reg_file) },
+    { "--files", "DIR", "the directory of the drivers' files: C:\\a is the file C/a in it", COMMAND_TEXT, AT(files) },
     { "--ioctl", "DEVICE:CODE[:HEX]", "send a device control after all drivers are loaded; in this order",
       CALL(options_set_ioctl) },
     { "--scsi", "'PATH:TARGET:LUN COMMAND'",

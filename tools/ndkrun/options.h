@@ -26,6 +26,7 @@ struct options {
     const char *reg[MAX_OPTIONS];
     uint32_t reg_count;
     const char *reg_file;
+    const char *files;
     const char *ioctl[MAX_OPTIONS];
     uint32_t ioctl_count;
     const char *scsi[MAX_OPTIONS];

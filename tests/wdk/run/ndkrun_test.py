@@ -51,6 +51,7 @@ def usage():
     for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
         expect(f'--reg {word}', 2, 'expected', '--reg', word, driver('tee'))
     expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
+    expect('--files that is not there', 2, '/nobody: No such file', '--files', '/nobody', driver('tee'))
     expect('--map of an interface that is not there', 2, 'nothing0.*no interface of that name', '--map', '12=nothing0', driver('tee'))
     expect('no such file', 3, 'no such file', driver('nobody'))
     expect('a missing routine', 3, ['KeFrobnicate', 'docs/kernel-routines.md'], driver('missing'))
