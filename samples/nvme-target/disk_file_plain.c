@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file as a disk, in a Linux process. A write that has returned is in the system's cache, so it survives the end of
+ * the process, but not the end of the machine's power; after a flush it survives both.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct file_disk {
+    struct disk disk; /* first */
+    int fd;
+};
+
+static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
+{
+    int fd = ((struct file_disk *)disk)->fd;
+
+    for (uint32_t done = 0; done < length;) {
+        ssize_t n = pread(fd, (uint8_t *)buffer + done, length - done, (off_t)(offset + done));
+
+        if (n > 0)
+            done += (uint32_t)n;
+        else if (n == 0 || errno != EINTR) /* 0: the file was truncated */
+            return false;
+    }
+    return true;
+}
+
+static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
+{
+    int fd = ((struct file_disk *)disk)->fd;
+
+    for (uint32_t done = 0; done < length;) {
+        ssize_t n = pwrite(fd, (const uint8_t *)buffer + done, length - done, (off_t)(offset + done));
+
+        if (n > 0)
+            done += (uint32_t)n;
+        else if (n == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+static bool file_flush(struct disk *disk)
+{
+    return fdatasync(((struct file_disk *)disk)->fd) == 0;
+}
+
+/* Writes zeroes where the file system cannot make them without data. */
+static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
+{
+    static const uint8_t zeroes[65536];
+    int mode = deallocate ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+
+    if (fallocate(((struct file_disk *)disk)->fd, mode, (off_t)offset, (off_t)length) == 0)
+        return true;
+    for (uint64_t done = 0; done < length;) {
+        uint32_t part = length - done < sizeof zeroes ? (uint32_t)(length - done) : sizeof zeroes;
+
+        if (!file_write(disk, offset + done, zeroes, part))
+            return false;
+        done += part;
+    }
+    return true;
+}
+
+static void file_close(struct disk *disk)
+{
+    close(((struct file_disk *)disk)->fd);
+    host_free(disk);
+}
+
+/* Returns the size of a file or block device, or -1 and sets errno. */
+static off_t file_size(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return -1;
+    if (S_ISREG(st.st_mode))
+        return st.st_size;
+    if (S_ISBLK(st.st_mode))
+        return lseek(fd, 0, SEEK_END);
+    errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    return -1;
+}
+
+struct disk *disk_file_open(host_path path, bool is_read_only)
+{
+    static const struct disk_operations operations = {
+        .read = file_read,
+        .write = file_write,
+        .flush = file_flush,
+        .zero = file_zero,
+        .close = file_close,
+    };
+    int fd = open(path, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    struct file_disk *file = NULL;
+    off_t size = fd >= 0 ? file_size(fd) : -1;
+
+    if (size < 0)
+        host_log("%s: %s%s", path, strerror(errno), errno == ENOENT ? "; create it: truncate -s 64M FILE" : "");
+    else
+        file = host_alloc(sizeof *file);
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    file->disk.operations = &operations;
+    file->disk.size = (uint64_t)size;
+    file->disk.is_read_only = is_read_only;
+    file->disk.may_wait = true;
+    file->fd = fd;
+    return &file->disk;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a queue pair, from the connection request until it is freed. Two invariants: a queue pair gets no
+ * request, and a connector gets no call, after its close may have begun. The memory of a queue pair outlives every
+ * callback, result and worker that refers to it.
+ *
+ * Three states, changed and read only with pair->lock held:
+ *
+ *   state         entered by                       posts          left by
+ *   PAIR_OPENING  pair_on_request                  receives only  pair_on_accepted, pair_end
+ *   PAIR_OPEN     pair_on_accepted, after success  all            pair_end
+ *   PAIR_ENDED    pair_end                         none           never
+ *
+ * The lock is held from the test of the state until the post returns. So when pair_end has returned, no post is running
+ * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected, broke
+ * the protocol or is silent, a request failed, NdkAccept failed, or the target stops.
+ *
+ * pair->work runs three routines on a worker, one after the other. Each is queued only when the one before it does not
+ * use the queue pair any more:
+ *
+ *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
+ *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and
+ *                    one by each slot that a worker had. If NdkAccept has succeeded, calls NdkDisconnect, and does not
+ *                    wait for the host.
+ *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
+ *
+ * pair_close waits for each step before the next one:
+ *
+ *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback of the
+ *      connector runs or will run.
+ *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. The receives
+ *      of the SRQ among them would be lost.
+ *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses memory.
+ *   4. The last results are read. The flag is_cq_closed keeps later notifications from the CQ, which is closed.
+ *   5. The memory is freed, and the receives of the SRQ are posted again. The queue pair leaves the list and is freed.
+ *
+ * Each function runs in the given thread, and has pair->lock held if the table has "lock":
+ *
+ *   function                      thread
+ *   pair_on_request               provider
+ *   pair_on_accepted              provider, or the worker that runs pair_open
+ *   pair_on_disconnected          provider
+ *   pair_on_results               provider
+ *   pair_end                      any, lock
+ *   pair_open, _disconnect, _close  worker
+ *   functions of transfer.c       any, lock; transfer_init and transfer_fini: worker
+ */
+#include "queue.h"
+
+#include <string.h>
+
+#include "wait.h"
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+static void pair_disconnect(void *context);
+
+void pair_ref(struct target_pair *pair)
+{
+    pair->references++;
+}
+
+void pair_unref(struct target_pair *pair)
+{
+    if (--pair->references == 0)
+        worker_queue(&pair->target->workers, &pair->work, pair_disconnect, pair);
+}
+
+/* A text for the log: which queue it is. */
+static void pair_log_end(struct target_pair *pair, const char *reason)
+{
+    const struct target_controller *controller = pair->queue.controller;
+
+    if (controller)
+        host_log("controller %u, queue %u: %s", controller->cntlid, pair->queue.qid, reason);
+    else
+        host_log("queue %u of no controller: %s", pair->queue.qid, reason);
+}
+
+void pair_end(struct target_pair *pair, const char *reason)
+{
+    struct target *target = pair->target;
+
+    if (pair->state == PAIR_ENDED)
+        return;
+    pair->state = PAIR_ENDED;
+    host_lock_acquire(&target->lock);
+    pair_log_end(pair, reason);
+    target_queue_close(&pair->queue);
+    host_lock_release(&target->lock);
+    target_wake_keeper(target); /* it ends the other queues of a controller whose admin queue has ended */
+    pair_unref(pair);
+}
+
+/* ---- Results, disconnect ----------------------------------------------------------------------------------------- */
+
+/* The provider calls this once for each NdkArmCq, and not again before it has returned. */
+static void pair_on_results(void *context, NTSTATUS status)
+{
+    struct target_pair *pair = context;
+
+    host_lock_acquire(&pair->lock);
+    if (!NT_SUCCESS(status)) {
+        pair_end(pair, "the completion queue has failed");
+    } else if (!pair->is_cq_closed) {
+        transfer_poll(pair);
+        pair->cq->Dispatch->NdkArmCq(pair->cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if there are new results */
+    }
+    host_lock_release(&pair->lock);
+}
+
+static void pair_on_disconnected(void *context)
+{
+    struct target_pair *pair = context;
+
+    host_lock_acquire(&pair->lock);
+    pair_end(pair, "the host has disconnected");
+    host_lock_release(&pair->lock);
+}
+
+/* ---- Open -------------------------------------------------------------------------------------------------------- */
+
+/* Handles the completion of NdkAccept. The queue pair may have ended before. */
+static void pair_on_accepted(void *context, NTSTATUS status)
+{
+    struct target_pair *pair = context;
+
+    host_lock_acquire(&pair->lock);
+    pair->is_connected = NT_SUCCESS(status);
+    if (!NT_SUCCESS(status))
+        pair_end(pair, "the connection was not completed");
+    else if (pair->state == PAIR_OPENING)
+        pair->state = PAIR_OPEN;
+    transfer_start(pair);
+    host_lock_release(&pair->lock);
+}
+
+static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wait)
+{
+    NDK_PD *pd = pair->target->pd;
+    NDK_SRQ *srq = pair->target->srq;
+    uint32_t depth = transfer_initiator_depth(pair);
+    NTSTATUS status;
+
+    if (srq)
+        status = pd->Dispatch->NdkCreateQpWithSrq(pd, pair->cq, pair->cq, srq, pair, depth, 1, 0, target_on_created,
+                                                  wait, &pair->qp);
+    else
+        status = pd->Dispatch->NdkCreateQp(pd, pair->cq, pair->cq, pair, pair->n_receives, depth, 1, 1, 0,
+                                           target_on_created, wait, &pair->qp);
+    return target_wait_create(wait, status, &pair->qp);
+}
+
+/* Creates CQ and QP. pair_close closes what was created. */
+static NTSTATUS pair_create_objects(struct target_pair *pair, struct target_wait *wait)
+{
+    NDK_ADAPTER *adapter = pair->target->adapter;
+    uint32_t depth = transfer_initiator_depth(pair) + pair->n_receives;
+    NTSTATUS status;
+
+    status = adapter->Dispatch->NdkCreateCq(adapter, depth, pair_on_results, pair, NULL, target_on_created, wait,
+                                            &pair->cq);
+    status = target_wait_create(wait, status, &pair->cq);
+    if (NT_SUCCESS(status))
+        status = pair_create_qp(pair, wait);
+    return status;
+}
+
+/* Posts the receives, and arms the CQ. */
+static NTSTATUS pair_prepare(struct target_pair *pair)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    host_lock_acquire(&pair->lock);
+    if (!pair->target->srq)
+        status = transfer_post_receives(pair);
+    if (NT_SUCCESS(status))
+        pair->cq->Dispatch->NdkArmCq(pair->cq, NDK_CQ_NOTIFY_ANY);
+    if (pair->state == PAIR_ENDED)
+        status = STATUS_CANCELLED;
+    host_lock_release(&pair->lock);
+    return status;
+}
+
+static void pair_open(void *context)
+{
+    struct target_pair *pair = context;
+    struct nvme_rdma_reply reply;
+    struct nvme_rdma_reject reject;
+    struct target_wait wait;
+    NTSTATUS status = transfer_init(pair);
+
+    target_wait_init(&wait);
+    if (NT_SUCCESS(status))
+        status = pair_create_objects(pair, &wait);
+    target_wait_fini(&wait);
+    if (NT_SUCCESS(status))
+        status = pair_prepare(pair);
+    if (NT_SUCCESS(status)) {
+        nvme_rdma_reply_build(&reply, pair->n_receives);
+        status = pair->connector->Dispatch->NdkAccept(pair->connector, pair->qp, 0, pair->reads_left, &reply,
+                                                      sizeof reply, pair_on_disconnected, pair, pair_on_accepted, pair);
+    } else {
+        nvme_rdma_reject_build(&reject, NVME_RDMA_NO_RESOURCES);
+        pair->connector->Dispatch->NdkReject(pair->connector, &reject, sizeof reject);
+        host_log("a connection was rejected, status 0x%08x", (unsigned)status);
+    }
+    if (status != STATUS_PENDING)
+        pair_on_accepted(pair, status);
+    host_lock_acquire(&pair->lock);
+    pair_unref(pair);
+    host_lock_release(&pair->lock);
+}
+
+static void pair_on_rejected_closed(void *context)
+{
+    (void)context; /* the close of the listener waits for this callback */
+}
+
+static void pair_reject(NDK_CONNECTOR *connector, enum nvme_rdma_status status)
+{
+    struct nvme_rdma_reject reject;
+
+    nvme_rdma_reject_build(&reject, status);
+    host_log("a connection was rejected: %s", nvme_rdma_status_text((uint16_t)status));
+    connector->Dispatch->NdkReject(connector, &reject, sizeof reject);
+    connector->Dispatch->NdkCloseConnector(&connector->Header, pair_on_rejected_closed, NULL);
+}
+
+/* Reads the private data of the request, and begins the protocol's queue. */
+static enum nvme_rdma_status pair_init(struct target_pair *pair, struct target *target, NDK_CONNECTOR *connector)
+{
+    uint8_t data[256]; /* more than the protocol's structure; the rest is padding */
+    ULONG len = sizeof data, inbound, outbound;
+    NTSTATUS got = connector->Dispatch->NdkGetConnectionData(connector, &inbound, &outbound, data, &len);
+    enum nvme_rdma_status status;
+
+    if (!NT_SUCCESS(got) && got != STATUS_BUFFER_TOO_SMALL)
+        return NVME_RDMA_INVALID_LENGTH;
+    if (outbound == 0) /* the target could not read the data of a write */
+        return NVME_RDMA_INVALID_IRD;
+    pair->target = target;
+    pair->connector = connector;
+    pair->state = PAIR_OPENING;
+    pair->references = 2;
+    pair->reads_left = outbound;
+    host_lock_acquire(&target->lock);
+    status = target_queue_init(&pair->queue, &target->subsystem, data, len < sizeof data ? len : sizeof data,
+                               host_now_ms());
+    host_lock_release(&target->lock);
+    pair->queue.context = pair;
+    pair->n_receives = pair->queue.commands;
+    return status;
+}
+
+/* Creates no object, because a callback must not wait. */
+void pair_on_request(void *context, NDK_CONNECTOR *connector)
+{
+    struct target *target = context;
+    struct target_pair *pair = host_alloc(sizeof *pair);
+    enum nvme_rdma_status status = pair ? pair_init(pair, target, connector) : NVME_RDMA_NO_RESOURCES;
+
+    if (status != NVME_RDMA_OK) {
+        host_free(pair);
+        pair_reject(connector, status);
+        return;
+    }
+    host_lock_init(&pair->lock);
+    if (!target_add_pair(target, pair, pair->n_receives)) {
+        host_lock_acquire(&target->lock);
+        target_queue_close(&pair->queue);
+        host_lock_release(&target->lock);
+        host_lock_fini(&pair->lock);
+        host_free(pair);
+        pair_reject(connector, NVME_RDMA_NO_RESOURCES);
+        return;
+    }
+    worker_queue(&target->workers, &pair->work, pair_open, pair);
+}
+
+/* ---- Close ------------------------------------------------------------------------------------------------------- */
+
+static void pair_close_qp(struct target_pair *pair)
+{
+    host_lock_acquire(&pair->lock);
+    transfer_poll(pair);
+    host_lock_release(&pair->lock);
+    target_close(&pair->qp->Header, pair->qp->Dispatch->NdkCloseQp);
+    host_lock_acquire(&pair->lock);
+    transfer_poll(pair);
+    host_lock_release(&pair->lock);
+}
+
+static void pair_close(void *context)
+{
+    struct target_pair *pair = context;
+
+    target_close(&pair->connector->Header, pair->connector->Dispatch->NdkCloseConnector);
+    if (pair->qp)
+        pair_close_qp(pair);
+    host_lock_acquire(&pair->lock);
+    pair->is_cq_closed = true;
+    host_lock_release(&pair->lock);
+    if (pair->cq)
+        target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
+    transfer_fini(pair);
+    host_lock_fini(&pair->lock);
+    target_remove_pair(pair->target, pair, pair->n_receives);
+    host_free(pair);
+}
+
+static void pair_on_disconnect_done(void *context, NTSTATUS status)
+{
+    struct target_pair *pair = context;
+
+    (void)status; /* whatever it is, the queue pair is closed next */
+    worker_queue(&pair->target->workers, &pair->work, pair_close, pair);
+}
+
+static void pair_disconnect(void *context)
+{
+    struct target_pair *pair = context;
+    NTSTATUS status = STATUS_SUCCESS;
+    bool is_connected;
+
+    host_lock_acquire(&pair->lock);
+    is_connected = pair->is_connected;
+    host_lock_release(&pair->lock);
+    if (is_connected)
+        status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);
+    if (status != STATUS_PENDING)
+        pair_on_disconnect_done(pair, status);
+}

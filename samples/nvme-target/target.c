@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem, the
+ * workers and the keeper. target_start creates them; target_stop ends all queue pairs, waits until the last one is
+ * closed, and closes the rest, each object before those that it depends on. target_stop also ends a target whose start
+ * has failed: what is NULL was not created.
+ */
+#include "target.h"
+
+#include <string.h>
+
+#include "queue.h"
+#include "wait.h"
+
+void target_settings_init(struct target_settings *settings)
+{
+    memset(settings, 0, sizeof *settings);
+    settings->block_shift = 9;
+    settings->n_srq_receives = 1024;
+    settings->max_queues = 64;
+    settings->max_controllers = 16;
+    settings->max_io_queues = 16;
+    settings->max_entries = 128;
+    settings->max_buffers = 32;
+    settings->n_workers = 8;
+}
+
+/* ---- The queue pairs --------------------------------------------------------------------------------------------- */
+
+bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives)
+{
+    bool has_room;
+
+    host_lock_acquire(&target->pairs_lock);
+    has_room = !target->is_stopping && target->n_pairs < target->settings.max_queues &&
+               (!target->srq || target->n_promised + n_receives <= target->settings.n_srq_receives);
+    if (has_room) {
+        pair->next = target->pairs;
+        target->pairs = pair;
+        target->n_pairs++;
+        target->n_promised += n_receives;
+    }
+    host_lock_release(&target->pairs_lock);
+    return has_room;
+}
+
+void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives)
+{
+    struct target_pair **at = &target->pairs;
+    bool is_last;
+
+    host_lock_acquire(&target->pairs_lock);
+    while (*at != pair)
+        at = &(*at)->next;
+    *at = pair->next;
+    target->n_pairs--;
+    target->n_promised -= n_receives;
+    is_last = target->is_stopping && !target->n_pairs;
+    host_lock_release(&target->pairs_lock);
+    if (is_last)
+        host_semaphore_post(&target->all_closed);
+}
+
+void target_wake_keeper(struct target *target)
+{
+    host_semaphore_post(&target->keeper_wake);
+}
+
+/*
+ * Returns why the queue pair has to end, or NULL. If a controller's host is silent, its admin queue ends first; then
+ * the controller is closing, which ends the others. target->lock is held.
+ */
+static const char *target_reason_to_end(const struct target_pair *pair, uint64_t now_ms)
+{
+    const struct target_controller *controller = pair->queue.controller;
+
+    if (target_queue_has_expired(&pair->queue, now_ms))
+        return "the host has not sent Connect in time";
+    if (!controller)
+        return NULL;
+    if (controller->closing)
+        return "its controller is closed";
+    if (pair->queue.qid == 0 && target_controller_has_expired(controller, now_ms))
+        return "the host's keep-alive has expired";
+    return NULL;
+}
+
+/* Ends the queue pairs that have to end; all of them if there is a reason for all. */
+static void target_end_pairs(struct target *target, const char *reason_for_all)
+{
+    uint64_t now_ms = host_now_ms();
+
+    host_lock_acquire(&target->pairs_lock);
+    for (struct target_pair *pair = target->pairs; pair; pair = pair->next) {
+        const char *reason = reason_for_all;
+
+        host_lock_acquire(&pair->lock);
+        if (!reason && pair->state != PAIR_ENDED) {
+            host_lock_acquire(&target->lock);
+            reason = target_reason_to_end(pair, now_ms);
+            host_lock_release(&target->lock);
+        }
+        if (reason)
+            pair_end(pair, reason);
+        host_lock_release(&pair->lock);
+    }
+    host_lock_release(&target->pairs_lock);
+}
+
+static void target_run_keeper(void *context)
+{
+    struct target *target = context;
+    bool stops = false;
+
+    while (!stops) {
+        host_semaphore_wait_ms(&target->keeper_wake, TARGET_KEEPER_MS);
+        target_end_pairs(target, NULL);
+        host_lock_acquire(&target->pairs_lock);
+        stops = target->keeper_stops;
+        host_lock_release(&target->pairs_lock);
+    }
+}
+
+/* ---- The subsystem ----------------------------------------------------------------------------------------------- */
+
+/* FNV-1a: the same names give the same identifiers after a restart, which hosts that reconnect require. */
+static uint64_t target_hash(const char *text, uint64_t seed)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
+
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void target_init_namespace(struct target *target, struct disk *disk, uint32_t nsid)
+{
+    struct target_namespace *ns = &target->namespaces[nsid - 1];
+    uint64_t hash[2] = { target_hash(target->settings.nqn, nsid), target_hash(target->settings.nqn, ~(uint64_t)nsid) };
+
+    memset(ns, 0, sizeof *ns);
+    ns->nsid = nsid;
+    ns->block_shift = target->settings.block_shift;
+    ns->blocks = disk->size >> ns->block_shift;
+    ns->read_only = disk->is_read_only;
+    ns->attached = true;
+    memcpy(ns->uuid, hash, sizeof ns->uuid);
+    ns->uuid[6] = (uint8_t)((ns->uuid[6] & 0x0f) | 0x80); /* version 8: made by the application */
+    ns->uuid[8] = (uint8_t)((ns->uuid[8] & 0x3f) | 0x80);
+    ns->disk = disk;
+}
+
+/* Writes 16 hexadecimal digits and a zero. */
+static void target_write_hex(char *text, uint64_t value)
+{
+    for (int i = 0; i < 16; i++)
+        text[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
+    text[16] = 0;
+}
+
+/* Returns NULL, or what is wrong with the settings. */
+static const char *target_init_subsystem(struct target *target, struct disk *const *disks, uint32_t n_disks)
+{
+    struct target_subsystem *subsystem = &target->subsystem;
+    const struct target_settings *settings = &target->settings;
+
+    if (n_disks == 0 || n_disks > TARGET_MAX_NAMESPACES)
+        return n_disks ? "too many disks" : "there is no disk";
+    for (uint32_t i = 0; i < n_disks; i++) {
+        if (disks[i]->size >> settings->block_shift == 0)
+            return "a disk is smaller than one block";
+        target_init_namespace(target, disks[i], i + 1);
+        subsystem->volatile_cache |= disks[i]->may_wait;
+    }
+    memcpy(subsystem->nqn, settings->nqn, sizeof subsystem->nqn);
+    target_write_hex(subsystem->serial, target_hash(settings->nqn, 0));
+    memcpy(subsystem->model, "OpenNDK nvme-target", sizeof "OpenNDK nvme-target");
+    memcpy(subsystem->firmware, "1", sizeof "1");
+    subsystem->namespaces = target->namespaces;
+    subsystem->n_namespaces = n_disks;
+    subsystem->ports = &target->settings.port;
+    subsystem->n_ports = 1;
+    subsystem->hosts = settings->hosts;
+    subsystem->n_hosts = settings->n_hosts;
+    subsystem->max_controllers = settings->max_controllers;
+    subsystem->max_io_queues = settings->max_io_queues;
+    subsystem->max_entries = settings->max_entries;
+    subsystem->max_transfer = TARGET_MAX_TRANSFER;
+    subsystem->max_capsule_data = TARGET_CAPSULE_DATA;
+    subsystem->controllers = host_alloc(settings->max_controllers * sizeof *subsystem->controllers);
+    return subsystem->controllers ? target_subsystem_init(subsystem) : "out of memory";
+}
+
+/* ---- Start ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A consumer must not exceed an adapter's limits. Makes queues smaller where that helps. Returns false if the target
+ * needs more than the adapter has.
+ */
+static bool target_check_limits(struct target *target)
+{
+    NDK_ADAPTER_INFO *info = &target->info;
+    struct target_settings *settings = &target->settings;
+    ULONG size = sizeof *info, most;
+    NTSTATUS status = target->adapter->Dispatch->NdkQueryAdapterInfo(target->adapter, info, &size);
+
+    if (!NT_SUCCESS(status))
+        return false;
+    most = settings->has_srq ? info->MaxSrqDepth : info->MaxReceiveQueueDepth;
+    if (target->subsystem.max_entries > most)
+        target->subsystem.max_entries = (uint16_t)most;
+    if (settings->n_srq_receives > most)
+        settings->n_srq_receives = most;
+    return most >= NVME_RDMA_ADMIN_QUEUE_ENTRIES && info->MaxInitiatorQueueDepth >= TARGET_MIN_INITIATOR_DEPTH &&
+           info->MaxOutboundReadLimit > 0 &&
+           (!settings->has_fast_registration || info->FRMRPageCount > TARGET_MAX_TRANSFER / PAGE_SIZE);
+}
+
+static NTSTATUS target_create_srq(struct target *target, struct target_wait *wait)
+{
+    uint32_t n = target->settings.n_srq_receives;
+    NTSTATUS status;
+
+    status = target->pd->Dispatch->NdkCreateSrq(target->pd, n, 1, 0, NULL, NULL, NULL, target_on_created, wait,
+                                                &target->srq);
+    status = target_wait_create(wait, status, &target->srq);
+    if (NT_SUCCESS(status))
+        status = target_memory_create(&target->srq_memory, target->pd, n * (uint32_t)TARGET_CAPSULE_SIZE);
+    target->srq_receives = host_alloc(n * sizeof *target->srq_receives);
+    if (NT_SUCCESS(status) && !target->srq_receives)
+        status = STATUS_INSUFFICIENT_RESOURCES;
+    for (uint32_t i = 0; i < n && NT_SUCCESS(status); i++) {
+        target->srq_receives[i].capsule = (uint8_t *)target->srq_memory.pages.data + i * TARGET_CAPSULE_SIZE;
+        target->srq_receives[i].token = target->srq_memory.token;
+        transfer_post_srq(target, &target->srq_receives[i]);
+    }
+    return status;
+}
+
+static NTSTATUS target_listen(struct target *target, struct target_wait *wait)
+{
+    NTSTATUS status;
+
+    status = target->adapter->Dispatch->NdkCreateListener(target->adapter, pair_on_request, target, target_on_created,
+                                                          wait, &target->listener);
+    status = target_wait_create(wait, status, &target->listener);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = target->listener->Dispatch->NdkListen(target->listener, (PSOCKADDR)&target->settings.address,
+                                                   target->settings.address_len, target_on_completed, wait);
+    return target_wait_for(wait, status);
+}
+
+/* Opens the adapter and listens. After a failure, *step names what failed. */
+static NTSTATUS target_create_objects(struct target *target, struct target_wait *wait, const char **step)
+{
+    NTSTATUS status;
+
+    *step = "opening the adapter";
+    status = host_adapter_open(target->settings.if_index, &target->adapter);
+    if (NT_SUCCESS(status)) {
+        *step = "the adapter's limits";
+        status = target_check_limits(target) ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED;
+    }
+    if (NT_SUCCESS(status)) {
+        *step = "NdkCreatePd";
+        status = target->adapter->Dispatch->NdkCreatePd(target->adapter, target_on_created, wait, &target->pd);
+        status = target_wait_create(wait, status, &target->pd);
+    }
+    if (NT_SUCCESS(status) && target->settings.has_srq) {
+        *step = "the shared receive queue";
+        status = target_create_srq(target, wait);
+    }
+    if (NT_SUCCESS(status)) {
+        *step = "listening";
+        status = target_listen(target, wait);
+    }
+    return status;
+}
+
+static bool target_start_threads(struct target *target)
+{
+    if (!worker_pool_start(&target->workers, target->settings.n_workers))
+        return false;
+    target->has_keeper = host_thread_start(&target->keeper, target_run_keeper, target);
+    return target->has_keeper;
+}
+
+bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
+                  uint32_t n_disks)
+{
+    const char *step = NULL, *wrong;
+    NTSTATUS status = STATUS_SUCCESS;
+    struct target_wait wait;
+
+    memset(target, 0, sizeof *target);
+    target->settings = *settings;
+    host_lock_init(&target->pairs_lock);
+    host_lock_init(&target->lock);
+    host_lock_init(&target->srq_lock);
+    host_semaphore_init(&target->keeper_wake);
+    host_semaphore_init(&target->all_closed);
+    target_wait_init(&wait);
+    wrong = target_init_subsystem(target, disks, n_disks);
+    if (!wrong && !target_start_threads(target))
+        wrong = "no threads";
+    if (!wrong)
+        status = target_create_objects(target, &wait, &step);
+    target_wait_fini(&wait);
+    if (!wrong && NT_SUCCESS(status))
+        return true;
+    if (wrong)
+        host_log("not started: %s", wrong);
+    else
+        host_log_status(step, status);
+    target_stop(target);
+    return false;
+}
+
+/* ---- Stop -------------------------------------------------------------------------------------------------------- */
+
+static void target_close_objects(struct target *target)
+{
+    if (target->listener)
+        target_close(&target->listener->Header, target->listener->Dispatch->NdkCloseListener);
+    if (target->srq)
+        target_close(&target->srq->Header, target->srq->Dispatch->NdkCloseSrq);
+    target_memory_delete(&target->srq_memory);
+    if (target->pd)
+        target_close(&target->pd->Header, target->pd->Dispatch->NdkClosePd);
+    if (target->adapter)
+        host_adapter_close(target->adapter);
+}
+
+void target_stop(struct target *target)
+{
+    bool has_pairs;
+
+    host_lock_acquire(&target->pairs_lock);
+    target->is_stopping = true; /* requests for connections are rejected from now on */
+    has_pairs = target->n_pairs != 0;
+    host_lock_release(&target->pairs_lock);
+    target_end_pairs(target, "the target stops");
+    if (has_pairs)
+        host_semaphore_wait(&target->all_closed);
+    host_lock_acquire(&target->pairs_lock);
+    target->keeper_stops = true;
+    host_lock_release(&target->pairs_lock);
+    target_wake_keeper(target);
+    if (target->has_keeper)
+        host_thread_join(&target->keeper);
+    if (target->workers.n_threads)
+        worker_pool_stop(&target->workers);
+    target_close_objects(target);
+    host_free(target->subsystem.controllers);
+    host_free(target->srq_receives);
+    host_semaphore_fini(&target->all_closed);
+    host_semaphore_fini(&target->keeper_wake);
+    host_lock_fini(&target->srq_lock);
+    host_lock_fini(&target->lock);
+    host_lock_fini(&target->pairs_lock);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An NVMe over Fabrics target: a consumer of NDK that serves disks to hosts. It builds as a program and as a driver.
+ *
+ *   main.c, driver.c                  the program; the driver with its settings from the registry
+ *   host.h, host_plain.c, host_driver.c   locks, threads, memory, time, messages
+ *   worker.h, worker.c                threads for what may wait
+ *   wait.h, wait.c                    waiting for NDK calls
+ *   memory.h, memory.c                memory and its registration
+ *   disk.h, disk_*.c                  the disks
+ *   target.h, target.c                the adapter, the listener, all queue pairs
+ *   queue.h, queue.c                  one queue pair, from the connection request to the close
+ *   transfer.c                        the commands of a queue pair: receives, reads, writes, responses
+ *   protocol.h and its files          what commands mean; nothing of NDK
+ *
+ * A host connects one queue pair for the admin queue and one for each I/O queue. All queue pairs are equal here: the
+ * protocol knows which controller a queue belongs to.
+ *
+ * Threads, and what they run:
+ *
+ *   thread                   runs
+ *   provider (callbacks)     connection requests, results, disconnects, completions of calls; disks of memory
+ *   workers                  the opening and closing of queue pairs; disks that may wait
+ *   keeper                   every KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
+ *   main, or the system's    target_start, target_stop
+ *
+ * Locks, in the order of acquisition. No thread waits while it has one:
+ *
+ *   target->pairs_lock   the list of queue pairs, and whether new ones are accepted
+ *   pair->lock           one queue pair: its state, posts, results, commands
+ *   target->lock         the protocol: subsystem, controllers, queues
+ *   target->srq_lock, the list of the workers, the stripes of disks: none other is acquired under these
+ *
+ * What a host can make the target allocate is bounded: by max_queues, and for each queue pair by max_entries.
+ */
+#ifndef NVME_TARGET_TARGET_H
+#define NVME_TARGET_TARGET_H
+
+#include "disk.h"
+#include "host.h"
+#include "memory.h"
+#include "protocol.h"
+#include "worker.h"
+
+enum {
+    TARGET_CAPSULE_DATA = 4096,   /* bytes in a capsule behind the command */
+    TARGET_MAX_TRANSFER = 131072, /* bytes of a command */
+    TARGET_SMALL_TRANSFER = 4096, /* each command has a buffer of this size; larger ones are shared by a queue pair */
+    TARGET_KEEPER_MS = 500,
+    TARGET_MIN_INITIATOR_DEPTH = 32, /* of the adapter: event requests hold slots for a long time */
+};
+#define TARGET_CAPSULE_SIZE (sizeof(struct nvme_command) + TARGET_CAPSULE_DATA)
+
+struct target_settings {
+    uint32_t if_index;
+    host_address address; /* where the target listens */
+    uint32_t address_len;
+    struct target_port port; /* the same, as text for discovery */
+    char nqn[NVME_NQN_SIZE];
+    const char *const *hosts; /* the hosts that may connect; n_hosts 0: all */
+    uint32_t n_hosts;
+    uint8_t block_shift;
+    bool has_srq; /* one shared receive queue, and not a receive queue for each queue pair */
+    bool has_fast_registration;
+    uint32_t n_srq_receives;
+    uint32_t max_queues; /* of all hosts */
+    uint16_t max_controllers;
+    uint16_t max_io_queues; /* of a controller */
+    uint16_t max_entries;   /* of an I/O queue */
+    uint32_t max_buffers;   /* of TARGET_MAX_TRANSFER bytes, for each I/O queue */
+    uint32_t n_workers;
+};
+
+/* A receive, which belongs to a queue pair or to the shared receive queue. */
+struct target_receive {
+    struct target_receive *next; /* in a list of received messages */
+    uint8_t *capsule;
+    uint32_t len; /* of the message */
+    uint32_t token;
+};
+
+struct target_pair;
+
+struct target {
+    struct target_settings settings;
+    struct target_namespace namespaces[TARGET_MAX_NAMESPACES];
+    struct worker_pool workers;
+    struct host_thread keeper;
+    bool has_keeper; /* the thread was started */
+    struct host_semaphore keeper_wake;
+
+    NDK_ADAPTER *adapter;
+    NDK_ADAPTER_INFO info;
+    NDK_PD *pd;
+    NDK_LISTENER *listener;
+    NDK_SRQ *srq;              /* NULL without has_srq */
+    struct host_lock srq_lock; /* posts to one queue must not overlap */
+    struct target_memory srq_memory;
+    struct target_receive *srq_receives;
+
+    struct host_lock pairs_lock; /* guards the next members */
+    struct target_pair *pairs;
+    uint32_t n_pairs;
+    uint32_t n_promised; /* receives of the SRQ that queue pairs may need at the same time */
+    bool is_stopping;    /* no queue pair is added */
+    bool keeper_stops;
+    struct host_semaphore all_closed; /* posted when is_stopping and no queue pair is left */
+
+    struct host_lock lock; /* guards the subsystem: see protocol.h */
+    struct target_subsystem subsystem;
+};
+
+/* Sets defaults: 4420, all hosts, 64 queues and so on. The caller sets if_index, address, port and nqn. */
+void target_settings_init(struct target_settings *settings);
+/*
+ * Starts to serve the disks as namespaces 1, 2 and so on. Returns false if that is not possible; the reason was logged.
+ * The disks must stay open until target_stop has returned. Waits.
+ */
+bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
+                  uint32_t n_disks);
+/* Disconnects all hosts, waits until everything is closed, and frees everything but *target. */
+void target_stop(struct target *target);
+
+/* ---- For queue.c ---- */
+
+/*
+ * Adds a queue pair to the list. Returns false if the target stops, or has no room for one with so many receives.
+ */
+bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
+/* Removes a closed queue pair. The target may be freed as soon as the function has returned. */
+void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
+/* Makes the keeper look for queue pairs to end now. */
+void target_wake_keeper(struct target *target);
+
+#endif

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands of a queue pair: messages are received, begun as commands in slots, carried out by reads, writes and
+ * disk operations, and answered. The protocol decides what each command needs next (protocol.h: the table of actions);
+ * this file carries that out.
+ *
+ * A message is in one place at a time:
+ *
+ *   posted        as a receive, to the queue pair or to the SRQ
+ *   pair->received  received, while no slot is free, or before the connection is complete
+ *   slot->receive   while its command is carried out
+ *
+ * A slot is in one place at a time:
+ *
+ *   free_slots    no command
+ *   needs_buffer  the command waits until another one has returned its buffer
+ *   needs_read    the command waits until the peer allows another read
+ *   a request     its read, or the send of its response, is posted and is the slot's context
+ *   a worker      a disk operation; the slot holds a reference of the queue pair
+ *   the protocol  an asynchronous event request, which waits for an event
+ *
+ * The receive is posted again before the response is sent, because the host may send its next command as soon as it has
+ * the response. The buffer is free when the send has completed: a write that was posted before the send is complete,
+ * too. So a command needs no result but those of its reads and of the send; all its other requests are silent.
+ */
+#include "queue.h"
+
+#include <string.h>
+
+/* Requests of a slot that are outstanding at the same time: fast registration, read or write, invalidation, send. */
+enum { SLOT_REQUESTS = 4 };
+
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
+
+static void slots_init(struct pair_slots *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void slots_push(struct pair_slots *list, struct pair_slot *slot)
+{
+    slot->next = NULL;
+    *list->end = slot;
+    list->end = &slot->next;
+}
+
+static struct pair_slot *slots_pop(struct pair_slots *list)
+{
+    struct pair_slot *slot = list->first;
+
+    if (slot) {
+        list->first = slot->next;
+        if (!list->first)
+            list->end = &list->first;
+    }
+    return slot;
+}
+
+static void received_init(struct pair_receives *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static void received_push(struct pair_receives *list, struct target_receive *receive)
+{
+    receive->next = NULL;
+    *list->end = receive;
+    list->end = &receive->next;
+}
+
+static struct target_receive *received_pop(struct pair_receives *list)
+{
+    struct target_receive *receive = list->first;
+
+    if (receive) {
+        list->first = receive->next;
+        if (!list->first)
+            list->end = &list->first;
+    }
+    return receive;
+}
+
+/* ---- Receives ---------------------------------------------------------------------------------------------------- */
+
+static NDK_SGE receive_sge(const struct target_receive *receive)
+{
+    NDK_SGE sge;
+
+    memset(&sge, 0, sizeof sge);
+    sge.VirtualAddress = receive->capsule;
+    sge.Length = TARGET_CAPSULE_SIZE;
+    sge.MemoryRegionToken = receive->token;
+    return sge;
+}
+
+void transfer_post_srq(struct target *target, struct target_receive *receive)
+{
+    NDK_SGE sge = receive_sge(receive);
+    NTSTATUS status;
+
+    host_lock_acquire(&target->srq_lock);
+    status = target->srq->Dispatch->NdkSrqReceive(target->srq, receive, &sge, 1);
+    host_lock_release(&target->srq_lock);
+    if (!NT_SUCCESS(status))
+        host_log("a receive could not be posted, status 0x%08x: one message less", (unsigned)status);
+}
+
+/* Posts a receive of the queue pair. */
+static NTSTATUS receive_post(struct target_pair *pair, struct target_receive *receive)
+{
+    NDK_SGE sge = receive_sge(receive);
+
+    if (!pair->target->srq)
+        return pair->qp->Dispatch->NdkReceive(pair->qp, receive, &sge, 1);
+    transfer_post_srq(pair->target, receive);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS transfer_post_receives(struct target_pair *pair)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    for (uint32_t i = 0; i < pair->n_receives && NT_SUCCESS(status); i++)
+        status = receive_post(pair, &pair->receives[i]);
+    return status;
+}
+
+/* ---- Commands ---------------------------------------------------------------------------------------------------- */
+
+static void slot_run(struct pair_slot *slot);
+static void slot_complete(struct pair_slot *slot);
+
+/* After a command of an admin queue: logs a new controller, and completes the event requests that have an event now. */
+static void pair_after_command(struct target_pair *pair)
+{
+    struct target_command *ready = NULL;
+    struct target_controller *controller;
+
+    do {
+        if (ready)
+            slot_complete((struct pair_slot *)ready);
+        if (pair->queue.qid || pair->state != PAIR_OPEN)
+            return;
+        host_lock_acquire(&pair->target->lock);
+        controller = pair->queue.controller;
+        if (controller && !pair->has_controller)
+            host_log("controller %u: %s has connected", controller->cntlid, controller->host_nqn);
+        pair->has_controller = controller != NULL;
+        ready = controller ? target_controller_pop_ready(controller) : NULL;
+        host_lock_release(&pair->target->lock);
+    } while (ready);
+}
+
+static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
+{
+    struct target_pair *pair = slot->pair;
+    struct target_command *command = &slot->command;
+
+    memset(command, 0, sizeof *command);
+    command->queue = &pair->queue;
+    slot->receive = receive;
+    slot->buffer = NULL;
+    slot->is_registered = false;
+    host_lock_acquire(&pair->target->lock);
+    target_command_begin(command, receive->capsule, receive->len, host_now_ms());
+    host_lock_release(&pair->target->lock);
+    pair_after_command(pair);
+    slot_run(slot);
+}
+
+/* Continues the command after an action, unless the queue pair has ended. */
+static void slot_next(struct pair_slot *slot, uint16_t status)
+{
+    struct target_pair *pair = slot->pair;
+
+    if (pair->state != PAIR_OPEN)
+        return;
+    host_lock_acquire(&pair->target->lock);
+    target_command_next(&slot->command, status);
+    host_lock_release(&pair->target->lock);
+    pair_after_command(pair);
+}
+
+void transfer_start(struct target_pair *pair)
+{
+    while (pair->state == PAIR_OPEN && pair->received.first && pair->free_slots.first)
+        slot_begin(slots_pop(&pair->free_slots), received_pop(&pair->received));
+}
+
+/* ---- Buffers ----------------------------------------------------------------------------------------------------- */
+
+/* Gives the command the buffer that it needs. Returns false if none is free; the slot then waits in needs_buffer. */
+static bool slot_set_buffer(struct pair_slot *slot)
+{
+    struct target_pair *pair = slot->pair;
+
+    if (slot->command.buffer_needed <= TARGET_SMALL_TRANSFER) {
+        slot->command.buffer = slot->small;
+        slot->command.buffer_size = TARGET_SMALL_TRANSFER;
+        return true;
+    }
+    if (!pair->free_buffers) {
+        slots_push(&pair->needs_buffer, slot);
+        return false;
+    }
+    slot->buffer = pair->free_buffers;
+    pair->free_buffers = slot->buffer->next;
+    slot->command.buffer = slot->buffer->memory.pages.data;
+    slot->command.buffer_size = TARGET_MAX_TRANSFER;
+    return true;
+}
+
+/* Returns the slot's buffer, which no request uses, and continues the command that waits for one. */
+static void slot_return_buffer(struct pair_slot *slot)
+{
+    struct target_pair *pair = slot->pair;
+    struct pair_slot *waiting;
+
+    if (!slot->buffer)
+        return;
+    slot->buffer->next = pair->free_buffers;
+    pair->free_buffers = slot->buffer;
+    slot->buffer = NULL;
+    waiting = slots_pop(&pair->needs_buffer);
+    if (waiting)
+        slot_run(waiting);
+}
+
+/* Registers the slot's buffer with the queue pair if that is necessary. */
+static NTSTATUS slot_register_buffer(struct pair_slot *slot)
+{
+    NTSTATUS status;
+
+    if (!slot->buffer || !slot->pair->target->settings.has_fast_registration || slot->is_registered)
+        return STATUS_SUCCESS;
+    status = target_memory_register(&slot->buffer->memory, slot->pair->qp);
+    slot->is_registered = NT_SUCCESS(status);
+    return status;
+}
+
+/* Returns the SGE of the command's transfer, which is in its buffer. */
+static NDK_SGE slot_sge(const struct pair_slot *slot)
+{
+    return target_memory_sge(slot->buffer ? &slot->buffer->memory : &slot->pair->messages, slot->command.transfer.data,
+                             slot->command.transfer.length);
+}
+
+/* ---- Actions ----------------------------------------------------------------------------------------------------- */
+
+/* Reads the host's memory. The slot continues with the result, and waits if the peer allows no more reads now. */
+static void slot_fetch(struct pair_slot *slot)
+{
+    struct target_pair *pair = slot->pair;
+    NDK_QP *qp = pair->qp;
+    NTSTATUS status;
+
+    if (pair->reads_left == 0) {
+        slots_push(&pair->needs_read, slot);
+        return;
+    }
+    status = slot_register_buffer(slot);
+    if (NT_SUCCESS(status)) {
+        NDK_SGE sge = slot_sge(slot);
+
+        status = qp->Dispatch->NdkRead(qp, slot, &sge, 1, slot->command.transfer.address, slot->command.transfer.key,
+                                       0);
+    }
+    if (NT_SUCCESS(status))
+        pair->reads_left--;
+    else
+        pair_end(pair, "a read could not be posted");
+}
+
+/* Writes to the host's memory. The response that follows pushes the write out. */
+static void slot_put(struct pair_slot *slot)
+{
+    NDK_QP *qp = slot->pair->qp;
+    NTSTATUS status = slot_register_buffer(slot);
+
+    if (NT_SUCCESS(status)) {
+        NDK_SGE sge = slot_sge(slot);
+
+        status = qp->Dispatch->NdkWrite(qp, NULL, &sge, 1, slot->command.transfer.address, slot->command.transfer.key,
+                                        NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER);
+    }
+    if (!NT_SUCCESS(status))
+        pair_end(slot->pair, "a write could not be posted");
+}
+
+/* Carries out the command's disk operation. Returns an NVMe status. Needs no lock. */
+static uint16_t slot_use_disk(const struct pair_slot *slot)
+{
+    const struct target_command *command = &slot->command;
+    struct disk *disk = command->disk.ns->disk;
+    uint64_t offset = command->disk.offset, length = command->disk.length;
+    bool is_done = false;
+
+    switch (command->disk.operation) {
+    case TARGET_DISK_READ:
+        is_done = disk->operations->read(disk, offset, command->disk.data, (uint32_t)length);
+        return is_done ? NVME_SUCCESS : NVME_UNRECOVERED_READ_ERROR;
+    case TARGET_DISK_WRITE:
+        is_done = disk->operations->write(disk, offset, command->disk.data, (uint32_t)length);
+        break;
+    case TARGET_DISK_FLUSH:
+        is_done = disk->operations->flush(disk);
+        break;
+    case TARGET_DISK_WRITE_ZEROES:
+    case TARGET_DISK_DEALLOCATE:
+        is_done = disk->operations->zero(disk, offset, length, command->disk.operation == TARGET_DISK_DEALLOCATE);
+        break;
+    }
+    if (is_done && command->disk.fua)
+        is_done = disk->operations->flush(disk);
+    return is_done ? NVME_SUCCESS : NVME_WRITE_FAULT;
+}
+
+/* On a worker: carries out the disk operation, and continues the command if the queue pair has not ended meanwhile. */
+static void slot_on_worker(void *context)
+{
+    struct pair_slot *slot = context;
+    struct target_pair *pair = slot->pair;
+    uint16_t status = slot_use_disk(slot);
+
+    host_lock_acquire(&pair->lock);
+    if (pair->state == PAIR_OPEN) {
+        slot_next(slot, status);
+        slot_run(slot);
+    }
+    pair_unref(pair);
+    host_lock_release(&pair->lock);
+}
+
+/* Returns true if the disk operation may take so long that a callback must not carry it out. */
+static bool slot_needs_worker(const struct pair_slot *slot)
+{
+    const struct disk *disk = slot->command.disk.ns->disk;
+
+    return disk->may_wait || slot->command.disk.length > TARGET_MAX_TRANSFER;
+}
+
+/* Carries out the command's actions until the command waits for something or is over. Lock is held. */
+static void slot_run(struct pair_slot *slot)
+{
+    struct target_pair *pair = slot->pair;
+
+    while (pair->state == PAIR_OPEN) {
+        switch (slot->command.action) {
+        case TARGET_BUFFER:
+            if (!slot_set_buffer(slot))
+                return;
+            slot_next(slot, NVME_SUCCESS);
+            break;
+        case TARGET_FETCH:
+            slot_fetch(slot);
+            return;
+        case TARGET_PUT:
+            slot_put(slot);
+            slot_next(slot, NVME_SUCCESS);
+            break;
+        case TARGET_DISK:
+            if (slot_needs_worker(slot)) {
+                pair_ref(pair);
+                worker_queue(&pair->target->workers, &slot->work, slot_on_worker, slot);
+                return;
+            }
+            slot_next(slot, slot_use_disk(slot));
+            break;
+        case TARGET_WAIT:
+            return;
+        case TARGET_COMPLETE:
+            slot_complete(slot);
+            return;
+        case TARGET_DISCONNECT:
+            pair_end(pair, slot->command.reason);
+            return;
+        }
+    }
+}
+
+/* Ends the buffer's registration, posts the receive again, and sends the response. The send's result frees the slot. */
+static void slot_complete(struct pair_slot *slot)
+{
+    struct target_pair *pair = slot->pair;
+    NDK_QP *qp = pair->qp;
+    NDK_SGE sge = target_memory_sge(&pair->messages, slot->response, sizeof *slot->response);
+    NTSTATUS status = STATUS_SUCCESS;
+
+    *slot->response = slot->command.completion;
+    if (slot->is_registered)
+        status = target_memory_invalidate(&slot->buffer->memory, qp);
+    slot->is_registered = false;
+    if (NT_SUCCESS(status)) {
+        status = receive_post(pair, slot->receive);
+        if (NT_SUCCESS(status))
+            slot->receive = NULL;
+    }
+    if (NT_SUCCESS(status) && slot->command.invalidate)
+        status = qp->Dispatch->NdkSendAndInvalidate(qp, slot, &sge, 1, 0, slot->command.invalidate_key);
+    else if (NT_SUCCESS(status))
+        status = qp->Dispatch->NdkSend(qp, slot, &sge, 1, 0);
+    if (NT_SUCCESS(status))
+        pair->n_unanswered--;
+    else
+        pair_end(pair, "a response could not be posted");
+}
+
+/* ---- Results ----------------------------------------------------------------------------------------------------- */
+
+/* A message was received. With an SRQ, nothing but this function limits the messages of a host. */
+static void transfer_on_received(struct target_pair *pair, struct target_receive *receive, uint32_t len)
+{
+    receive->len = len;
+    received_push(&pair->received, receive);
+    if (++pair->n_unanswered > pair->n_receives)
+        pair_end(pair, "the host has sent more commands than it may");
+    transfer_start(pair);
+}
+
+static void transfer_on_read(struct target_pair *pair, struct pair_slot *slot)
+{
+    struct pair_slot *waiting = slots_pop(&pair->needs_read);
+
+    pair->reads_left++;
+    if (waiting)
+        slot_run(waiting);
+    slot_next(slot, NVME_SUCCESS);
+    slot_run(slot);
+}
+
+static void transfer_on_sent(struct target_pair *pair, struct pair_slot *slot)
+{
+    slot_return_buffer(slot);
+    slots_push(&pair->free_slots, slot);
+    transfer_start(pair);
+}
+
+/*
+ * A silent request has a result, without a context, only if it failed. After the end of the queue pair its slots stay
+ * where they are; the receives are returned by transfer_fini, except those of this function.
+ */
+static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *result)
+{
+    bool is_receive = result->Type == NdkOperationTypeReceive || result->Type == NdkOperationTypeReceiveAndInvalidate;
+
+    if (!NT_SUCCESS(result->Status))
+        pair_end(pair, is_receive ? "a receive has failed" : "a request has failed");
+    else if (result->Type == NdkOperationTypeReceiveAndInvalidate)
+        pair_end(pair, "the host has invalidated memory of the target");
+    if (pair->state == PAIR_ENDED) {
+        if (is_receive)
+            received_push(&pair->received, result->RequestContext);
+        return;
+    }
+    if (is_receive)
+        transfer_on_received(pair, result->RequestContext, result->BytesTransferred);
+    else if (result->Type == NdkOperationTypeRead)
+        transfer_on_read(pair, result->RequestContext);
+    else
+        transfer_on_sent(pair, result->RequestContext);
+}
+
+/* The number of results is limited, because a host could add results as fast as they are read. */
+void transfer_poll(struct target_pair *pair)
+{
+    uint32_t limit = transfer_initiator_depth(pair) + pair->n_receives, polled, count;
+    NDK_RESULT_EX results[16];
+
+    for (polled = 0; polled < limit; polled += count) {
+        count = pair->cq->Dispatch->NdkGetCqResultsEx(pair->cq, results, 16);
+        for (uint32_t i = 0; i < count; i++)
+            transfer_on_result(pair, &results[i]);
+        if (count == 0)
+            break;
+    }
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+uint32_t transfer_initiator_depth(const struct target_pair *pair)
+{
+    return pair->n_slots * SLOT_REQUESTS;
+}
+
+/* The bytes of the messages' memory for a slot, and for a receive: whole cache lines. */
+enum { RESPONSE_SIZE = 64, SLOT_SIZE = RESPONSE_SIZE + TARGET_SMALL_TRANSFER };
+
+static void transfer_init_messages(struct target_pair *pair)
+{
+    uint8_t *at = pair->messages.pages.data;
+
+    for (uint32_t i = 0; i < pair->n_slots; i++, at += SLOT_SIZE) {
+        struct pair_slot *slot = &pair->slots[i];
+
+        slot->pair = pair;
+        slot->response = (struct nvme_completion *)at;
+        slot->small = at + RESPONSE_SIZE;
+        slots_push(&pair->free_slots, slot);
+    }
+    for (uint32_t i = 0; pair->receives && i < pair->n_receives; i++, at += TARGET_CAPSULE_SIZE) {
+        pair->receives[i].capsule = at;
+        pair->receives[i].token = pair->messages.token;
+    }
+}
+
+static NTSTATUS transfer_init_buffers(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    for (uint32_t i = 0; i < pair->n_buffers && NT_SUCCESS(status); i++) {
+        struct pair_buffer *buffer = &pair->buffers[i];
+
+        if (target->settings.has_fast_registration)
+            status = target_memory_create_fast(&buffer->memory, target->adapter, target->pd, TARGET_MAX_TRANSFER);
+        else
+            status = target_memory_create(&buffer->memory, target->pd, TARGET_MAX_TRANSFER);
+        buffer->next = pair->free_buffers;
+        pair->free_buffers = buffer;
+    }
+    return status;
+}
+
+NTSTATUS transfer_init(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    uint32_t most = target->info.MaxInitiatorQueueDepth / SLOT_REQUESTS, size;
+    NTSTATUS status;
+
+    received_init(&pair->received);
+    slots_init(&pair->free_slots);
+    slots_init(&pair->needs_buffer);
+    slots_init(&pair->needs_read);
+    pair->n_slots = pair->n_receives < most ? pair->n_receives : most;
+    pair->n_buffers = pair->queue.qid ? target->settings.max_buffers : 2;
+    if (pair->n_buffers > pair->n_slots)
+        pair->n_buffers = pair->n_slots;
+    pair->slots = host_alloc(pair->n_slots * sizeof *pair->slots);
+    pair->buffers = host_alloc(pair->n_buffers * sizeof *pair->buffers);
+    if (!target->srq)
+        pair->receives = host_alloc(pair->n_receives * sizeof *pair->receives);
+    if (!pair->slots || !pair->buffers || (!target->srq && !pair->receives))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    size = pair->n_slots * SLOT_SIZE + (target->srq ? 0 : pair->n_receives * (uint32_t)TARGET_CAPSULE_SIZE);
+    status = target_memory_create(&pair->messages, target->pd, size);
+    if (!NT_SUCCESS(status))
+        return status;
+    transfer_init_messages(pair);
+    return transfer_init_buffers(pair);
+}
+
+void transfer_fini(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    struct target_receive *receive;
+
+    for (uint32_t i = 0; target->srq && pair->slots && i < pair->n_slots; i++) {
+        if (pair->slots[i].receive)
+            transfer_post_srq(target, pair->slots[i].receive);
+    }
+    for (receive = received_pop(&pair->received); target->srq && receive; receive = received_pop(&pair->received))
+        transfer_post_srq(target, receive);
+    for (uint32_t i = 0; pair->buffers && i < pair->n_buffers; i++)
+        target_memory_delete(&pair->buffers[i].memory);
+    target_memory_delete(&pair->messages);
+    host_free(pair->buffers);
+    host_free(pair->receives);
+    host_free(pair->slots);
+}
