@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The target's host in the Windows kernel: see host.h. Winsock Kernel opens the adapter. */
+#include "host.h"
+
+#include <ntstrsafe.h>
+#include <stdarg.h>
+
+#define TARGET_TAG 'tmvN'
+
+/* ---- Locks and threads ------------------------------------------------------------------------------------------- */
+
+void host_lock_init(struct host_lock *lock)
+{
+    KeInitializeSpinLock(&lock->lock);
+}
+
+void host_lock_fini(struct host_lock *lock)
+{
+    UNREFERENCED_PARAMETER(lock);
+}
+
+void host_lock_acquire(struct host_lock *lock)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&lock->lock, &irql);
+    lock->irql = irql; /* only the owner may write it */
+}
+
+void host_lock_release(struct host_lock *lock)
+{
+    KeReleaseSpinLock(&lock->lock, lock->irql);
+}
+
+void host_semaphore_init(struct host_semaphore *semaphore)
+{
+    KeInitializeSemaphore(&semaphore->semaphore, 0, MAXLONG);
+}
+
+void host_semaphore_fini(struct host_semaphore *semaphore)
+{
+    UNREFERENCED_PARAMETER(semaphore);
+}
+
+void host_semaphore_post(struct host_semaphore *semaphore)
+{
+    KeReleaseSemaphore(&semaphore->semaphore, IO_NO_INCREMENT, 1, FALSE);
+}
+
+void host_semaphore_wait(struct host_semaphore *semaphore)
+{
+    KeWaitForSingleObject(&semaphore->semaphore, Executive, KernelMode, FALSE, NULL);
+}
+
+bool host_semaphore_wait_ms(struct host_semaphore *semaphore, uint32_t ms)
+{
+    LARGE_INTEGER limit;
+
+    limit.QuadPart = -10000LL * ms;
+    return KeWaitForSingleObject(&semaphore->semaphore, Executive, KernelMode, FALSE, &limit) == STATUS_SUCCESS;
+}
+
+static VOID ThreadRun(PVOID Context)
+{
+    struct host_thread *thread = Context;
+
+    thread->routine(thread->context);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+/* The reference on the thread's object, and not the handle, lets host_thread_join wait for the thread's end. */
+bool host_thread_start(struct host_thread *thread, void (*routine)(void *context), void *context)
+{
+    HANDLE handle;
+    NTSTATUS status;
+
+    thread->routine = routine;
+    thread->context = context;
+    if (!NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, ThreadRun, thread)))
+        return false;
+    status = ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread->object, NULL);
+    NT_ASSERT(NT_SUCCESS(status)); /* cannot fail for a handle that was just created */
+    UNREFERENCED_PARAMETER(status);
+    ZwClose(handle);
+    return true;
+}
+
+void host_thread_join(struct host_thread *thread)
+{
+    KeWaitForSingleObject(thread->object, Executive, KernelMode, FALSE, NULL);
+    ObDereferenceObject(thread->object);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+void *host_alloc(size_t size)
+{
+    void *memory = ExAllocatePoolWithTag(NonPagedPoolNx, size, TARGET_TAG);
+
+    if (memory)
+        RtlZeroMemory(memory, size);
+    return memory;
+}
+
+void host_free(void *memory)
+{
+    if (memory)
+        ExFreePoolWithTag(memory, TARGET_TAG);
+}
+
+/* Pool of a page or more begins at a page, so the size is rounded up to whole pages. */
+bool host_pages_alloc(struct host_pages *pages, uint32_t size)
+{
+    RtlZeroMemory(pages, sizeof(*pages));
+    pages->data = host_alloc(ROUND_TO_PAGES(size));
+    if (!pages->data)
+        return false;
+    pages->mdl = IoAllocateMdl(pages->data, size, FALSE, FALSE, NULL);
+    if (!pages->mdl) {
+        host_pages_free(pages);
+        return false;
+    }
+    MmBuildMdlForNonPagedPool(pages->mdl);
+    pages->size = size;
+    return true;
+}
+
+void host_pages_free(struct host_pages *pages)
+{
+    if (pages->mdl)
+        IoFreeMdl(pages->mdl);
+    host_free(pages->data);
+    RtlZeroMemory(pages, sizeof(*pages));
+}
+
+/* ---- Time and messages ------------------------------------------------------------------------------------------- */
+
+uint64_t host_now_ms(void)
+{
+    return KeQueryInterruptTime() / 10000;
+}
+
+void host_log(const char *format, ...)
+{
+    CHAR line[512];
+    va_list list;
+
+    va_start(list, format);
+    RtlStringCbVPrintfA(line, sizeof(line), format, list);
+    va_end(list);
+    DbgPrint("nvme-target: %s\n", line);
+}
+
+void host_log_status(const char *what, NTSTATUS status)
+{
+    host_log("%s: status 0x%08x", what, (unsigned)status);
+}
+
+/* ---- The adapter ------------------------------------------------------------------------------------------------- */
+
+static WSK_REGISTRATION Registration;
+static WSK_PROVIDER_NPI Provider;
+static WSK_PROVIDER_NDK_DISPATCH Ndk;
+
+NTSTATUS host_start(void)
+{
+    static const WSK_CLIENT_DISPATCH dispatch = { MAKE_WSK_VERSION(1, 0), 0, NULL };
+    WSK_CLIENT_NPI client = { NULL, &dispatch };
+    NTSTATUS status = WskRegister(&client, &Registration);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    status = WskCaptureProviderNPI(&Registration, WSK_INFINITE_WAIT, &Provider);
+    if (!NT_SUCCESS(status)) {
+        WskDeregister(&Registration);
+        return status;
+    }
+    status = Provider.Dispatch->WskControlClient(Provider.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
+        sizeof(Ndk), &Ndk, NULL, NULL);
+    if (!NT_SUCCESS(status))
+        host_stop();
+    return status;
+}
+
+void host_stop(void)
+{
+    WskReleaseProviderNPI(&Registration);
+    WskDeregister(&Registration);
+}
+
+NTSTATUS host_adapter_open(uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    NDK_VERSION version = { 1, 2 };
+
+    *adapter = NULL;
+    return Ndk.WskOpenNdkAdapter(Provider.Client, version, if_index, adapter);
+}
+
+void host_adapter_close(NDK_ADAPTER *adapter)
+{
+    Ndk.WskCloseNdkAdapter(Provider.Client, adapter);
+}
