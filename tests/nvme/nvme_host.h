@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small NVMe over Fabrics host for tests: one queue pair at a time, commands by number, every wait with a time limit.
+ * It sends what the caller builds, right or wrong. Only one thread at a time may use a queue.
+ */
+#ifndef NVME_HOST_H
+#define NVME_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#include "consumer/consumer.h"
+#include "consumer/region.h"
+#include "nvme/fabrics.h"
+#include "nvme/nvme_data.h"
+
+enum {
+    HOST_MAX_COMMANDS = 32,
+    HOST_DATA_SIZE = 131072, /* for each command */
+    HOST_CAPSULE_SIZE = 64 + 4096,
+    HOST_WAIT_S = 60,
+};
+
+/* Where the data of a command is. */
+enum host_data {
+    HOST_NO_DATA,
+    HOST_MEMORY,  /* the target reads or writes it */
+    HOST_WINDOW,  /* the same, by a token that the response invalidates */
+    HOST_CAPSULE, /* behind the command */
+};
+
+struct host_queue {
+    struct consumer c;
+    struct consumer_region capsules, responses, data;
+    NDK_MW *windows[HOST_MAX_COMMANDS];
+    uint32_t tokens[HOST_MAX_COMMANDS]; /* of the windows */
+    struct nvme_completion completions[HOST_MAX_COMMANDS];
+    bool is_done[HOST_MAX_COMMANDS];
+    uint32_t n_commands;
+    uint16_t qid, cntlid;
+    uint16_t reject_status; /* of the target, if the connection was rejected */
+    uint32_t n_invalidated; /* windows that responses have invalidated */
+};
+
+/* Opens the objects of a queue of n_commands. Returns false after a failure, which is printed. */
+bool host_open(struct host_queue *q, uint32_t n_commands);
+void host_close(struct host_queue *q);
+/* Connects with the private data of an NVMe host. Returns the status; STATUS_CONNECTION_REFUSED: see reject_status. */
+NTSTATUS host_connect(struct host_queue *q, const struct sockaddr_in *to, uint16_t qid, uint16_t cntlid);
+/* Connects with any private data. */
+NTSTATUS host_connect_with(struct host_queue *q, const struct sockaddr_in *to, const void *data, uint32_t len);
+/* Sends Fabrics Connect, and waits for its completion. Returns the NVMe status; cntlid receives the controller. */
+uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char *host_nqn, uint32_t kato_ms);
+/* Connects an admin queue and enables the controller. Returns false after a failure, which is printed. */
+bool host_open_controller(struct host_queue *admin, const struct sockaddr_in *to, const char *nqn,
+                          const char *host_nqn);
+/* Connects an I/O queue of the admin queue's controller. */
+bool host_open_io(struct host_queue *io, const struct host_queue *admin, const struct sockaddr_in *to, uint16_t qid,
+                  uint32_t n_commands, const char *nqn, const char *host_nqn);
+
+uint8_t *host_data(struct host_queue *q, uint32_t cid);
+/* Sends command number `cid`, without a wait. Fills in cid, flags and SGL of its copy. Returns false if it cannot. */
+bool host_submit(struct host_queue *q, uint32_t cid, const struct nvme_command *command, enum host_data where,
+                 uint32_t len);
+/* Sends any message of len bytes. */
+bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t len);
+/* Waits for the completion of any command, and returns its number; -1: the connection has ended, or none arrived. */
+int host_wait_any(struct host_queue *q);
+/* Submits, and waits for this completion. Returns the NVMe status, or 0xffff if the connection has ended. */
+uint16_t host_run(struct host_queue *q, const struct nvme_command *command, enum host_data where, uint32_t len);
+/* Commands for namespaces, with data at host_data(q, 0). */
+uint16_t host_io(struct host_queue *q, uint8_t opcode, uint32_t nsid, uint64_t lba, uint32_t blocks,
+                 enum host_data where, uint32_t len);
+
+#endif

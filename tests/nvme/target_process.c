@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The program nvme-target as a child: see target_process.h. */
+#include "target_process.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void process_exec(const char *program, const char *const *arguments, int out)
+{
+    const char *words[PROCESS_MAX_ARGUMENTS + 6] = { program, "--listen", "127.0.0.1", "--nqn", PROCESS_NQN };
+
+    for (int i = 0; arguments[i] && i < PROCESS_MAX_ARGUMENTS; i++)
+        words[5 + i] = arguments[i];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(out, STDOUT_FILENO);
+    execv(program, (char *const *)words);
+    perror(program);
+    _exit(127);
+}
+
+bool process_start(struct target_process *process, const char *program, const char *const *arguments)
+{
+    char line[256];
+    FILE *from;
+    int ends[2];
+    bool is_listening;
+
+    memset(process, 0, sizeof *process);
+    process->address = (struct sockaddr_in){ .sin_family = AF_INET,
+                                             .sin_port = htons(PROCESS_PORT),
+                                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    if (pipe(ends))
+        return false;
+    process->pid = fork();
+    if (process->pid == 0)
+        process_exec(program, arguments, ends[1]);
+    close(ends[1]);
+    from = fdopen(ends[0], "r");
+    is_listening = from && fgets(line, sizeof line, from) && strstr(line, "listening");
+    if (from)
+        fclose(from); /* what the program prints later is lost, which must not end it */
+    return is_listening && process->pid > 0;
+}
+
+int process_stop(struct target_process *process, int signal)
+{
+    int status = 0;
+
+    kill(process->pid, signal);
+    if (waitpid(process->pid, &status, 0) != process->pid || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status);
+}
