@@ -9,8 +9,7 @@
 #include "hex.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
-
-#define ADAPTER "\\Device\\RaidPort0"
+#include "sense.h"
 
 enum { MAX_WORDS = 5, MAX_DATA = 65536, MAX_BLOCK = 4096, INQUIRY_LENGTH = 36, LUNS_LENGTH = 520 };
 
@@ -25,7 +24,7 @@ static bool scsi_parse_number(const char *word, uint32_t max, uint32_t *value)
     return good;
 }
 
-static bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c)
+bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c)
 {
     uint8_t *const parts[] = { &c->path, &c->target, &c->lun };
     char *save, *part = strtok_r(word, ":", &save);
@@ -139,36 +138,9 @@ static bool scsi_build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t 
     return true;
 }
 
-static const char *scsi_status_name(uint8_t status)
-{
-    static const struct {
-        uint8_t status;
-        const char *name;
-    } names[] = {
-        { 0x00, "GOOD" },       { 0x02, "CHECK CONDITION" },      { 0x04, "CONDITION MET" },
-        { 0x08, "BUSY" },       { 0x18, "RESERVATION CONFLICT" }, { 0x28, "TASK SET FULL" },
-        { 0x30, "ACA ACTIVE" }, { 0x40, "TASK ABORTED" },
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].status == status)
-            return names[i].name;
-    return "unknown";
-}
-
-static const char *scsi_sense_key_name(uint8_t key)
-{
-    static const char *const names[] = {
-        "NO SENSE",       "RECOVERED ERROR", "NOT READY",   "MEDIUM ERROR",    "HARDWARE ERROR", "ILLEGAL REQUEST",
-        "UNIT ATTENTION", "DATA PROTECT",    "BLANK CHECK", "VENDOR SPECIFIC", "COPY ABORTED",   "ABORTED COMMAND",
-        "reserved",       "VOLUME OVERFLOW", "MISCOMPARE",  "COMPLETED",
-    };
-
-    return names[key & 0xf];
-}
-
 static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
 {
+    struct sense sense;
     uint32_t status;
 
     if (ondk_wdk_scsi(port, c, &status)) {
@@ -176,10 +148,10 @@ static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *
         return false;
     }
     fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X (%s), %u bytes\n", words,
-            ondk_status_name((NTSTATUS)status), c->scsi_status, scsi_status_name(c->scsi_status), c->data_length);
-    if (c->sense_length > 13)
-        fprintf(out, "  sense key 0x%X (%s), additional code 0x%02X, 0x%02X\n", c->sense[2] & 0xfu,
-                scsi_sense_key_name(c->sense[2]), c->sense[12], c->sense[13]);
+            ondk_status_name((NTSTATUS)status), c->scsi_status, sense_status_name(c->scsi_status), c->data_length);
+    if (sense_get(c, &sense))
+        fprintf(out, "  sense key 0x%X (%s), additional code 0x%02X, 0x%02X\n", sense.key, sense_key_name(sense.key),
+                sense.code, sense.qualifier);
     if (!c->out)
         hex_dump(data, c->data_length, out);
     return NT_SUCCESS((NTSTATUS)status) && !c->scsi_status;
@@ -194,7 +166,7 @@ bool scsi_send(const char *words, FILE *out)
     int count = 0;
     bool good;
 
-    if (ondk_wdk_open(ADAPTER, &port, &status)) {
+    if (ondk_wdk_open(SCSI_ADAPTER, &port, &status)) {
         fprintf(out, "ndkrun: no driver has a Storport adapter: %s\n", ondk_wdk_error());
         return false;
     }

@@ -6,6 +6,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "openndk/wdk.h"
+
+#define SCSI_ADAPTER "\\Device\\RaidPort0" /* the first Storport adapter */
+
+/* Parses "PATH:TARGET:LUN" into *c, and changes `word`. Returns false if the form is wrong. */
+bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c);
+
 /*
  * Sends a command to the first Storport adapter: "PATH:TARGET:LUN inquiry", "... capacity", "... luns", "... read LBA
  * BLOCKS", "... write LBA HEX", "... cdb HEX [in BYTES]". Prints the result and the data. If the form is wrong or the
