@@ -2,7 +2,7 @@
 # Installation. Every file belongs to one component, for `cmake --install --component` and for packages:
 #   openndk-lib       libopenndk.so.0                 openndk-wdk-lib    the kernel's libraries
 #   openndk-dev       headers, archive, pkg-config,   openndk-wdk-dev    the same for drivers
-#                     find_package                    openndk-wdk-tools  ndk-cc, ndkrun
+#                     find_package                    openndk-wdk-tools  ndk-cc, ndkrun, plugin of nbdkit
 #   openndk-tools     the other tools                 openndk-doc        docs/
 # The target ondk_installable builds what `cmake --install` needs, without tests, samples and benchmark.
 add_custom_target(ondk_installable)

@@ -6,12 +6,14 @@ set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev)
 test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common
-      gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh)
+      gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh
+      e2fsprogs libnbd-bin nbdkit-plugin-dev qemu-utils)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd nvme-cli e2fsprogs)
 browser=(chromium chromium-driver fonts-dejavu-core)
 bench=(libfabric-dev libucx-dev)
-package=(dpkg-dev debhelper lintian libcmocka-dev mmdebstrap uidmap gcc-aarch64-linux-gnu qemu-user-static)
+package=(dpkg-dev debhelper lintian libcmocka-dev nbdkit-plugin-dev mmdebstrap uidmap gcc-aarch64-linux-gnu
+         qemu-user-static)
 want=()
 for group in "${@:-build}"; do
     case $group in

@@ -13,7 +13,7 @@
 #include "command_help.h"
 #include "number.h"
 
-enum { FIRST_LONG = 256, MAX_MESSAGE = 512 };
+enum { FIRST_LONG = 256, MAX_MESSAGE = COMMAND_MAX_MESSAGE };
 
 /* The options that every tool has. They follow the tool's own options. */
 static const struct command_option common_options[] = {
@@ -298,6 +298,32 @@ static const char *option_set(const struct command_option *o, void *options, con
     return "it cannot be set";
 }
 
+static bool option_has_name(const struct command_option *o, const char *long_name)
+{
+    char name[COMMAND_MAX_NAME];
+
+    for (const char *rest = o->names; rest && *rest;) {
+        rest = command_next_name(rest, name);
+        if (strncmp(name, "--", 2) == 0 && strcmp(name + 2, long_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *command_set(const struct command *c, void *options, const char *name, const char *value,
+                        char message[COMMAND_MAX_MESSAGE])
+{
+    const struct command_option *o = c->options, *end = c->options + c->n_options;
+
+    while (o < end && !option_has_name(o, name))
+        o++;
+    if (o == end)
+        return "unknown option";
+    if (o->kind == COMMAND_FLAG && strcmp(value, "true") != 0)
+        return "true is expected, because the option is a flag";
+    return option_set(o, options, value, message);
+}
+
 /* ---- parsing ---- */
 
 static int parser_report_unknown(const struct parser *p, const char *word, int letter)
@@ -346,6 +372,8 @@ static int parser_set(const struct parser *p, int got, int long_index, int argc,
     if (!value && option_has_optional_value(o) && optind < argc && argv[optind][0] != '-')
         value = argv[optind++];
     error = option_set(o, p->options, value, message);
+    if (!error && p->command->on_option)
+        error = p->command->on_option(p->options, o, value);
     if (!error)
         return -1;
     parser_write_given_name(p, got, long_index, name);

@@ -66,6 +66,8 @@ struct command {
     size_t n_options;
     /* Stores an argument that is no option, and returns NULL or what is wrong. Not set if no argument is accepted. */
     const char *(*add_argument)(void *options, const char *word);
+    /* Is called for each stored option with its value, or with NULL. Returns NULL or what is wrong. May be NULL. */
+    const char *(*on_option)(void *options, const struct command_option *o, const char *value);
     const struct command_status *statuses; /* exit codes; a NULL text at the end */
     const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */
 };
@@ -76,6 +78,14 @@ struct command {
  * that output to a closed pipe is reported as a failed write.
  */
 int command_parse(const struct command *c, void *options, int argc, char **argv);
+
+enum { COMMAND_MAX_MESSAGE = 512 };
+/*
+ * Stores the value of the option with this long name, which has no dashes. The value of a flag is "true". Returns NULL,
+ * or what is wrong: a text in `message` or in static storage.
+ */
+const char *command_set(const struct command *c, void *options, const char *name, const char *value,
+                        char message[COMMAND_MAX_MESSAGE]);
 
 /* Prints a message about wrong usage, and mentions --help. Returns COMMAND_USAGE. */
 int command_usage_error(const struct command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -24,7 +24,8 @@ def split_name(file_name):
 
 def package(file_name):
     """The component that the page is installed with."""
-    return 'openndk-wdk-tools' if split_name(file_name)[0] in ('ndk-cc', 'ndkrun', 'openndk-wdk') else 'openndk-tools'
+    of_drivers = ('nbdkit-openndk-plugin', 'ndk-cc', 'ndkrun', 'openndk-wdk')
+    return 'openndk-wdk-tools' if split_name(file_name)[0] in of_drivers else 'openndk-tools'
 
 
 # ---- The settings ----

@@ -23,8 +23,10 @@ import sys
 import tempfile
 
 MAX_COLUMNS = 80
+PLUGINS = {'nbdkit-openndk-plugin.1'} # pages of no tool
 # Pages of other projects.
-EXTERNAL = {'abort', 'fork', 'gdb', 'ib_send_bw', 'ibv_devinfo', 'if_nametoindex', 'netstat', 'rping', 'ss'}
+EXTERNAL = {'abort', 'fork', 'gdb', 'ib_send_bw', 'ibv_devinfo', 'if_nametoindex', 'nbdcopy', 'nbdinfo', 'nbdkit',
+            'nbdkit-blocksize-filter', 'netstat', 'rping', 'ss'}
 
 
 class Pages:
@@ -146,7 +148,8 @@ def check_options(pages, _, *tools):
         stated = set(re.findall(r'^\.It (\d+)$', pages.texts.get(page, '').partition('.Sh EXIT STATUS')[2], re.M))
         if stated != exit_codes(texts[0]):
             findings.append(f'{page} has the exit codes {sorted(stated)}, --help has {sorted(exit_codes(texts[0]))}')
-    findings += [f'{name} is the page of no tool' for name in pages.texts if name.endswith('.1') and name not in helps]
+    findings += [f'{name} is the page of no tool' for name in pages.texts
+                 if name.endswith('.1') and name not in helps and name not in PLUGINS]
     return findings
 
 

@@ -31,6 +31,11 @@ bool call_interrupted(void)
     return interrupted;
 }
 
+void call_interrupt(void)
+{
+    interrupted = 1;
+}
+
 void calls_init(void)
 {
     struct sigaction action = { .sa_handler = call_handle_interrupt };

@@ -22,6 +22,8 @@ struct call {
 enum { CALL_INTERRUPTED_TWICE = 130 };
 void calls_init(void);
 bool call_interrupted(void);
+/* Ends all waits for Ctrl-C, as Ctrl-C does. */
+void call_interrupt(void);
 
 /* Sets *c and runs routine(context) on a new thread. Returns false if no thread can be created. */
 bool call_start(struct call *c, void (*routine)(void *context), void *context);

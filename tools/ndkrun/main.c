@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun: runs drivers (run.h). options.c has the command line. */
+/* ndkrun: runs drivers (run.h) in this process, or for --nbd in nbdkit (nbd.h). options.c has the command line. */
 #include <stdio.h>
 
+#include "nbd.h"
 #include "options.h"
 #include "reexec.h"
 #include "run.h"
@@ -15,6 +16,10 @@ int main(int argc, char **argv)
         return code;
     if (!reexec_prepare(&o, argv))
         return NDKRUN_USAGE;
+    if (o.nbd) {
+        nbd_execute(&o);
+        return NDKRUN_USAGE;
+    }
     if (!run_prepare(&o)) /* changes the environment, so that ndkrun must not be executed again */
         return NDKRUN_USAGE;
     if (run_load()) {

@@ -120,6 +120,19 @@ static const char *options_add_driver(void *options, const char *word)
     return options_add(o->drivers, &o->driver_count, word);
 }
 
+/* Records the option, so that ndkrun can pass it to nbdkit. */
+static const char *options_record(void *options, const struct command_option *option, const char *value)
+{
+    struct options *o = options;
+    struct given_option *given = realloc(o->given, (o->given_count + 1) * sizeof *given);
+
+    if (!given)
+        return "out of memory";
+    o->given = given;
+    given[o->given_count++] = (struct given_option){ option->names + 2, value };
+    return NULL;
+}
+
 #define AT(field) .at = offsetof(struct options, field)
 #define CALL(function) .kind = COMMAND_CALL, .set = function
 
@@ -149,6 +162,15 @@ static const struct command_option known_options[] = {
       "write LBA HEX, cdb HEX [in BYTES]",
       CALL(options_set_scsi) },
 
+    { .text = "Block device" },
+    { "--nbd", "SOCKET",
+      "serve the disks of the Storport miniport as block devices at this Unix socket, by nbdkit, which loads the "
+      "drivers. The export 0:0:0 is unit 0 of target 0 of path 0",
+      COMMAND_TEXT, AT(nbd) },
+    { "--nbd-read-only", NULL, "refuse writes to the block devices", COMMAND_FLAG, AT(nbd_read_only) },
+    { "--nbd-timeout", "SECONDS", "time limit of a command to a block device's unit", COMMAND_NUMBER, AT(nbd_timeout),
+      1, 86400, "60" },
+
     { .text = "End" },
     { "--run-for", "SECONDS", "unload after this time; otherwise on Ctrl-C", COMMAND_SECONDS, AT(run_for), 0, 1e9 },
     { "--until-idle", NULL, "unload when no thread, timer, DPC or NDK request of a driver is left", COMMAND_FLAG,
@@ -177,9 +199,9 @@ static const char *const usage[] = { "[OPTION]... DRIVER.so...", NULL };
 static const struct command_status statuses[] = {
     { NDKRUN_OK, "no finding" },
     { NDKRUN_FINDING, "something was left, a rule broken, or a cancelled control did not end" },
-    { NDKRUN_USAGE,
-      "wrong usage, a provider that cannot be used, or an ONDK_ variable of the environment that is not used" },
-    { NDKRUN_NOT_LOADED, "a driver did not load" },
+    { NDKRUN_USAGE, "wrong usage, a provider that cannot be used, an ONDK_ variable of the environment that is not "
+                    "used, or a socket or nbdkit that --nbd cannot use" },
+    { NDKRUN_NOT_LOADED, "a driver did not load, or none has the Storport adapter that --nbd needs" },
     { NDKRUN_IOCTL_FAILED, "a device control or SCSI command failed" },
     { NDKRUN_LOST, "the output could not be written completely" },
     { CALL_INTERRUPTED_TWICE, "Ctrl-C twice" },
@@ -195,22 +217,49 @@ static const struct command command = {
     .options = known_options,
     .n_options = sizeof known_options / sizeof known_options[0],
     .add_argument = options_add_driver,
+    .on_option = options_record,
     .statuses = statuses,
     .notes = "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n",
 };
 
+void options_init(struct options *o)
+{
+    *o = (struct options){ .run_for = -1, .nbd_timeout = 60 };
+}
+
+const char *options_set(struct options *o, const char *name, const char *value)
+{
+    static char message[COMMAND_MAX_MESSAGE];
+
+    if (!strcmp(name, "driver"))
+        return options_add_driver(o, value);
+    return command_set(&command, o, name, value, message);
+}
+
+const char *options_check(struct options *o)
+{
+    ondk_verify_config_init(&o->verify); /* --verify is in force already */
+    if (!o->driver_count)
+        return "no driver: DRIVER.so is expected";
+    if (ondk_config_check_environment())
+        return "an ONDK_ variable of the environment is not used";
+    return NULL;
+}
+
+bool options_needs_ndkrun(const char *name)
+{
+    return !strcmp(name, "net") || !strcmp(name, "nbd-read-only");
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
+    const char *wrong;
     int code;
 
-    *o = (struct options){ .run_for = -1 };
+    options_init(o);
     code = command_parse(&command, o, argc, argv);
     if (code >= 0)
         return code;
-    ondk_verify_config_init(&o->verify); /* --verify is in force already */
-    if (!o->driver_count)
-        return command_usage_error(&command, "no driver: ndkrun DRIVER.so");
-    if (ondk_config_check_environment())
-        return command_usage_error(&command, "an ONDK_ variable of the environment is not used");
-    return -1;
+    wrong = options_check(o);
+    return wrong ? command_usage_error(&command, "%s", wrong) : -1;
 }

@@ -209,7 +209,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
 
 bool reexec_prepare(const struct options *o, char **argv)
 {
-    const char *asan = getenv(PRELOADED) ? NULL : reexec_missing_asan(o);
+    const char *asan = getenv(PRELOADED) || o->nbd ? NULL : reexec_missing_asan(o); /* nbd.c preloads for nbdkit */
     bool net = o->net_count && !getenv(IN_NETWORK);
     size_t count = 0;
     char **words;

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The connections of nbdkit: see connections.h. Their sockets are found among the open files of the process. */
+#include "connections.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MAX_LISTENERS = 8 };
+
+struct listener {
+    struct sockaddr_storage address;
+    socklen_t length;
+};
+
+static struct listener listeners[MAX_LISTENERS];
+static int n_listeners;
+
+/* Calls visit(fd, local address) for each socket of the process that listens, or for each that does not. */
+static void connections_visit(bool is_listening, void (*visit)(int fd, const struct listener *local))
+{
+    DIR *files = opendir("/proc/self/fd");
+    struct dirent *entry;
+
+    while (files && (entry = readdir(files))) {
+        /* The copy stays this socket, even if another thread closes the original. */
+        int listens, fd = fcntl(atoi(entry->d_name), F_DUPFD_CLOEXEC, 0);
+        struct listener local = { .length = sizeof local.address };
+        socklen_t size = sizeof listens;
+
+        if (fd < 0)
+            continue;
+        if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens == is_listening &&
+            !getsockname(fd, (struct sockaddr *)&local.address, &local.length))
+            visit(fd, &local);
+        close(fd);
+    }
+    if (files)
+        closedir(files);
+}
+
+static void connections_add_listener(int fd, const struct listener *local)
+{
+    (void)fd;
+    if (n_listeners < MAX_LISTENERS)
+        listeners[n_listeners++] = *local;
+}
+
+void connections_find_listeners(void)
+{
+    connections_visit(true, connections_add_listener);
+}
+
+/* Compares only the ports of Internet addresses, because a listener may have the address "any". */
+static bool connections_match(const struct listener *a, const struct listener *b)
+{
+    if (a->address.ss_family != b->address.ss_family)
+        return false;
+    if (a->address.ss_family == AF_INET || a->address.ss_family == AF_INET6) /* both have the port at one offset */
+        return ((const struct sockaddr_in *)&a->address)->sin_port ==
+               ((const struct sockaddr_in *)&b->address)->sin_port;
+    return a->length == b->length && !memcmp(&a->address, &b->address, a->length);
+}
+
+/* Returns whether one of the listeners has accepted a connection with this local address. */
+static bool connections_is_accepted(const struct listener *local)
+{
+    for (int i = 0; i < n_listeners; i++)
+        if (connections_match(&listeners[i], local))
+            return true;
+    return false;
+}
+
+static void connections_end_one(int fd, const struct listener *local)
+{
+    if (connections_is_accepted(local))
+        (void)shutdown(fd, SHUT_RD);
+}
+
+void connections_end(void)
+{
+    connections_visit(false, connections_end_one);
+}

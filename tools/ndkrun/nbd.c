@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The option --nbd: see nbd.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "nbd.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "elf_needs.h"
+#include "program.h"
+
+#define PLUGIN "nbdkit-openndk-plugin.so"
+#define THREADS "128" /* requests of a connection at once; the port queues what exceeds the unit's depth */
+
+enum { OWN_WORDS = 16 /* words for nbdkit before the options of this run */, MAX_PATH = 4096 };
+
+/*
+ * Finds the plugin: beside ndkrun in a build tree, in the plugins' folder of the same prefix after installation. Returns
+ * false if it is in neither.
+ */
+static bool nbd_find_plugin(char path[MAX_PATH])
+{
+    static const char *const folders[] = { "", ONDK_PLUGIN_FOLDER "/" }; /* as seen from ndkrun's folder, or absolute */
+    ssize_t length = readlink("/proc/self/exe", path, MAX_PATH - 1);
+    char *file;
+
+    if (length < 0)
+        return false;
+    path[length] = '\0';
+    file = strrchr(path, '/') + 1;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char *at = folders[i][0] == '/' ? path : file;
+
+        if (snprintf(at, (size_t)(path + MAX_PATH - at), "%s" PLUGIN, folders[i]) < path + MAX_PATH - at &&
+            access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Removes the socket if no process listens at it any more, as after a kill. Returns false if it is in use. */
+static bool nbd_remove_stale_socket(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct stat file;
+    int fd, failed;
+
+    if (strlen(path) >= sizeof address.sun_path || lstat(path, &file) || !S_ISSOCK(file.st_mode))
+        return true; /* nbdkit reports what is wrong, if anything */
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return true;
+    failed = connect(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
+    close(fd);
+    if (failed == ECONNREFUSED)
+        (void)unlink(path);
+    return failed != 0;
+}
+
+/*
+ * Prepares for a plugin or driver that needs AddressSanitizer: nbdkit itself does not load the runtime, so it must be
+ * preloaded. The runtime's option is that of reexec.h, which nbdkit does not export.
+ */
+static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char name[MAX_PATH], text[MAX_PATH];
+    bool needs = elf_needs(plugin, "libasan.so", name, sizeof name) ||
+                 elf_needs(plugin, "libclang_rt.asan", name, sizeof name);
+
+    for (uint32_t i = 0; i < o->driver_count && !needs; i++)
+        needs = elf_needs(o->drivers[i], "libasan.so", name, sizeof name) ||
+                elf_needs(o->drivers[i], "libclang_rt.asan", name, sizeof name);
+    if (!needs)
+        return true;
+    snprintf(text, sizeof text, "detect_odr_violation=1%s%s", options ? ":" : "", options ? options : "");
+    return !setenv("LD_PRELOAD", name, 1) && !setenv("ASAN_OPTIONS", text, 1);
+}
+
+/* Returns the word "name=value", or NULL if out of memory. */
+static char *nbd_parameter(const char *name, const char *value)
+{
+    char *word;
+
+    return asprintf(&word, "%s=%s", name, value) < 0 ? NULL : word;
+}
+
+/* Appends the options and drivers of this run as parameters of the plugin. Returns false if out of memory. */
+static bool nbd_add_parameters(const struct options *o, char **words, size_t n)
+{
+    for (size_t i = 0; i < o->given_count; i++) {
+        const struct given_option *given = &o->given[i];
+
+        if (!options_needs_ndkrun(given->name) &&
+            !(words[n++] = nbd_parameter(given->name, given->value ? given->value : "true")))
+            return false;
+    }
+    for (uint32_t i = 0; i < o->driver_count; i++)
+        if (!(words[n++] = nbd_parameter("driver", o->drivers[i])))
+            return false;
+    return true;
+}
+
+/* Returns nbdkit's command line, or NULL if out of memory. */
+static char **nbd_build_words(const struct options *o, const char *plugin)
+{
+    char **words = calloc(OWN_WORDS + o->given_count + o->driver_count, sizeof *words);
+    size_t n = 0;
+
+    if (!words)
+        return NULL;
+    words[n++] = "nbdkit";
+    words[n++] = "--foreground";
+    words[n++] = "--threads=" THREADS;
+    words[n++] = "--unix";
+    words[n++] = (char *)(uintptr_t)o->nbd;
+    if (o->nbd_read_only)
+        words[n++] = "--readonly";
+    words[n++] = (char *)(uintptr_t)plugin;
+    return nbd_add_parameters(o, words, n) ? words : NULL;
+}
+
+void nbd_execute(const struct options *o)
+{
+    char plugin[MAX_PATH], **words;
+
+    if (!program_is_installed("nbdkit")) {
+        fprintf(stderr, "ndkrun: --nbd needs the program `nbdkit`, which is in no folder of PATH: install the package "
+                        "nbdkit\n");
+        return;
+    }
+    if (!nbd_find_plugin(plugin)) {
+        fprintf(stderr, "ndkrun: --nbd: this OpenNDK has no " PLUGIN ": it was built without nbdkit-plugin-dev\n");
+        return;
+    }
+    if (!nbd_remove_stale_socket(o->nbd)) {
+        fprintf(stderr, "ndkrun: --nbd %s: another process serves at this socket\n", o->nbd);
+        return;
+    }
+    words = nbd_preload_sanitizer(o, plugin) ? nbd_build_words(o, plugin) : NULL;
+    if (words)
+        execvp(words[0], words);
+    fprintf(stderr, "ndkrun: nbdkit: %s\n", words ? strerror(errno) : "out of memory");
+}
