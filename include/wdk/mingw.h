@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For building a driver as a real .sys with mingw-w64. mingw-w64 provides the base types, the kernel's routines and the
- * annotations. This header adds what mingw-w64 lacks. wsk.h, wskndk.h, ndkpi.h and ws2def.h work with mingw-w64's
- * headers and with those of this directory.
+ * annotations. This header adds what mingw-w64 lacks. wsk.h, wskndk.h, ndkpi.h, netioapi.h, ws2def.h, ws2ipdef.h,
+ * ip2string.h, storport.h and the headers that these include work with mingw-w64's headers and with those of this
+ * directory.
  */
 #ifndef ONDK_WDK_MINGW_H
 #define ONDK_WDK_MINGW_H
@@ -29,7 +30,7 @@
 #define MAXULONG 0xffffffffu
 #endif
 
-typedef ULONG NET_IFINDEX, IF_INDEX;
+typedef ULONG NET_IFINDEX, *PNET_IFINDEX, IF_INDEX, *PIF_INDEX;
 
 /* mingw-w64 declares these as functions that no library defines. */
 #undef RtlUshortByteSwap
@@ -38,6 +39,12 @@ typedef ULONG NET_IFINDEX, IF_INDEX;
 #define RtlUshortByteSwap(value) __builtin_bswap16(value)
 #define RtlUlongByteSwap(value) __builtin_bswap32(value)
 #define RtlUlonglongByteSwap(value) __builtin_bswap64(value)
+
+/* Flags that mingw-w64 lacks. */
+#ifndef MdlMappingNoExecute
+#define MdlMappingNoWrite 0x80000000u
+#define MdlMappingNoExecute 0x40000000u
+#endif
 
 /* Status values that mingw-w64 lacks. */
 #ifndef NDIS_STATUS_BAD_VERSION

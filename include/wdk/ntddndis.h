@@ -5,7 +5,7 @@
 #ifndef ONDK_WDK_NTDDNDIS_H
 #define ONDK_WDK_NTDDNDIS_H
 
-#include "guiddef.h"
+#include <guiddef.h> /* in angle brackets, because mingw-w64 has its own guiddef.h */
 #include "ifdef.h"
 #include "ntdef.h"
 

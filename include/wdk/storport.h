@@ -10,5 +10,8 @@
 #include "scsi.h"
 #include "storport/config.h"
 #include "storport/routines.h"
+#ifdef _WIN32
+#include "storport/windows.h"
+#endif
 
 #endif

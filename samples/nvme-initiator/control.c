@@ -4,16 +4,19 @@
  * (METHOD_BUFFERED), so the input is copied before the output is written. PASSIVE_LEVEL.
  */
 #include "nvmeport.h"
+
+#include <ip2string.h>
+
 #include "nvmeioctl.h"
 
 /* One control. Output has room for OutputLength bytes, of which Written are written. */
-typedef struct _CONTROL {
+typedef struct _NVME_CONTROL {
     NVME_ADAPTER *Adapter;
     NVME_IOCTL_REQUEST Request;
     PUCHAR Output;
     ULONG OutputLength;
     ULONG Written;
-} CONTROL;
+} NVME_CONTROL;
 
 /* ---- Strings ----------------------------------------------------------------------------------------------------- */
 
@@ -81,7 +84,7 @@ static VOID CopyEntry(const struct nvme_discovery_entry *From, NVME_IOCTL_ENTRY 
     CopyPadded(end, sizeof(service), service, sizeof(service));
 }
 
-static NTSTATUS Discover(CONTROL *Control)
+static NTSTATUS Discover(NVME_CONTROL *Control)
 {
     NVME_IOCTL_LOG *log = (NVME_IOCTL_LOG *)Control->Output;
     ULONG header = FIELD_OFFSET(NVME_IOCTL_LOG, Entries), count = MAX_ENTRIES, room, i;
@@ -112,7 +115,7 @@ static NTSTATUS Discover(CONTROL *Control)
 
 /* ---- Connect and disconnect -------------------------------------------------------------------------------------- */
 
-static NTSTATUS Connect(CONTROL *Control)
+static NTSTATUS Connect(NVME_CONTROL *Control)
 {
     NVME_IOCTL_CONNECTED *connected = (NVME_IOCTL_CONNECTED *)Control->Output;
     NVME_TARGET target;
@@ -131,7 +134,7 @@ static NTSTATUS Connect(CONTROL *Control)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS Disconnect(CONTROL *Control)
+static NTSTATUS Disconnect(NVME_CONTROL *Control)
 {
     NTSTATUS status = NvmeDisksDisconnect(Control->Adapter, Control->Request.TargetId);
 
@@ -163,7 +166,7 @@ static VOID CopyController(const NVME_DISK_GROUP *Group, const NVME_CONTROLLER_I
     CopyPadded(To->Firmware, sizeof(To->Firmware), From->FirmwareRevision, sizeof(From->FirmwareRevision));
 }
 
-static NTSTATUS List(CONTROL *Control)
+static NTSTATUS List(NVME_CONTROL *Control)
 {
     NVME_IOCTL_CONTROLLERS *list = (NVME_IOCTL_CONTROLLERS *)Control->Output;
     ULONG header = FIELD_OFFSET(NVME_IOCTL_CONTROLLERS, Controllers), room, copied = 0, i;
@@ -192,7 +195,7 @@ static NTSTATUS List(CONTROL *Control)
 
 /* ---- Dispatch ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS Dispatch(CONTROL *Control)
+static NTSTATUS Dispatch(NVME_CONTROL *Control)
 {
     const NVME_IOCTL_REQUEST *request = &Control->Request;
 
@@ -217,7 +220,7 @@ VOID NvmeProcessServiceRequest(PVOID DeviceExtension, PVOID Irp)
 {
     PIRP irp = Irp;
     PIO_STACK_LOCATION stack = IoGetCurrentIrpStackLocation(irp);
-    CONTROL control;
+    NVME_CONTROL control;
 
     RtlZeroMemory(&control, sizeof(control));
     control.Adapter = DeviceExtension;

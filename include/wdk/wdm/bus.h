@@ -7,6 +7,8 @@
 
 #include "../ntdef.h"
 
+#ifndef _WIN32 /* mingw-w64's wdm.h has these types */
+
 typedef enum _INTERFACE_TYPE {
     InterfaceTypeUndefined = -1,
     Internal,
@@ -36,4 +38,5 @@ typedef enum _DMA_WIDTH { Width8Bits, Width16Bits, Width32Bits, Width64Bits, Wid
 
 typedef enum _DMA_SPEED { Compatible, TypeA, TypeB, TypeC, TypeF, MaximumDmaSpeed } DMA_SPEED, *PDMA_SPEED;
 
+#endif
 #endif
