@@ -12,8 +12,8 @@
  *   PAIR_ENDED    pair_end                         none           never
  *
  * The lock is held from the test of the state until the post returns. So when pair_end has returned, no post is running
- * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected, broke
- * the protocol or is silent, a request failed, NdkAccept failed, or the target stops.
+ * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected, NdkAccept
+ * failed, or the target stops. pair_abort calls it: the host broke the protocol or is silent, or a request failed.
  *
  * pair->work runs three routines on a worker, one after the other. Each is queued only when the one before it does not
  * use the queue pair any more:
@@ -21,7 +21,7 @@
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
  *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and
  *                    one by each slot that a worker had. If NdkAccept has succeeded, calls NdkDisconnect, and does not
- *                    wait for the host.
+ *                    wait for the host. Not after pair_abort: then the close of the connector resets the connection.
  *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
  *
  * pair_close waits for each step before the next one:
@@ -92,6 +92,13 @@ void pair_end(struct target_pair *pair, const char *reason)
     pair_unref(pair);
 }
 
+void pair_abort(struct target_pair *pair, const char *reason)
+{
+    if (pair->state != PAIR_ENDED)
+        pair->is_aborted = true;
+    pair_end(pair, reason);
+}
+
 /* ---- Results, disconnect ----------------------------------------------------------------------------------------- */
 
 /* The provider calls this once for each NdkArmCq, and not again before it has returned. */
@@ -101,7 +108,7 @@ static void pair_on_results(void *context, NTSTATUS status)
 
     host_lock_acquire(&pair->lock);
     if (!NT_SUCCESS(status)) {
-        pair_end(pair, "the completion queue has failed");
+        pair_abort(pair, "the completion queue has failed");
     } else if (!pair->is_cq_closed) {
         transfer_poll(pair);
         pair->cq->Dispatch->NdkArmCq(pair->cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if there are new results */
@@ -321,12 +328,12 @@ static void pair_disconnect(void *context)
 {
     struct target_pair *pair = context;
     NTSTATUS status = STATUS_SUCCESS;
-    bool is_connected;
+    bool has_to_disconnect;
 
     host_lock_acquire(&pair->lock);
-    is_connected = pair->is_connected;
+    has_to_disconnect = pair->is_connected && !pair->is_aborted;
     host_lock_release(&pair->lock);
-    if (is_connected)
+    if (has_to_disconnect)
         status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);
     if (status != STATUS_PENDING)
         pair_on_disconnect_done(pair, status);

@@ -53,7 +53,8 @@ struct target_pair {
 
     struct host_lock lock; /* guards the members below, posts, calls of the CQ, and slots that no worker has */
     enum pair_state state;
-    bool is_connected; /* NdkAccept has succeeded, so NdkDisconnect must be called */
+    bool is_connected; /* NdkAccept has succeeded */
+    bool is_aborted;   /* NdkDisconnect is not called */
     bool is_cq_closed;
     bool has_controller; /* Connect has succeeded, and was logged */
     uint32_t references;
@@ -72,8 +73,13 @@ struct target_pair {
  * pair.
  */
 void pair_on_request(void *context, NDK_CONNECTOR *connector);
-/* Ends the queue pair, if it has not ended: nothing is posted afterwards. The reason is for the log. Lock is held. */
+/*
+ * Ends the queue pair, if it has not ended: nothing is posted afterwards. The reason is for the log. pair_end sends what
+ * was posted and disconnects; pair_abort resets the connection, because the host is silent or broke a rule. Lock is
+ * held.
+ */
 void pair_end(struct target_pair *pair, const char *reason);
+void pair_abort(struct target_pair *pair, const char *reason);
 /* References keep the queue pair from its close: a slot that a worker has holds one. Lock is held. */
 void pair_ref(struct target_pair *pair);
 void pair_unref(struct target_pair *pair);

@@ -67,41 +67,39 @@ void target_wake_keeper(struct target *target)
 }
 
 /*
- * Returns why the queue pair has to end, or NULL. If a controller's host is silent, its admin queue ends first; then
- * the controller is closing, which ends the others. target->lock is held.
+ * Ends the queue pair if it has to end. If a controller's host is silent, its admin queue ends first; then the
+ * controller is closing, which ends the others. pair->lock is held.
  */
-static const char *target_reason_to_end(const struct target_pair *pair, uint64_t now_ms)
+static void target_check_pair(struct target_pair *pair, uint64_t now_ms)
 {
     const struct target_controller *controller = pair->queue.controller;
+    bool is_closing, has_no_connect, is_silent;
 
-    if (target_queue_has_expired(&pair->queue, now_ms))
-        return "the host has not sent Connect in time";
-    if (!controller)
-        return NULL;
-    if (controller->closing)
-        return "its controller is closed";
-    if (pair->queue.qid == 0 && target_controller_has_expired(controller, now_ms))
-        return "the host's keep-alive has expired";
-    return NULL;
+    host_lock_acquire(&pair->target->lock);
+    is_closing = controller && controller->closing;
+    has_no_connect = target_queue_has_expired(&pair->queue, now_ms);
+    is_silent = controller && pair->queue.qid == 0 && target_controller_has_expired(controller, now_ms);
+    host_lock_release(&pair->target->lock);
+    if (is_closing)
+        pair_end(pair, "its controller is closed");
+    else if (has_no_connect)
+        pair_abort(pair, "the host has not sent Connect in time");
+    else if (is_silent)
+        pair_abort(pair, "the host's keep-alive has expired");
 }
 
-/* Ends the queue pairs that have to end; all of them if there is a reason for all. */
-static void target_end_pairs(struct target *target, const char *reason_for_all)
+/* Ends the queue pairs that have to end, or all of them. */
+static void target_check_pairs(struct target *target, bool ends_all)
 {
     uint64_t now_ms = host_now_ms();
 
     host_lock_acquire(&target->pairs_lock);
     for (struct target_pair *pair = target->pairs; pair; pair = pair->next) {
-        const char *reason = reason_for_all;
-
         host_lock_acquire(&pair->lock);
-        if (!reason && pair->state != PAIR_ENDED) {
-            host_lock_acquire(&target->lock);
-            reason = target_reason_to_end(pair, now_ms);
-            host_lock_release(&target->lock);
-        }
-        if (reason)
-            pair_end(pair, reason);
+        if (ends_all)
+            pair_end(pair, "the target stops");
+        else if (pair->state != PAIR_ENDED)
+            target_check_pair(pair, now_ms);
         host_lock_release(&pair->lock);
     }
     host_lock_release(&target->pairs_lock);
@@ -114,7 +112,7 @@ static void target_run_keeper(void *context)
 
     while (!stops) {
         host_semaphore_wait_ms(&target->keeper_wake, TARGET_KEEPER_MS);
-        target_end_pairs(target, NULL);
+        target_check_pairs(target, false);
         host_lock_acquire(&target->pairs_lock);
         stops = target->keeper_stops;
         host_lock_release(&target->pairs_lock);
@@ -340,7 +338,7 @@ void target_stop(struct target *target)
     target->is_stopping = true; /* requests for connections are rejected from now on */
     has_pairs = target->n_pairs != 0;
     host_lock_release(&target->pairs_lock);
-    target_end_pairs(target, "the target stops");
+    target_check_pairs(target, true);
     if (has_pairs)
         host_semaphore_wait(&target->all_closed);
     host_lock_acquire(&target->pairs_lock);

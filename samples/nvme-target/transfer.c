@@ -270,7 +270,7 @@ static void slot_fetch(struct pair_slot *slot)
     if (NT_SUCCESS(status))
         pair->reads_left--;
     else
-        pair_end(pair, "a read could not be posted");
+        pair_abort(pair, "a read could not be posted");
 }
 
 /* Writes to the host's memory. The response that follows pushes the write out. */
@@ -286,7 +286,7 @@ static void slot_put(struct pair_slot *slot)
                                         NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER);
     }
     if (!NT_SUCCESS(status))
-        pair_end(slot->pair, "a write could not be posted");
+        pair_abort(slot->pair, "a write could not be posted");
 }
 
 /* Carries out the command's disk operation. Returns an NVMe status. Needs no lock. */
@@ -374,7 +374,7 @@ static void slot_run(struct pair_slot *slot)
             slot_complete(slot);
             return;
         case TARGET_DISCONNECT:
-            pair_end(pair, slot->command.reason);
+            pair_abort(pair, slot->command.reason);
             return;
         }
     }
@@ -404,7 +404,7 @@ static void slot_complete(struct pair_slot *slot)
     if (NT_SUCCESS(status))
         pair->n_unanswered--;
     else
-        pair_end(pair, "a response could not be posted");
+        pair_abort(pair, "a response could not be posted");
 }
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
@@ -415,7 +415,7 @@ static void transfer_on_received(struct target_pair *pair, struct target_receive
     receive->len = len;
     received_push(&pair->received, receive);
     if (++pair->n_unanswered > pair->n_receives)
-        pair_end(pair, "the host has sent more commands than it may");
+        pair_abort(pair, "the host has sent more commands than it may");
     transfer_start(pair);
 }
 
@@ -446,9 +446,9 @@ static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *re
     bool is_receive = result->Type == NdkOperationTypeReceive || result->Type == NdkOperationTypeReceiveAndInvalidate;
 
     if (!NT_SUCCESS(result->Status))
-        pair_end(pair, is_receive ? "a receive has failed" : "a request has failed");
+        pair_abort(pair, is_receive ? "a receive has failed" : "a request has failed");
     else if (result->Type == NdkOperationTypeReceiveAndInvalidate)
-        pair_end(pair, "the host has invalidated memory of the target");
+        pair_abort(pair, "the host has invalidated memory of the target");
     if (pair->state == PAIR_ENDED) {
         if (is_receive)
             received_push(&pair->received, result->RequestContext);

@@ -114,22 +114,26 @@ uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char 
     return status;
 }
 
+bool host_enable(struct host_queue *admin)
+{
+    struct nvme_command command = { .opcode = NVME_FABRICS, .fabrics_type = NVME_FABRICS_PROPERTY_SET };
+
+    command.property.offset = NVME_PROPERTY_CC;
+    command.property.value = NVME_CC_ENABLE | 6 << NVME_CC_IOSQES_SHIFT | 4 << NVME_CC_IOCQES_SHIFT;
+    return host_run(admin, &command, HOST_NO_DATA, 0) == NVME_SUCCESS;
+}
+
 bool host_open_controller(struct host_queue *admin, const struct sockaddr_in *to, const char *nqn, const char *host_nqn)
 {
-    struct nvme_command enable = { .opcode = NVME_FABRICS, .fabrics_type = NVME_FABRICS_PROPERTY_SET };
     uint16_t status;
 
     if (!host_open(admin, NVME_RDMA_ADMIN_QUEUE_ENTRIES) ||
         !succeeded("connecting an admin queue", host_connect(admin, to, 0, 0)))
         return false;
     status = host_fabrics_connect(admin, nqn, host_nqn, 0);
-    enable.property.offset = NVME_PROPERTY_CC;
-    enable.property.value = NVME_CC_ENABLE | 6 << NVME_CC_IOSQES_SHIFT | 4 << NVME_CC_IOCQES_SHIFT;
-    if (status == NVME_SUCCESS)
-        status = host_run(admin, &enable, HOST_NO_DATA, 0);
     if (status != NVME_SUCCESS)
-        fprintf(stderr, "nvme_host: Connect or enable: status 0x%x\n", status);
-    return status == NVME_SUCCESS;
+        fprintf(stderr, "nvme_host: Connect: status 0x%x\n", status);
+    return status == NVME_SUCCESS && host_enable(admin);
 }
 
 bool host_open_io(struct host_queue *io, const struct host_queue *admin, const struct sockaddr_in *to, uint16_t qid,
@@ -254,4 +258,34 @@ uint16_t host_io(struct host_queue *q, uint8_t opcode, uint32_t nsid, uint64_t l
     command.io.lba = lba;
     command.io.blocks = (uint16_t)(blocks - 1);
     return host_run(q, &command, where, len);
+}
+
+/* ---- Contents ---------------------------------------------------------------------------------------------------- */
+
+void host_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation)
+{
+    for (uint32_t i = 0; i < blocks * HOST_BLOCK / 8; i++) {
+        uint64_t value = (lba + i / (HOST_BLOCK / 8)) << 40 | (uint64_t)generation << 8 | i % (HOST_BLOCK / 8);
+
+        memcpy(data + i * 8, &value, 8);
+    }
+}
+
+int64_t host_generation(const uint8_t *data, uint64_t lba)
+{
+    uint8_t expected[HOST_BLOCK];
+    uint64_t value;
+
+    memcpy(&value, data, 8);
+    host_fill(expected, lba, 1, (uint32_t)(value >> 8));
+    return memcmp(data, expected, HOST_BLOCK) == 0 ? (int64_t)(uint32_t)(value >> 8) : -1;
+}
+
+bool host_is_filled(const uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation)
+{
+    for (uint32_t i = 0; i < blocks; i++) {
+        if (host_generation(data + i * HOST_BLOCK, lba + i) != generation)
+            return false;
+    }
+    return true;
 }

@@ -52,6 +52,8 @@ NTSTATUS host_connect(struct host_queue *q, const struct sockaddr_in *to, uint16
 NTSTATUS host_connect_with(struct host_queue *q, const struct sockaddr_in *to, const void *data, uint32_t len);
 /* Sends Fabrics Connect, and waits for its completion. Returns the NVMe status; cntlid receives the controller. */
 uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char *host_nqn, uint32_t kato_ms);
+/* Enables the controller of an admin queue. */
+bool host_enable(struct host_queue *admin);
 /* Connects an admin queue and enables the controller. Returns false after a failure, which is printed. */
 bool host_open_controller(struct host_queue *admin, const struct sockaddr_in *to, const char *nqn,
                           const char *host_nqn);
@@ -72,5 +74,14 @@ uint16_t host_run(struct host_queue *q, const struct nvme_command *command, enum
 /* Commands for namespaces, with data at host_data(q, 0). */
 uint16_t host_io(struct host_queue *q, uint8_t opcode, uint32_t nsid, uint64_t lba, uint32_t blocks,
                  enum host_data where, uint32_t len);
+
+/* ---- Contents of blocks of HOST_BLOCK bytes, which depend on the address and on the number of the write ---------- */
+
+enum { HOST_BLOCK = 512 };
+
+void host_fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation);
+/* Returns the number of the write with which host_fill has filled the block, or -1 if the block is not filled. */
+int64_t host_generation(const uint8_t *data, uint64_t lba);
+bool host_is_filled(const uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation);
 
 #endif

@@ -48,12 +48,17 @@ bool process_start(struct target_process *process, const char *program, const ch
     return is_listening && process->pid > 0;
 }
 
-int process_stop(struct target_process *process, int signal)
+int process_wait(struct target_process *process)
 {
     int status = 0;
 
-    kill(process->pid, signal);
     if (waitpid(process->pid, &status, 0) != process->pid || !WIFEXITED(status))
         return -1;
     return WEXITSTATUS(status);
+}
+
+int process_stop(struct target_process *process, int signal)
+{
+    kill(process->pid, signal);
+    return process_wait(process);
 }

@@ -20,7 +20,9 @@ struct target_process {
  * false if it ends before that.
  */
 bool process_start(struct target_process *process, const char *program, const char *const *arguments);
-/* Sends the signal and waits for the end. Returns the exit status, or -1 if the process was killed. */
+/* Waits for the end. Returns the exit status, or -1 if the process was killed. */
+int process_wait(struct target_process *process);
+/* Sends the signal and waits for the end. Returns as process_wait. */
 int process_stop(struct target_process *process, int signal);
 
 #endif

@@ -19,32 +19,12 @@
 #include "nvme_host.h"
 #include "target_process.h"
 
-enum { BLOCK = 512, DISK_BLOCKS = 32768, FILE_BLOCKS = 16384, MAX_BLOCKS = HOST_DATA_SIZE / BLOCK };
+enum { BLOCK = HOST_BLOCK, DISK_BLOCKS = 32768, FILE_BLOCKS = 16384, MAX_BLOCKS = HOST_DATA_SIZE / BLOCK };
 #define HOST_NQN "nqn.2026-11.org.example:host"
 
 static const char *program;
 static char file_name[] = "/tmp/nvme-target-XXXXXX";
 static char read_only_name[] = "/tmp/nvme-target-XXXXXX";
-
-/* ---- Data -------------------------------------------------------------------------------------------------------- */
-
-/* The contents of a block depend on its address and on the number of the write. */
-static void fill(uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation)
-{
-    for (uint32_t i = 0; i < blocks * BLOCK / 8; i++) {
-        uint64_t value = (lba + i / (BLOCK / 8)) << 32 | (generation & 0xffff) << 16 | i % (BLOCK / 8);
-
-        memcpy(data + i * 8, &value, 8);
-    }
-}
-
-static bool is_filled(const uint8_t *data, uint64_t lba, uint32_t blocks, uint32_t generation)
-{
-    static _Thread_local uint8_t expected[HOST_DATA_SIZE];
-
-    fill(expected, lba, blocks, generation);
-    return memcmp(data, expected, blocks * BLOCK) == 0;
-}
 
 static bool is_zero(const uint8_t *data, uint32_t len)
 {
@@ -111,13 +91,13 @@ static void check_lengths(struct host_queue *io, uint32_t nsid)
 
             if (places[j] == HOST_CAPSULE && len > 4096)
                 continue;
-            fill(host_data(io, 0), lba, blocks, ++generation);
+            host_fill(host_data(io, 0), lba, blocks, ++generation);
             assert_int_equal(host_io(io, NVME_IO_WRITE, nsid, lba, blocks, places[j], len), NVME_SUCCESS);
             memset(host_data(io, 0), 0xaa, len);
             assert_int_equal(
                 host_io(io, NVME_IO_READ, nsid, lba, blocks, places[j] == HOST_CAPSULE ? HOST_MEMORY : places[j], len),
                 NVME_SUCCESS);
-            assert_true(is_filled(host_data(io, 0), lba, blocks, generation));
+            assert_true(host_is_filled(host_data(io, 0), lba, blocks, generation));
         }
     }
 }
@@ -136,7 +116,7 @@ static void run_deep(struct host_queue *io, uint32_t nsid, uint64_t first_lba, u
             command.opcode = NVME_IO_WRITE;
             command.io.lba = first_lba + next * MAX_BLOCKS;
             command.io.blocks = (uint16_t)(blocks[next] - 1);
-            fill(host_data(io, next), command.io.lba, blocks[next], 1);
+            host_fill(host_data(io, next), command.io.lba, blocks[next], 1);
             assert_true(host_submit(io, next, &command, next % 2 ? HOST_WINDOW : HOST_MEMORY, blocks[next] * BLOCK));
         }
         cid = host_wait_any(io);
@@ -144,13 +124,13 @@ static void run_deep(struct host_queue *io, uint32_t nsid, uint64_t first_lba, u
         assert_int_equal(io->completions[cid].status, 0);
         command.io.lba = first_lba + (uint64_t)cid * MAX_BLOCKS;
         if (round[cid] % 2 == 0) /* a read has completed */
-            assert_true(is_filled(host_data(io, (uint32_t)cid), command.io.lba, blocks[cid], round[cid] - 1));
+            assert_true(host_is_filled(host_data(io, (uint32_t)cid), command.io.lba, blocks[cid], round[cid] - 1));
         if (round[cid]++ == rounds * 2)
             continue;
         command.opcode = round[cid] % 2 ? NVME_IO_WRITE : NVME_IO_READ;
         command.io.blocks = (uint16_t)(blocks[cid] - 1);
         if (round[cid] % 2)
-            fill(host_data(io, (uint32_t)cid), command.io.lba, blocks[cid], round[cid]);
+            host_fill(host_data(io, (uint32_t)cid), command.io.lba, blocks[cid], round[cid]);
         else
             memset(host_data(io, (uint32_t)cid), 0x55, blocks[cid] * BLOCK);
         assert_true(host_submit(io, (uint32_t)cid, &command, cid % 2 ? HOST_WINDOW : HOST_MEMORY, blocks[cid] * BLOCK));
@@ -163,21 +143,21 @@ static void check_other_commands(struct host_queue *io)
     struct nvme_command command = { .opcode = NVME_IO_DATASET_MANAGEMENT, .nsid = 1 };
     struct nvme_dataset_range *range = (struct nvme_dataset_range *)host_data(io, 0);
 
-    fill(host_data(io, 0), 5000, 64, 9);
+    host_fill(host_data(io, 0), 5000, 64, 9);
     assert_int_equal(host_io(io, NVME_IO_WRITE, 1, 5000, 64, HOST_MEMORY, 64 * BLOCK), NVME_SUCCESS);
     assert_int_equal(host_io(io, NVME_IO_FLUSH, 1, 0, 1, HOST_NO_DATA, 0), NVME_SUCCESS);
     assert_int_equal(host_io(io, NVME_IO_WRITE_ZEROES, 1, 5008, 8, HOST_NO_DATA, 0), NVME_SUCCESS);
     assert_int_equal(host_io(io, NVME_IO_READ, 1, 5000, 24, HOST_MEMORY, 24 * BLOCK), NVME_SUCCESS);
-    assert_true(is_filled(host_data(io, 0), 5000, 8, 9));
+    assert_true(host_is_filled(host_data(io, 0), 5000, 8, 9));
     assert_true(is_zero(host_data(io, 0) + 8 * BLOCK, 8 * BLOCK));
-    assert_true(is_filled(host_data(io, 0) + 16 * BLOCK, 5016, 8, 9));
+    assert_true(host_is_filled(host_data(io, 0) + 16 * BLOCK, 5016, 8, 9));
     memset(range, 0, sizeof *range);
     range->lba = 5016;
     range->blocks = 4;
     command.cdw11 = NVME_DATASET_DEALLOCATE;
     assert_int_equal(host_run(io, &command, HOST_MEMORY, sizeof *range), NVME_SUCCESS);
     assert_int_equal(host_io(io, NVME_IO_READ, 1, 5016, 8, HOST_MEMORY, 8 * BLOCK), NVME_SUCCESS);
-    assert_true(is_filled(host_data(io, 0) + 4 * BLOCK, 5020, 4, 9));
+    assert_true(host_is_filled(host_data(io, 0) + 4 * BLOCK, 5020, 4, 9));
     /* 32 MiB of zeroes, which the target does not write in a callback */
     assert_int_equal(host_io(io, NVME_IO_WRITE_ZEROES, 1, 0, DISK_BLOCKS, HOST_NO_DATA, 0), NVME_SUCCESS);
     assert_int_equal(host_io(io, NVME_IO_READ, 1, 5000, 24, HOST_MEMORY, 24 * BLOCK), NVME_SUCCESS);
