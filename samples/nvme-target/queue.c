@@ -43,7 +43,7 @@
  *   pair_on_results               provider
  *   pair_end                      any, lock
  *   pair_open, _disconnect, _close  worker
- *   functions of transfer.c       any, lock; transfer_init and transfer_fini: worker
+ *   functions of transfer.c       any, lock; pair_memory_init and pair_memory_fini: worker
  */
 #include "queue.h"
 
@@ -146,7 +146,7 @@ static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wai
 {
     NDK_PD *pd = pair->target->pd;
     NDK_SRQ *srq = pair->target->srq;
-    uint32_t depth = transfer_initiator_depth(pair);
+    uint32_t depth = pair_initiator_depth(pair);
     NTSTATUS status;
 
     if (srq)
@@ -162,7 +162,7 @@ static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wai
 static NTSTATUS pair_create_objects(struct target_pair *pair, struct target_wait *wait)
 {
     NDK_ADAPTER *adapter = pair->target->adapter;
-    uint32_t depth = transfer_initiator_depth(pair) + pair->n_receives;
+    uint32_t depth = pair_initiator_depth(pair) + pair->n_receives;
     NTSTATUS status;
 
     status = adapter->Dispatch->NdkCreateCq(adapter, depth, pair_on_results, pair, NULL, target_on_created, wait,
@@ -195,7 +195,7 @@ static void pair_open(void *context)
     struct nvme_rdma_reply reply;
     struct nvme_rdma_reject reject;
     struct target_wait wait;
-    NTSTATUS status = transfer_init(pair);
+    NTSTATUS status = pair_memory_init(pair);
 
     target_wait_init(&wait);
     if (NT_SUCCESS(status))
@@ -310,7 +310,7 @@ static void pair_close(void *context)
     host_lock_release(&pair->lock);
     if (pair->cq)
         target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
-    transfer_fini(pair);
+    pair_memory_fini(pair);
     host_lock_fini(&pair->lock);
     target_remove_pair(pair->target, pair, pair->n_receives);
     host_free(pair);

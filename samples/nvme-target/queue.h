@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue pair, that is one connection of a host. queue.c has its life, transfer.c its commands. */
+/*
+ * A queue pair, that is one connection of a host. queue.c has its life, queue_memory.c its memory, transfer.c its
+ * commands.
+ */
 #ifndef NVME_TARGET_QUEUE_H
 #define NVME_TARGET_QUEUE_H
 
@@ -84,14 +87,22 @@ void pair_abort(struct target_pair *pair, const char *reason);
 void pair_ref(struct target_pair *pair);
 void pair_unref(struct target_pair *pair);
 
+/* ---- queue_memory.c ---- */
+
+/* Allocates the memory of commands and messages. After a failure, pair_memory_fini frees what was allocated. Waits. */
+NTSTATUS pair_memory_init(struct target_pair *pair);
+/* Frees everything, and returns receives to the SRQ. The QP is closed, and no worker has a slot. Waits. */
+void pair_memory_fini(struct target_pair *pair);
+/* Returns how many requests of this side may be outstanding. */
+uint32_t pair_initiator_depth(const struct target_pair *pair);
+
 /* ---- transfer.c ---- */
 
-/* Allocates the memory of commands and messages. After a failure, transfer_fini frees what was allocated. Waits. */
-NTSTATUS transfer_init(struct target_pair *pair);
-/* Frees everything, and returns receives to the SRQ. The QP is closed, and no worker has a slot. Waits. */
-void transfer_fini(struct target_pair *pair);
-/* Requests of this side that are outstanding at most. */
-uint32_t transfer_initiator_depth(const struct target_pair *pair);
+/* The lists. Lock is held, or nothing else uses the queue pair. pop: NULL if the list is empty. */
+void pair_slots_push(struct pair_slots *list, struct pair_slot *slot);
+struct pair_slot *pair_slots_pop(struct pair_slots *list);
+struct target_receive *pair_received_pop(struct pair_receives *list);
+
 /* Posts the receives of the queue pair, before it is connected. Lock is held. */
 NTSTATUS transfer_post_receives(struct target_pair *pair);
 /* Begins the messages that were received before the connection was complete. Lock is held. */

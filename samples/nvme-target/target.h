@@ -10,6 +10,7 @@
  *   disk.h, disk_*.c                  the disks
  *   target.h, target.c                the adapter, the listener, all queue pairs
  *   queue.h, queue.c                  one queue pair, from the connection request to the close
+ *   queue_memory.c                    the memory of a queue pair
  *   transfer.c                        the commands of a queue pair: receives, reads, writes, responses
  *   protocol.h and its files          what commands mean; nothing of NDK
  *

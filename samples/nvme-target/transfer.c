@@ -27,25 +27,16 @@
 
 #include <string.h>
 
-/* Requests of a slot that are outstanding at the same time: fast registration, read or write, invalidation, send. */
-enum { SLOT_REQUESTS = 4 };
-
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-static void slots_init(struct pair_slots *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
-static void slots_push(struct pair_slots *list, struct pair_slot *slot)
+void pair_slots_push(struct pair_slots *list, struct pair_slot *slot)
 {
     slot->next = NULL;
     *list->end = slot;
     list->end = &slot->next;
 }
 
-static struct pair_slot *slots_pop(struct pair_slots *list)
+struct pair_slot *pair_slots_pop(struct pair_slots *list)
 {
     struct pair_slot *slot = list->first;
 
@@ -57,12 +48,6 @@ static struct pair_slot *slots_pop(struct pair_slots *list)
     return slot;
 }
 
-static void received_init(struct pair_receives *list)
-{
-    list->first = NULL;
-    list->end = &list->first;
-}
-
 static void received_push(struct pair_receives *list, struct target_receive *receive)
 {
     receive->next = NULL;
@@ -70,7 +55,7 @@ static void received_push(struct pair_receives *list, struct target_receive *rec
     list->end = &receive->next;
 }
 
-static struct target_receive *received_pop(struct pair_receives *list)
+struct target_receive *pair_received_pop(struct pair_receives *list)
 {
     struct target_receive *receive = list->first;
 
@@ -186,7 +171,7 @@ static void slot_next(struct pair_slot *slot, uint16_t status)
 void transfer_start(struct target_pair *pair)
 {
     while (pair->state == PAIR_OPEN && pair->received.first && pair->free_slots.first)
-        slot_begin(slots_pop(&pair->free_slots), received_pop(&pair->received));
+        slot_begin(pair_slots_pop(&pair->free_slots), pair_received_pop(&pair->received));
 }
 
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
@@ -202,7 +187,7 @@ static bool slot_set_buffer(struct pair_slot *slot)
         return true;
     }
     if (!pair->free_buffers) {
-        slots_push(&pair->needs_buffer, slot);
+        pair_slots_push(&pair->needs_buffer, slot);
         return false;
     }
     slot->buffer = pair->free_buffers;
@@ -223,7 +208,7 @@ static void slot_return_buffer(struct pair_slot *slot)
     slot->buffer->next = pair->free_buffers;
     pair->free_buffers = slot->buffer;
     slot->buffer = NULL;
-    waiting = slots_pop(&pair->needs_buffer);
+    waiting = pair_slots_pop(&pair->needs_buffer);
     if (waiting)
         slot_run(waiting);
 }
@@ -257,7 +242,7 @@ static void slot_fetch(struct pair_slot *slot)
     NTSTATUS status;
 
     if (pair->reads_left == 0) {
-        slots_push(&pair->needs_read, slot);
+        pair_slots_push(&pair->needs_read, slot);
         return;
     }
     status = slot_register_buffer(slot);
@@ -421,7 +406,7 @@ static void transfer_on_received(struct target_pair *pair, struct target_receive
 
 static void transfer_on_read(struct target_pair *pair, struct pair_slot *slot)
 {
-    struct pair_slot *waiting = slots_pop(&pair->needs_read);
+    struct pair_slot *waiting = pair_slots_pop(&pair->needs_read);
 
     pair->reads_left++;
     if (waiting)
@@ -433,20 +418,34 @@ static void transfer_on_read(struct target_pair *pair, struct pair_slot *slot)
 static void transfer_on_sent(struct target_pair *pair, struct pair_slot *slot)
 {
     slot_return_buffer(slot);
-    slots_push(&pair->free_slots, slot);
+    pair_slots_push(&pair->free_slots, slot);
     transfer_start(pair);
+}
+
+/* A text for the log: why a request has failed. */
+static const char *transfer_failure(const NDK_RESULT_EX *result)
+{
+    switch (result->Status) {
+    case STATUS_ACCESS_VIOLATION:
+    case STATUS_REMOTE_RESOURCES:
+        return "the host's memory cannot be accessed: wrong key or range";
+    case STATUS_DATA_OVERRUN:
+        return "a message is longer than a capsule";
+    default:
+        return "the connection was lost";
+    }
 }
 
 /*
  * A silent request has a result, without a context, only if it failed. After the end of the queue pair its slots stay
- * where they are; the receives are returned by transfer_fini, except those of this function.
+ * where they are; the receives are returned by pair_memory_fini, except those of this function.
  */
 static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *result)
 {
     bool is_receive = result->Type == NdkOperationTypeReceive || result->Type == NdkOperationTypeReceiveAndInvalidate;
 
     if (!NT_SUCCESS(result->Status))
-        pair_abort(pair, is_receive ? "a receive has failed" : "a request has failed");
+        pair_abort(pair, transfer_failure(result));
     else if (result->Type == NdkOperationTypeReceiveAndInvalidate)
         pair_abort(pair, "the host has invalidated memory of the target");
     if (pair->state == PAIR_ENDED) {
@@ -465,7 +464,7 @@ static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *re
 /* The number of results is limited, because a host could add results as fast as they are read. */
 void transfer_poll(struct target_pair *pair)
 {
-    uint32_t limit = transfer_initiator_depth(pair) + pair->n_receives, polled, count;
+    uint32_t limit = pair_initiator_depth(pair) + pair->n_receives, polled, count;
     NDK_RESULT_EX results[16];
 
     for (polled = 0; polled < limit; polled += count) {
@@ -475,97 +474,4 @@ void transfer_poll(struct target_pair *pair)
         if (count == 0)
             break;
     }
-}
-
-/* ---- Memory ------------------------------------------------------------------------------------------------------ */
-
-uint32_t transfer_initiator_depth(const struct target_pair *pair)
-{
-    return pair->n_slots * SLOT_REQUESTS;
-}
-
-/* The bytes of the messages' memory for a slot, and for a receive: whole cache lines. */
-enum { RESPONSE_SIZE = 64, SLOT_SIZE = RESPONSE_SIZE + TARGET_SMALL_TRANSFER };
-
-static void transfer_init_messages(struct target_pair *pair)
-{
-    uint8_t *at = pair->messages.pages.data;
-
-    for (uint32_t i = 0; i < pair->n_slots; i++, at += SLOT_SIZE) {
-        struct pair_slot *slot = &pair->slots[i];
-
-        slot->pair = pair;
-        slot->response = (struct nvme_completion *)at;
-        slot->small = at + RESPONSE_SIZE;
-        slots_push(&pair->free_slots, slot);
-    }
-    for (uint32_t i = 0; pair->receives && i < pair->n_receives; i++, at += TARGET_CAPSULE_SIZE) {
-        pair->receives[i].capsule = at;
-        pair->receives[i].token = pair->messages.token;
-    }
-}
-
-static NTSTATUS transfer_init_buffers(struct target_pair *pair)
-{
-    struct target *target = pair->target;
-    NTSTATUS status = STATUS_SUCCESS;
-
-    for (uint32_t i = 0; i < pair->n_buffers && NT_SUCCESS(status); i++) {
-        struct pair_buffer *buffer = &pair->buffers[i];
-
-        if (target->settings.has_fast_registration)
-            status = target_memory_create_fast(&buffer->memory, target->adapter, target->pd, TARGET_MAX_TRANSFER);
-        else
-            status = target_memory_create(&buffer->memory, target->pd, TARGET_MAX_TRANSFER);
-        buffer->next = pair->free_buffers;
-        pair->free_buffers = buffer;
-    }
-    return status;
-}
-
-NTSTATUS transfer_init(struct target_pair *pair)
-{
-    struct target *target = pair->target;
-    uint32_t most = target->info.MaxInitiatorQueueDepth / SLOT_REQUESTS, size;
-    NTSTATUS status;
-
-    received_init(&pair->received);
-    slots_init(&pair->free_slots);
-    slots_init(&pair->needs_buffer);
-    slots_init(&pair->needs_read);
-    pair->n_slots = pair->n_receives < most ? pair->n_receives : most;
-    pair->n_buffers = pair->queue.qid ? target->settings.max_buffers : 2;
-    if (pair->n_buffers > pair->n_slots)
-        pair->n_buffers = pair->n_slots;
-    pair->slots = host_alloc(pair->n_slots * sizeof *pair->slots);
-    pair->buffers = host_alloc(pair->n_buffers * sizeof *pair->buffers);
-    if (!target->srq)
-        pair->receives = host_alloc(pair->n_receives * sizeof *pair->receives);
-    if (!pair->slots || !pair->buffers || (!target->srq && !pair->receives))
-        return STATUS_INSUFFICIENT_RESOURCES;
-    size = pair->n_slots * SLOT_SIZE + (target->srq ? 0 : pair->n_receives * (uint32_t)TARGET_CAPSULE_SIZE);
-    status = target_memory_create(&pair->messages, target->pd, size);
-    if (!NT_SUCCESS(status))
-        return status;
-    transfer_init_messages(pair);
-    return transfer_init_buffers(pair);
-}
-
-void transfer_fini(struct target_pair *pair)
-{
-    struct target *target = pair->target;
-    struct target_receive *receive;
-
-    for (uint32_t i = 0; target->srq && pair->slots && i < pair->n_slots; i++) {
-        if (pair->slots[i].receive)
-            transfer_post_srq(target, pair->slots[i].receive);
-    }
-    for (receive = received_pop(&pair->received); target->srq && receive; receive = received_pop(&pair->received))
-        transfer_post_srq(target, receive);
-    for (uint32_t i = 0; pair->buffers && i < pair->n_buffers; i++)
-        target_memory_delete(&pair->buffers[i].memory);
-    target_memory_delete(&pair->messages);
-    host_free(pair->buffers);
-    host_free(pair->receives);
-    host_free(pair->slots);
 }

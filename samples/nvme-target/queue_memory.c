@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of a queue pair: slots, receives, buffers, and the registered memory of messages. Everything is allocated
+ * when the queue pair opens, so that commands need no memory, and the host cannot make the target allocate more.
+ *
+ * The memory of messages has for each slot a response and a small buffer, and then, without a shared receive queue, the
+ * capsules. Larger buffers have a region each, so that each can be registered for one command.
+ */
+#include "queue.h"
+
+/* Requests of a slot that are outstanding at the same time: fast registration, read or write, invalidation, send. */
+enum { SLOT_REQUESTS = 4 };
+
+uint32_t pair_initiator_depth(const struct target_pair *pair)
+{
+    return pair->n_slots * SLOT_REQUESTS;
+}
+
+/* The bytes of the messages' memory for a slot, and for a receive: whole cache lines. */
+enum { RESPONSE_SIZE = 64, SLOT_SIZE = RESPONSE_SIZE + TARGET_SMALL_TRANSFER };
+
+static void pair_init_messages(struct target_pair *pair)
+{
+    uint8_t *at = pair->messages.pages.data;
+
+    for (uint32_t i = 0; i < pair->n_slots; i++, at += SLOT_SIZE) {
+        struct pair_slot *slot = &pair->slots[i];
+
+        slot->pair = pair;
+        slot->response = (struct nvme_completion *)at;
+        slot->small = at + RESPONSE_SIZE;
+        pair_slots_push(&pair->free_slots, slot);
+    }
+    for (uint32_t i = 0; pair->receives && i < pair->n_receives; i++, at += TARGET_CAPSULE_SIZE) {
+        pair->receives[i].capsule = at;
+        pair->receives[i].token = pair->messages.token;
+    }
+}
+
+static NTSTATUS pair_init_buffers(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    for (uint32_t i = 0; i < pair->n_buffers && NT_SUCCESS(status); i++) {
+        struct pair_buffer *buffer = &pair->buffers[i];
+
+        if (target->settings.has_fast_registration)
+            status = target_memory_create_fast(&buffer->memory, target->adapter, target->pd, TARGET_MAX_TRANSFER);
+        else
+            status = target_memory_create(&buffer->memory, target->pd, TARGET_MAX_TRANSFER);
+        buffer->next = pair->free_buffers;
+        pair->free_buffers = buffer;
+    }
+    return status;
+}
+
+NTSTATUS pair_memory_init(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    uint32_t most = target->info.MaxInitiatorQueueDepth / SLOT_REQUESTS, size;
+    NTSTATUS status;
+
+    pair->received.end = &pair->received.first;
+    pair->free_slots.end = &pair->free_slots.first;
+    pair->needs_buffer.end = &pair->needs_buffer.first;
+    pair->needs_read.end = &pair->needs_read.first;
+    pair->n_slots = pair->n_receives < most ? pair->n_receives : most;
+    pair->n_buffers = pair->queue.qid ? target->settings.max_buffers : 2;
+    if (pair->n_buffers > pair->n_slots)
+        pair->n_buffers = pair->n_slots;
+    pair->slots = host_alloc(pair->n_slots * sizeof *pair->slots);
+    pair->buffers = host_alloc(pair->n_buffers * sizeof *pair->buffers);
+    if (!target->srq)
+        pair->receives = host_alloc(pair->n_receives * sizeof *pair->receives);
+    if (!pair->slots || !pair->buffers || (!target->srq && !pair->receives))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    size = pair->n_slots * SLOT_SIZE + (target->srq ? 0 : pair->n_receives * (uint32_t)TARGET_CAPSULE_SIZE);
+    status = target_memory_create(&pair->messages, target->pd, size);
+    if (!NT_SUCCESS(status))
+        return status;
+    pair_init_messages(pair);
+    return pair_init_buffers(pair);
+}
+
+void pair_memory_fini(struct target_pair *pair)
+{
+    struct target *target = pair->target;
+    struct target_receive *receive;
+
+    for (uint32_t i = 0; target->srq && pair->slots && i < pair->n_slots; i++) {
+        if (pair->slots[i].receive)
+            transfer_post_srq(target, pair->slots[i].receive);
+    }
+    for (receive = pair_received_pop(&pair->received); target->srq && receive;
+         receive = pair_received_pop(&pair->received))
+        transfer_post_srq(target, receive);
+    for (uint32_t i = 0; pair->buffers && i < pair->n_buffers; i++)
+        target_memory_delete(&pair->buffers[i].memory);
+    target_memory_delete(&pair->messages);
+    host_free(pair->buffers);
+    host_free(pair->receives);
+    host_free(pair->slots);
+}
