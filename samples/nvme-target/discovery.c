@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The discovery log page: at which addresses a host reaches the subsystem. A host that may not connect sees none. If the
- * page changes while a host reads it in parts, the generation in the page's head changes, too.
+ * The discovery log page: at which addresses a host reaches the subsystem. A host that may not connect sees none. If
+ * the page changes while a host reads it in parts, the generation in the page's head changes, too.
  */
 #include "internal.h"
 

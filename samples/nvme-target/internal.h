@@ -14,10 +14,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * The behaviour of a command. `prepare` checks the command and sets data_len; it returns NVME_SUCCESS or the status that ends
- * the command. Then the data to the controller are in command->data, or there is a buffer for the data to the host,
- * and `run` returns an action. While that action is not TARGET_PUT, and does not end the command, `run` is called again
- * after the action.
+ * The behaviour of a command. `prepare` checks the command and sets data_len; it returns NVME_SUCCESS or the status
+ * that ends the command. Then the data to the controller are in command->data, or there is a buffer for the data to the
+ * host, and `run` returns an action. While that action is not TARGET_PUT, and does not end the command, `run` is called
+ * again after the action.
  */
 struct target_operation {
     uint8_t opcode; /* or the Fabrics type. The two low bits give the direction of the data. */
