@@ -287,6 +287,12 @@ static void test_status_texts(void **state)
     assert_string_equal(nvme_connect_status_text(NVME_CONNECT_INVALID_HOST | NVME_DNR),
                         "the host is not allowed to connect");
     assert_string_equal(nvme_connect_status_text(NVME_INVALID_FIELD), "invalid field in the command");
+    assert_string_equal(nvme_connect_status_text(NVME_CONNECT_CONTROLLER_BUSY), "no controller is free");
+    assert_string_equal(nvme_status_text(NVME_CONFLICTING_ATTRIBUTES), "conflicting attributes");
+    for (uint32_t status = 0; status <= NVME_STATUS_CODE_MASK; status++) {
+        assert_non_null(nvme_status_text((uint16_t)status));
+        assert_non_null(nvme_connect_status_text((uint16_t)status));
+    }
 }
 
 int main(void)

@@ -114,6 +114,13 @@ static void break_capsule(struct target_subsystem *s)
 {
     s->max_capsule_data = 8;
 }
+static void break_hosts(struct target_subsystem *s)
+{
+    static const char *const hosts[] = { "nqn.host", "" };
+
+    s->hosts = hosts;
+    s->n_hosts = 2;
+}
 static void break_port(struct target_subsystem *s)
 {
     rig.ports[0].address[0] = 0;
@@ -126,7 +133,7 @@ static void test_configuration(void **state)
         break_nqn,      break_nqn_end,        break_nqn_discovery, break_serial,      break_model,       break_firmware,
         break_order,    break_nsid,           break_nsid_all,      break_shift,       break_shift_small, break_blocks,
         break_empty,    break_identifier,     break_n_namespaces,  break_controllers, break_io_queues,   break_entries,
-        break_transfer, break_transfer_small, break_capsule,       break_port,
+        break_transfer, break_transfer_small, break_capsule,       break_port,        break_hosts,
     };
 
     (void)state;
@@ -222,6 +229,32 @@ static void test_queue_expires(void **state)
     assert_false(target_queue_has_expired(&rig.queues[1], UINT64_MAX));
 }
 
+/* ---- What the transport does wrong, or cannot do ---- */
+
+static void test_no_buffer(void **state)
+{
+    struct nvme_command sqe = rig_connect(&rig, 0, NVME_CNTLID_DYNAMIC, RIG_NQN);
+    struct target_command command = { .queue = &rig.queues[0] };
+    uint8_t capsule[64], buffer[1023];
+
+    (void)state;
+    memcpy(capsule, &sqe, sizeof capsule);
+    assert_int_equal(rig_queue(&rig, 0, 0, 32), NVME_RDMA_OK);
+    assert_int_equal(target_command_begin(&command, capsule, sizeof capsule, 0), TARGET_BUFFER);
+    assert_int_equal(target_command_next(&command, NVME_SUCCESS), TARGET_COMPLETE);
+    assert_int_equal(command.completion.status >> 1, NVME_INTERNAL_ERROR);
+    /* The buffer of another command is too small. */
+    command.buffer = buffer;
+    command.buffer_size = sizeof buffer;
+    assert_int_equal(target_command_begin(&command, capsule, sizeof capsule, 0), TARGET_BUFFER);
+    assert_int_equal(command.buffer_needed, 1024);
+    assert_int_equal(target_command_next(&command, NVME_SUCCESS), TARGET_COMPLETE);
+    assert_int_equal(command.completion.status >> 1, NVME_INTERNAL_ERROR);
+    assert_int_equal(rig.queues[0].inflight, 0);
+    /* The command has ended. */
+    assert_int_equal(target_command_next(&command, NVME_SUCCESS), TARGET_DISCONNECT);
+}
+
 /* ---- The ends of queues ---- */
 
 static void test_admin_queue_ends_the_controller(void **state)
@@ -287,9 +320,9 @@ static void test_too_many_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_configuration),          TEST(test_queue_refused),     TEST(test_keep_alive),
-        TEST(test_discovery_expires),      TEST(test_queue_expires),     TEST(test_admin_queue_ends_the_controller),
-        TEST(test_capsule_ends_the_queue), TEST(test_too_many_commands),
+        TEST(test_configuration),     TEST(test_queue_refused),          TEST(test_keep_alive),
+        TEST(test_discovery_expires), TEST(test_queue_expires),          TEST(test_admin_queue_ends_the_controller),
+        TEST(test_no_buffer),         TEST(test_capsule_ends_the_queue), TEST(test_too_many_commands),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

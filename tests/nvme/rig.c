@@ -25,6 +25,18 @@ static void *allocate(size_t len)
     return bytes;
 }
 
+/* Bytes for disks: computed once, since the fuzzer prepares the rig for each input. */
+static const uint8_t *rig_pattern(void)
+{
+    static uint8_t pattern[RIG_DISK + 3];
+
+    if (pattern[1] != 0)
+        return pattern;
+    for (unsigned byte = 0; byte < sizeof pattern; byte++)
+        pattern[byte] = (uint8_t)(byte * 7 + (byte >> 9));
+    return pattern;
+}
+
 void rig_init(struct rig *rig, bool volatile_cache)
 {
     static const uint8_t shifts[] = { 9, 12, 9 };
@@ -42,8 +54,7 @@ void rig_init(struct rig *rig, bool volatile_cache)
         ns->attached = true;
         ns->disk = rig->disks[i];
         memset(ns->uuid, 0x10 + (int)i, sizeof ns->uuid);
-        for (unsigned byte = 0; byte < RIG_DISK; byte++)
-            rig->disks[i][byte] = (uint8_t)(byte * 7 + (byte >> 9) + i);
+        memcpy(rig->disks[i], rig_pattern() + i, RIG_DISK);
     }
     rig->namespaces[1].eui64[0] = 0x21;
     rig->namespaces[1].nguid[15] = 0x22;
@@ -82,18 +93,15 @@ enum nvme_rdma_status rig_queue(struct rig *rig, unsigned index, uint16_t qid, u
 /* Frees the waiting command i, whose queue is closed or which has completed. */
 static void rig_free_waiting(struct rig *rig, unsigned i)
 {
-    free(rig->waiting[i]);
-    free(rig->waiting_capsules[i]);
-    rig->n_waiting--;
-    rig->waiting[i] = rig->waiting[rig->n_waiting];
-    rig->waiting_capsules[i] = rig->waiting_capsules[rig->n_waiting];
+    rig_free(rig->waiting[i]);
+    rig->waiting[i] = rig->waiting[--rig->n_waiting];
 }
 
 static void rig_close_one(struct rig *rig, struct target_queue *queue)
 {
     target_queue_close(queue);
     for (unsigned i = rig->n_waiting; i-- > 0;) {
-        if (rig->waiting[i]->queue == queue)
+        if (rig->waiting[i]->command.queue == queue)
             rig_free_waiting(rig, i);
     }
 }
@@ -219,12 +227,28 @@ static uint16_t rig_transfer(struct rig *rig, const struct target_command *comma
     return NVME_SUCCESS;
 }
 
+/* Checks a disk operation at the time at which the protocol asks for it. */
+static void rig_check_disk(const struct target_command *command)
+{
+    const struct target_namespace *ns = command->disk.ns;
+    uint64_t offset = command->disk.offset, length = command->disk.length;
+    uint64_t size = ns->blocks << ns->block_shift, block = UINT64_C(1) << ns->block_shift;
+
+    require(ns->attached, "a disk operation is for an attached namespace");
+    if (command->disk.operation == TARGET_DISK_FLUSH) {
+        require(offset == 0 && length == 0, "a flush has no range");
+        return;
+    }
+    require(length > 0 && offset < size && length <= size - offset, "a disk's range lies in the namespace");
+    require(offset % block == 0 && length % block == 0, "a disk's range is made of blocks");
+    require(command->disk.operation == TARGET_DISK_READ || !ns->read_only, "no write to a read-only namespace");
+}
+
 static uint16_t rig_disk(const struct target_command *command, const uint8_t *capsule, size_t len,
                          struct rig_outcome *outcome)
 {
     const struct target_namespace *ns = command->disk.ns;
     uint64_t offset = command->disk.offset, length = command->disk.length;
-    uint64_t size = ns->blocks << ns->block_shift, block = UINT64_C(1) << ns->block_shift;
     uint8_t *disk = ns->disk, *data = command->disk.data;
 
     outcome->disks++;
@@ -233,14 +257,8 @@ static uint16_t rig_disk(const struct target_command *command, const uint8_t *ca
     outcome->offset = offset;
     outcome->length = length;
     outcome->fua = command->disk.fua;
-    require(ns->attached, "a disk operation is for an attached namespace");
-    if (command->disk.operation == TARGET_DISK_FLUSH) {
-        require(offset == 0 && length == 0, "a flush has no range");
+    if (command->disk.operation == TARGET_DISK_FLUSH)
         return NVME_SUCCESS;
-    }
-    require(length > 0 && offset < size && length <= size - offset, "a disk's range lies in the namespace");
-    require(offset % block == 0 && length % block == 0, "a disk's range is made of blocks");
-    require(command->disk.operation == TARGET_DISK_READ || !ns->read_only, "no write to a read-only namespace");
     switch (command->disk.operation) {
     case TARGET_DISK_READ:
         require(lies_in(data, length, command->buffer, command->buffer_size), "a read goes to the buffer");
@@ -309,32 +327,71 @@ static void rig_fill_outcome(struct rig_outcome *outcome, const struct target_co
         require(command->reason && command->queue->closed, "a disconnect has a reason and closes the queue");
 }
 
+static bool action_ends(enum target_action action)
+{
+    return action == TARGET_COMPLETE || action == TARGET_WAIT || action == TARGET_DISCONNECT;
+}
+
+/* Checks what begin or next has returned. */
+static void rig_check_action(struct rig_running *running, enum target_action action)
+{
+    require(action == running->command.action, "the result is the command's action");
+    if (action == TARGET_DISK)
+        rig_check_disk(&running->command);
+    if (action_ends(action))
+        rig_fill_outcome(&running->outcome, &running->command);
+}
+
+struct rig_running *rig_begin(struct rig *rig, unsigned queue, const void *capsule, size_t len)
+{
+    struct rig_running *running = allocate(sizeof *running);
+
+    running->capsule = allocate(len);
+    running->len = len;
+    if (len > 0)
+        memcpy(running->capsule, capsule, len);
+    running->command.queue = &rig->queues[queue];
+    rig_check_action(running, target_command_begin(&running->command, running->capsule, len, rig->now_ms));
+    return running;
+}
+
+bool rig_step(struct rig *rig, struct rig_running *running)
+{
+    uint16_t status;
+
+    if (action_ends(running->command.action))
+        return false;
+    require(running->actions++ < MAX_ACTIONS, "each command ends");
+    status = rig_carry_out(rig, &running->command, running->capsule, running->len, &running->outcome);
+    rig_check_action(running, target_command_next(&running->command, status));
+    return true;
+}
+
+void rig_free(struct rig_running *running)
+{
+    free(running->command.buffer);
+    free(running->capsule);
+    free(running);
+}
+
+void rig_keep(struct rig *rig, struct rig_running *running)
+{
+    require(!running->command.buffer && rig->n_waiting < RIG_WAITING, "few commands wait, without buffers");
+    rig->waiting[rig->n_waiting++] = running;
+}
+
 struct rig_outcome rig_run_capsule(struct rig *rig, unsigned queue, const void *capsule, size_t len)
 {
-    struct target_command *command = allocate(sizeof *command);
-    struct rig_outcome outcome = { 0 };
-    uint8_t *bytes = allocate(len);
-    enum target_action action;
-    unsigned actions = 0;
+    struct rig_running *running = rig_begin(rig, queue, capsule, len);
+    struct rig_outcome outcome;
 
-    memcpy(bytes, capsule, len);
-    command->queue = &rig->queues[queue];
-    action = target_command_begin(command, bytes, len, rig->now_ms);
-    while (action == TARGET_BUFFER || action == TARGET_FETCH || action == TARGET_DISK || action == TARGET_PUT) {
-        require(action == command->action, "the result is the command's action");
-        require(actions++ < MAX_ACTIONS, "each command ends");
-        action = target_command_next(command, rig_carry_out(rig, command, bytes, len, &outcome));
-    }
-    rig_fill_outcome(&outcome, command);
-    if (action == TARGET_WAIT) {
-        require(!command->buffer && rig->n_waiting < RIG_WAITING, "few commands wait, without buffers");
-        rig->waiting[rig->n_waiting] = command;
-        rig->waiting_capsules[rig->n_waiting++] = bytes;
-        return outcome;
-    }
-    free(command->buffer);
-    free(command);
-    free(bytes);
+    while (rig_step(rig, running))
+        ;
+    outcome = running->outcome;
+    if (outcome.action == TARGET_WAIT)
+        rig_keep(rig, running);
+    else
+        rig_free(running);
     return outcome;
 }
 
@@ -367,7 +424,7 @@ bool rig_pop(struct rig *rig, struct target_controller *controller, struct rig_o
     memset(outcome, 0, sizeof *outcome);
     rig_fill_outcome(outcome, command);
     for (unsigned i = 0; i < rig->n_waiting; i++) {
-        if (rig->waiting[i] == command) {
+        if (&rig->waiting[i]->command == command) {
             rig_free_waiting(rig, i);
             return true;
         }

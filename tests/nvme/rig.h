@@ -21,6 +21,7 @@
 /* The namespaces 1 (512 bytes), 2 (4096 bytes), 5 (512 bytes, read-only). All have this many bytes. */
 #define RIG_DISK 131072u
 
+struct rig_running;
 struct rig {
     struct target_subsystem subsystem;
     struct target_namespace namespaces[3];
@@ -37,8 +38,7 @@ struct rig {
     /* If set, called before each disk operation. */
     void (*before_disk)(struct rig *rig);
 
-    struct target_command *waiting[RIG_WAITING]; /* asynchronous event requests, with their capsules */
-    uint8_t *waiting_capsules[RIG_WAITING];
+    struct rig_running *waiting[RIG_WAITING]; /* asynchronous event requests */
     unsigned n_waiting;
 };
 
@@ -57,6 +57,15 @@ struct rig_outcome {
     uint32_t nsid;
     uint64_t offset, length;
     bool fua;
+};
+
+/* A command that runs. */
+struct rig_running {
+    struct target_command command;
+    uint8_t *capsule;
+    size_t len;
+    unsigned actions;
+    struct rig_outcome outcome;
 };
 
 /* Prepares the subsystem. `volatile_cache` is what the subsystem announces. */
@@ -85,6 +94,14 @@ struct rig_outcome rig_run_data(struct rig *rig, unsigned queue, const struct nv
 struct rig_outcome rig_run(struct rig *rig, unsigned queue, const struct nvme_command *sqe);
 /* Sends any bytes as a capsule. */
 struct rig_outcome rig_run_capsule(struct rig *rig, unsigned queue, const void *capsule, size_t len);
+/*
+ * The same in steps: rig_begin sends the capsule; rig_step carries out one action, and returns false when the command
+ * has ended. Then, or when its queue is closed, rig_free frees it. rig_keep keeps a command that waits until rig_pop.
+ */
+struct rig_running *rig_begin(struct rig *rig, unsigned queue, const void *capsule, size_t len);
+bool rig_step(struct rig *rig, struct rig_running *running);
+void rig_free(struct rig_running *running);
+void rig_keep(struct rig *rig, struct rig_running *running);
 /* Returns the next waiting command that has completed; false if there is none. */
 bool rig_pop(struct rig *rig, struct target_controller *controller, struct rig_outcome *outcome);
 
