@@ -22,7 +22,7 @@
  *   wait.c       waiting for NDK requests, at PASSIVE_LEVEL
  *   ../nvme      wire structures, Connect, private data, scatter gather descriptors
  *
- * This header is the interface between the two parts. It needs neither storport.h nor ndkpi.h; fabric.h has the
+ * This header is the interface between the two parts. It needs neither storport.h nor ndkpi.h; nvmendk.h has the
  * declarations of the lower part.
  *
  * Each function's comment begins with its highest IRQL.
@@ -76,8 +76,8 @@ typedef struct _NVME_SETTINGS {
  */
 VOID NvmeReadSettings(PUNICODE_STRING RegistryPath, NVME_SETTINGS *Settings);
 /*
- * PASSIVE_LEVEL. Fills in a target from an address such as "192.168.1.1:4420" or "[fe80::1]:4420" and a name. Without a
- * port the port is 4420. Returns STATUS_INVALID_PARAMETER if the address or the name is malformed.
+ * PASSIVE_LEVEL. Fills in a target from an address such as "192.168.1.1:4420" or "[fe80::1]:4420" and a name. Without
+ * a port the port is 4420. Returns STATUS_INVALID_PARAMETER if the address or the name is malformed.
  */
 NTSTATUS NvmeParseTarget(PCWSTR Address, PCSTR Subsystem, NVME_TARGET *Target);
 
@@ -100,10 +100,10 @@ typedef enum _NVME_DIRECTION {
 } NVME_DIRECTION;
 
 /*
- * DISPATCH_LEVEL. The request has ended. The request and its data belong to the caller of NvmeSubmit again: this driver
- * and the target have no access to them any more. The routine may free the request, submit it again, or submit others.
- * No lock of the lower part is held. The routine runs inside NvmeSubmit, NvmeAbort or NvmeAbortAll, in a callback of
- * the adapter, or in the controller's thread.
+ * DISPATCH_LEVEL. The request has ended. The request and its data belong to the caller of NvmeSubmit again: this
+ * driver and the target have no access to them any more. The routine may free the request, submit it again, or submit
+ * others. No lock of the lower part is held. The routine runs inside NvmeSubmit, NvmeAbort or NvmeAbortAll, in a
+ * callback of the adapter, or in the controller's thread.
  */
 typedef VOID NVME_COMPLETION(NVME_REQUEST *Request);
 
@@ -120,7 +120,7 @@ struct _NVME_REQUEST {
     PMDL Mdl;                    /* the data: an MDL chain, locked, virtually contiguous; its first Length bytes */
     PVOID Buffer;                /* if Mdl is NULL: the data in nonpaged pool */
     ULONG Length;                /* 1 to the controller's MaxTransfer */
-    ULONG Seconds;               /* time limit; 0: the setting CommandSeconds */
+    ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: none */
     NVME_COMPLETION *Completion;
     PVOID Context;               /* for the caller */
 
@@ -130,10 +130,9 @@ struct _NVME_REQUEST {
     ULONGLONG Result;            /* dwords 0 and 1 of the completion */
 
     /* Only for the lower part. */
-    LIST_ENTRY Link;             /* in a list of waiting requests, while the request has no slot */
-    struct _NVME_SLOT *Slot;     /* the slot that carries the command, or NULL */
-    ULONGLONG Deadline;          /* in units of 100 ns of KeQueryInterruptTime */
-    BOOLEAN Aborted;             /* NvmeAbort was called: do not repeat after a reconnect */
+    LIST_ENTRY Link;             /* in a list of waiting or ended requests, while the request has no slot */
+    ULONGLONG Deadline;          /* of the command that was sent, in the units of KeQueryInterruptTime */
+    BOOLEAN Aborted;             /* NvmeAbort was called: the request is not repeated after a reconnect */
     BOOLEAN AbortSent;           /* an Abort command was sent for the request */
 };
 
@@ -143,15 +142,15 @@ struct _NVME_REQUEST {
  * call; the request holds none, because the deletion of a controller ends all of its requests.
  *
  * An I/O request goes to the queue of the current processor. If all of the queue's slots are busy, or while the
- * controller is being connected again, the request waits. Requests that the target had when the connection was lost are
- * sent again after the reconnect. The order of requests is not kept.
+ * controller is being connected again, the request waits. Requests that the target had when the connection was lost
+ * are sent again after the reconnect. The order of requests is not kept.
  *
  * Status of the completed request:
  *   STATUS_SUCCESS                the controller has completed the command with NvmeStatus 0
  *   STATUS_IO_DEVICE_ERROR        the controller has completed the command with the error in NvmeStatus
  *   STATUS_CANCELLED              NvmeAbort, NvmeAbortAll or NvmeControllerReset ended the request
- *   STATUS_IO_TIMEOUT             the connection has been away for the setting IoFailSeconds, or an admin command was
- *                                 outstanding when the connection was lost
+ *   STATUS_IO_TIMEOUT             the connection has been away for the setting IoFailSeconds
+ *   STATUS_CONNECTION_DISCONNECTED  the target had the admin command when the connection was lost
  *   STATUS_DEVICE_NOT_CONNECTED   the controller is not connected and does not try any more (NvmeStateFailed)
  *   STATUS_DELETE_PENDING         NvmeControllerDelete has been called
  *   STATUS_INVALID_BUFFER_SIZE    Length is 0 or above MaxTransfer
@@ -164,8 +163,7 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
  * DISPATCH_LEVEL. Asks for the early end of a request that was submitted to this controller. A request that is waiting
  * completes with STATUS_CANCELLED during the call. For a request that was sent, an Abort command is sent; the request
  * completes with whatever the controller answers, or with STATUS_CANCELLED after a reset of the controller if it does
- * not answer within AbortSeconds. A request that has completed is not touched; its memory must still be valid, so the
- * caller has to know that the completion routine has not returned.
+ * not answer within AbortSeconds. A request that has completed is not affected: only its address is used.
  */
 VOID NvmeAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
 /* DISPATCH_LEVEL. As NvmeAbort, for every I/O request of a namespace, or of all (NVME_ALL_NAMESPACES). */
@@ -177,7 +175,7 @@ typedef enum _NVME_STATE {
     NvmeStateConnecting,   /* the first attempt to connect, or a later one because of NVME_CREATE_RETRY */
     NvmeStateLive,
     NvmeStateReconnecting, /* the connection was lost; requests wait */
-    NvmeStateFailed,       /* gave up after LossSeconds, or the target refuses this host; only deletion is left */
+    NvmeStateFailed,       /* no connection for LossSeconds: gave up, only the deletion is left */
     NvmeStateDeleting
 } NVME_STATE;
 
@@ -188,6 +186,7 @@ typedef struct _NVME_NAMESPACE {
     BOOLEAN ReadOnly;
     BOOLEAN ThinProvisioned;
     BOOLEAN DeallocatedReadsZero;
+    BOOLEAN ZeroesDeallocate; /* Write Zeroes may carry NVME_IO_DEALLOCATE */
     UCHAR Eui64[8];        /* zeros: none */
     UCHAR Nguid[16];       /* zeros: none */
     UCHAR Uuid[16];        /* zeros: none */
@@ -196,7 +195,7 @@ typedef struct _NVME_NAMESPACE {
 typedef struct _NVME_CONTROLLER_INFO {
     NVME_STATE State;
     NTSTATUS LastStatus;        /* why the last attempt to connect failed, or why the connection was lost */
-    CHAR LastReason[96];        /* the same in words, for people */
+    CHAR LastReason[96];        /* the same in words, for people, with a terminator */
     ULONG Reconnects;           /* connections since the first one */
     NVME_TARGET Target;
     USHORT ControllerId;        /* CNTLID */
@@ -256,17 +255,17 @@ VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
 /* DISPATCH_LEVEL. */
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info);
 /*
- * DISPATCH_LEVEL. Copies up to Count namespaces, in the order of their identifiers, and returns the number of all. While
- * the controller is being connected again these are the namespaces that it had before.
+ * DISPATCH_LEVEL. Copies up to Count namespaces, in the order of their identifiers, and returns the number of all.
+ * While the controller is being connected again these are the namespaces that it had before.
  */
 ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespaces, ULONG Count);
 
 /* ---- discovery.c ------------------------------------------------------------------------------------------------ */
 
 /*
- * PASSIVE_LEVEL. Connects to the discovery subsystem at the target's address (the target's name is ignored), and copies
- * up to *Count entries of its discovery log page. *Count receives the number of all entries. The statuses are those of
- * NvmeControllerCreate.
+ * PASSIVE_LEVEL. Connects to the discovery subsystem at the target's address (the target's name is ignored), and
+ * copies up to *Count entries of its discovery log page. *Count receives the number of all entries. The statuses are
+ * those of NvmeControllerCreate.
  */
 NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, struct nvme_discovery_entry *Entries,
     ULONG *Count);

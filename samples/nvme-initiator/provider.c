@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Winsock Kernel provides the two functions that open and close an NDK adapter. The route to the target provides the
+ * adapter's interface and the local address. PASSIVE_LEVEL.
+ */
+#include "nvmendk.h"
+
+#include <netioapi.h>
+
+static WSK_REGISTRATION Registration;
+static WSK_PROVIDER_NPI Provider;
+static WSK_PROVIDER_NDK_DISPATCH Ndk;
+
+NTSTATUS NvmeProviderRegister(VOID)
+{
+    static const WSK_CLIENT_DISPATCH dispatch = { MAKE_WSK_VERSION(1, 0), 0, NULL };
+    WSK_CLIENT_NPI client = { NULL, &dispatch };
+    NTSTATUS status = WskRegister(&client, &Registration);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    status = WskCaptureProviderNPI(&Registration, WSK_INFINITE_WAIT, &Provider);
+    if (!NT_SUCCESS(status)) {
+        WskDeregister(&Registration);
+        return status;
+    }
+    status = Provider.Dispatch->WskControlClient(Provider.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
+        sizeof(Ndk), &Ndk, NULL, NULL);
+    if (!NT_SUCCESS(status))
+        NvmeProviderDeregister();
+    return status;
+}
+
+VOID NvmeProviderDeregister(VOID)
+{
+    WskReleaseProviderNPI(&Registration);
+    WskDeregister(&Registration);
+}
+
+/* Each reconnect calls this again, because the route may have changed together with the network. */
+NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
+{
+    MIB_IPFORWARD_ROW2 route;
+    NTSTATUS status;
+
+    if (Target->Interface != 0)
+        return STATUS_SUCCESS;
+    status = GetBestRoute2(NULL, 0, NULL, &Target->Address, 0, &route, &Target->LocalAddress);
+    if (!NT_SUCCESS(status))
+        return status;
+    Target->Interface = route.InterfaceIndex;
+    return STATUS_SUCCESS;
+}
+
+/* Version 1.2 is the first version with NdkGetCqResultsEx and NDK_OP_FLAG_DEFER. */
+NTSTATUS NvmeOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter)
+{
+    NDK_VERSION version = { 1, 2 };
+
+    *Adapter = NULL;
+    return Ndk.WskOpenNdkAdapter(Provider.Client, version, Interface, Adapter);
+}
+
+VOID NvmeCloseAdapter(NDK_ADAPTER *Adapter)
+{
+    Ndk.WskCloseNdkAdapter(Provider.Client, Adapter);
+}

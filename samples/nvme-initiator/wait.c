@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for NDK requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
+#include "nvmendk.h"
+
+VOID NvmeWaitInitialize(NVME_WAIT *Wait)
+{
+    KeInitializeEvent(&Wait->Done, SynchronizationEvent, FALSE);
+    Wait->Status = STATUS_SUCCESS;
+    Wait->Object = NULL;
+}
+
+VOID NvmeCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
+{
+    NVME_WAIT *wait = Context;
+
+    wait->Status = Status;
+    wait->Object = Object;
+    KeSetEvent(&wait->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return now: no access after this */
+}
+
+VOID NvmeCompleted(PVOID Context, NTSTATUS Status)
+{
+    NvmeCreated(Context, Status, NULL);
+}
+
+static VOID WaitClosed(PVOID Context)
+{
+    NvmeCreated(Context, STATUS_SUCCESS, NULL);
+}
+
+NTSTATUS NvmeWaitFor(NVME_WAIT *Wait, NTSTATUS Status, PVOID *Object)
+{
+    if (Status != STATUS_PENDING)
+        return Status;
+    KeWaitForSingleObject(&Wait->Done, Executive, KernelMode, FALSE, NULL);
+    if (Object && NT_SUCCESS(Wait->Status))
+        *Object = Wait->Object;
+    return Wait->Status;
+}
+
+VOID NvmeClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close)
+{
+    NVME_WAIT wait;
+
+    NvmeWaitInitialize(&wait);
+    NvmeWaitFor(&wait, Close(Object, WaitClosed, &wait), NULL);
+}
