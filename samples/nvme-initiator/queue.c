@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue: requests, the slots that carry their commands, and the results of the completion queue.
+ *
+ * States of a queue:
+ *
+ *   state       NDK objects            NvmeQueueSubmit   goes to
+ *   Closed      none                   refuses           Connecting: NvmeQueueConnect
+ *   Connecting  being created          refuses           Open: the connection is complete
+ *                                                        Failed: NvmeQueueFail
+ *   Open        connected              sends, or waits   Failed: NvmeQueueFail, NvmeQueueClose
+ *   Failed      perhaps not connected  refuses           Closed: NvmeQueueClose
+ *
+ * NvmeQueueFail may be called on any thread: after a result with an error, a disconnect by the target, a violation of
+ * the protocol. It only changes the state and wakes the controller's thread, which then calls NvmeQueueClose. In the
+ * state Failed nothing is posted. Results are handled as before, so that commands that were answered need not be sent
+ * again.
+ *
+ * A slot is free, or carries one request. Its pending bits show what it waits for. The slot ends, and the request with
+ * it, when no bit is left:
+ *
+ *   START       set when the slot receives the request, cleared when the data have been mapped and the command was sent
+ *   SEND        set by NdkSend, cleared by its result: the adapter has read the capsule, which can be used again
+ *   RESPONSE    set by NdkSend, cleared by the controller's response
+ *   INVALIDATE  set by NdkInvalidate if the response has not invalidated the token, cleared by its result
+ *
+ * The controller can access the data until the token is invalid, therefore a request ends only after that. If the
+ * queue fails earlier, the slot keeps its request, and NvmeQueueClose ends the access: it closes the queue pair and
+ * the region. Then NvmeQueueTakeRequests completes the requests that were answered, and returns the others.
+ *
+ * A command identifier has the slot's index and a generation. A response with an identifier that no slot waits for is
+ * a violation of the protocol.
+ */
+#include "nvmendk.h"
+
+#define INDEX_BITS 10
+#define INDEX_MASK ((1 << INDEX_BITS) - 1)
+#define RESULTS 16 /* results that are read at once */
+C_ASSERT(NVME_MAX_DEPTH <= INDEX_MASK); /* so that no identifier is 0xFFFF, which the specification reserves */
+
+VOID NvmeQueueInitialize(NVME_QUEUE *Queue, NVME_CONTROLLER *Controller, USHORT Id)
+{
+    Queue->Controller = Controller;
+    Queue->Id = Id;
+    Queue->State = NvmeQueueClosed;
+    KeInitializeSpinLock(&Queue->Lock);
+    InitializeListHead(&Queue->Free);
+    InitializeListHead(&Queue->Waiting);
+}
+
+VOID NvmeQueueFail(NVME_QUEUE *Queue, NTSTATUS Status, const CHAR *Reason)
+{
+    if (Queue->State != NvmeQueueOpen && Queue->State != NvmeQueueConnecting)
+        return;
+    Queue->State = NvmeQueueFailed;
+    NvmeControllerLost(Queue->Controller, Status, Reason);
+}
+
+/* ---- Work that is done without the lock -------------------------------------------------------------------------- */
+
+VOID NvmeRequestEnd(NVME_REQUEST *Request, NTSTATUS Status)
+{
+    Request->Status = Status;
+    Request->Completion(Request); /* the request may be freed now */
+}
+
+static VOID WorkInitialize(NVME_WORK *Work)
+{
+    InitializeListHead(&Work->Start);
+    InitializeListHead(&Work->Done);
+}
+
+/* Starts slots and completes requests, until none is left. */
+static VOID WorkRun(NVME_WORK *Work)
+{
+    while (!IsListEmpty(&Work->Start)) {
+        NVME_SLOT *slot = CONTAINING_RECORD(RemoveHeadList(&Work->Start), NVME_SLOT, Link);
+        NTSTATUS status = NvmeSlotMap(slot);
+
+        if (status != STATUS_PENDING)
+            NvmeSlotMapped(slot, status);
+    }
+    while (!IsListEmpty(&Work->Done)) {
+        NVME_REQUEST *request = CONTAINING_RECORD(RemoveHeadList(&Work->Done), NVME_REQUEST, Link);
+
+        NvmeRequestEnd(request, request->Status);
+    }
+}
+
+/* ---- Slots: Lock is held ----------------------------------------------------------------------------------------- */
+
+static ULONGLONG RequestDeadline(const NVME_REQUEST *Request, const NVME_SETTINGS *Settings)
+{
+    ULONG seconds = Request->Seconds ? Request->Seconds : Settings->CommandSeconds;
+
+    return seconds == NVME_FOREVER ? NVME_NO_DEADLINE : KeQueryInterruptTime() + seconds * NVME_SECOND;
+}
+
+/* Gives free slots to requests that wait. */
+static VOID QueueAssign(NVME_QUEUE *Queue, NVME_WORK *Work)
+{
+    while (Queue->State == NvmeQueueOpen && !IsListEmpty(&Queue->Free) && !IsListEmpty(&Queue->Waiting)) {
+        NVME_SLOT *slot = CONTAINING_RECORD(RemoveHeadList(&Queue->Free), NVME_SLOT, Link);
+
+        slot->Request = CONTAINING_RECORD(RemoveHeadList(&Queue->Waiting), NVME_REQUEST, Link);
+        slot->Request->Deadline = RequestDeadline(slot->Request, &Queue->Controller->Settings);
+        slot->CommandId = (USHORT)((slot->CommandId & ~INDEX_MASK) + (1 << INDEX_BITS) + slot->Index);
+        slot->Pending = NVME_PENDING_START;
+        slot->Answered = FALSE;
+        ExAcquireRundownProtection(&Queue->Starting);
+        InsertTailList(&Work->Start, &slot->Link);
+    }
+}
+
+static VOID SlotEnd(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
+{
+    NVME_REQUEST *request = Slot->Request;
+
+    NvmeSlotUnmap(Slot);
+    Slot->Request = NULL;
+    InsertHeadList(&Slot->Queue->Free, &Slot->Link);
+    request->Status = Status;
+    InsertTailList(&Work->Done, &request->Link);
+    QueueAssign(Slot->Queue, Work);
+}
+
+/* Ends a slot as the controller's response demands. */
+static VOID SlotEndAnswered(NVME_SLOT *Slot, NVME_WORK *Work)
+{
+    USHORT status = Slot->Answer.status >> 1;
+
+    Slot->Request->NvmeStatus = status;
+    Slot->Request->Result = Slot->Answer.result64;
+    SlotEnd(Slot, status & NVME_STATUS_CODE_MASK ? STATUS_IO_DEVICE_ERROR : STATUS_SUCCESS, Work);
+}
+
+/* Clears a pending bit. A slot that is still registered here belongs to a queue that has failed. */
+static VOID SlotFinish(NVME_SLOT *Slot, UCHAR Pending, NVME_WORK *Work)
+{
+    Slot->Pending &= ~Pending;
+    if (Slot->Pending == 0 && !Slot->Registered && Slot->Answered)
+        SlotEndAnswered(Slot, Work);
+}
+
+/*
+ * Handles the end of NvmeSlotMap: sends the command. If the data could not be mapped, only this request fails. If the
+ * queue has failed meanwhile, the slot keeps the request for NvmeQueueTakeRequests.
+ */
+VOID NvmeSlotMapped(PVOID Context, NTSTATUS Status)
+{
+    NVME_SLOT *slot = Context;
+    NVME_QUEUE *queue = slot->Queue;
+    NVME_WORK work;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&queue->Lock, &irql);
+    slot->Pending &= ~NVME_PENDING_START;
+    if (!NT_SUCCESS(Status)) {
+        slot->Mapped = FALSE;
+        SlotEnd(slot, STATUS_INSUFFICIENT_RESOURCES, &work);
+    } else if (queue->State == NvmeQueueOpen) {
+        Status = NvmeSlotSend(slot);
+        if (NT_SUCCESS(Status))
+            slot->Pending |= NVME_PENDING_SEND | NVME_PENDING_RESPONSE;
+        else
+            NvmeQueueFail(queue, Status, "a command could not be posted");
+    }
+    KeReleaseSpinLock(&queue->Lock, irql);
+    ExReleaseRundownProtection(&queue->Starting); /* the queue may be closed now: no access to it after this */
+    WorkRun(&work);
+}
+
+/* ---- Results: Lock is held --------------------------------------------------------------------------------------- */
+
+static NVME_SLOT *QueueFindSlot(NVME_QUEUE *Queue, USHORT CommandId)
+{
+    ULONG index = CommandId & INDEX_MASK;
+    NVME_SLOT *slot = index < Queue->Depth ? &Queue->Slots[index] : NULL;
+
+    return slot && slot->CommandId == CommandId && (slot->Pending & NVME_PENDING_RESPONSE) ? slot : NULL;
+}
+
+/*
+ * Ends the controller's access to the slot's data. Either the response has invalidated the token, or this side does it
+ * now. Returns FALSE if the response has invalidated anything else.
+ */
+static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
+{
+    NVME_QUEUE *queue = Slot->Queue;
+    NTSTATUS status;
+
+    if (Result->Type == NdkOperationTypeReceiveAndInvalidate) {
+        if (!Slot->Registered || (UINT32)Result->TypeSpecificCompletionOutput != Slot->Token)
+            return FALSE;
+        Slot->Registered = FALSE;
+    }
+    if (!Slot->Registered || queue->State != NvmeQueueOpen)
+        return TRUE;
+    status = NvmeSlotInvalidate(Slot);
+    if (NT_SUCCESS(status))
+        Slot->Pending |= NVME_PENDING_INVALIDATE;
+    else
+        NvmeQueueFail(queue, status, "an invalidation could not be posted");
+    return TRUE;
+}
+
+/* Handles a response. Its receive is posted again before the slot is free for the next command. */
+static VOID QueueReceived(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WORK *Work)
+{
+    struct nvme_completion answer, *response = Result->RequestContext;
+    NTSTATUS status = STATUS_SUCCESS;
+    NVME_SLOT *slot;
+
+    RtlCopyMemory(&answer, response, sizeof(answer));
+    if (Result->BytesTransferred != sizeof(answer)) {
+        NvmeQueueFail(Queue, STATUS_INVALID_NETWORK_RESPONSE, "the target has sent a response of a wrong length");
+        return;
+    }
+    slot = QueueFindSlot(Queue, answer.cid);
+    if (!slot) {
+        NvmeQueueFail(Queue, STATUS_INVALID_NETWORK_RESPONSE, "the target has answered a command that it was not sent");
+        return;
+    }
+    if (Queue->State == NvmeQueueOpen)
+        status = NvmeQueuePostReceive(Queue, response);
+    if (!NT_SUCCESS(status))
+        NvmeQueueFail(Queue, status, "a receive could not be posted");
+    if (!SlotInvalidate(slot, Result)) {
+        NvmeQueueFail(Queue, STATUS_INVALID_NETWORK_RESPONSE, "the target has invalidated a wrong token");
+        return;
+    }
+    slot->Answer = answer;
+    slot->Answered = TRUE;
+    SlotFinish(slot, NVME_PENDING_RESPONSE, Work);
+}
+
+/* Handles the result of a request. A fast registration is silent: it has a result only if it failed. */
+static VOID QueueResult(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WORK *Work)
+{
+    NVME_SLOT *slot = Result->RequestContext;
+
+    if (!NT_SUCCESS(Result->Status)) {
+        NvmeQueueFail(Queue, Result->Status, "the connection was lost, or a request on it has failed");
+        return;
+    }
+    switch (Result->Type) {
+    case NdkOperationTypeReceive:
+    case NdkOperationTypeReceiveAndInvalidate:
+        QueueReceived(Queue, Result, Work);
+        break;
+    case NdkOperationTypeInvalidate:
+        slot->Registered = FALSE;
+        SlotFinish(slot, NVME_PENDING_INVALIDATE, Work);
+        break;
+    default: /* a send */
+        SlotFinish(slot, NVME_PENDING_SEND, Work);
+        break;
+    }
+}
+
+/*
+ * Reads the results that are in the queue at the call. The number is limited, because the completed requests'
+ * successors could add results as fast as they are read.
+ */
+static VOID QueueReadResults(NVME_QUEUE *Queue, NVME_WORK *Work)
+{
+    NDK_RESULT_EX results[RESULTS];
+    ULONG polled, count, i;
+
+    for (polled = 0; polled < NVME_CQ_DEPTH(Queue->Depth); polled += count) {
+        count = Queue->Cq->Dispatch->NdkGetCqResultsEx(Queue->Cq, results, RESULTS);
+        for (i = 0; i < count; i++)
+            QueueResult(Queue, &results[i], Work);
+        if (count == 0)
+            break;
+    }
+}
+
+/* ---- Entry points ------------------------------------------------------------------------------------------------ */
+
+VOID NvmeQueuePoll(NVME_QUEUE *Queue)
+{
+    NVME_WORK work;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    QueueReadResults(Queue, &work);
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    WorkRun(&work);
+}
+
+/* The adapter calls this once for each NdkArmCq, and not again before this callback has returned. */
+VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus)
+{
+    NVME_QUEUE *queue = Context;
+    NVME_WORK work;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&queue->Lock, &irql);
+    if (!NT_SUCCESS(CqStatus)) {
+        NvmeQueueFail(queue, CqStatus, "the completion queue has failed");
+    } else if (!queue->CqClosing) {
+        QueueReadResults(queue, &work);
+        queue->Cq->Dispatch->NdkArmCq(queue->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if there are new results */
+    }
+    KeReleaseSpinLock(&queue->Lock, irql);
+    WorkRun(&work);
+}
+
+BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request)
+{
+    BOOLEAN open;
+    NVME_WORK work;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    open = Queue->State == NvmeQueueOpen;
+    if (open) {
+        InsertTailList(&Queue->Waiting, &Request->Link);
+        QueueAssign(Queue, &work);
+    }
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    WorkRun(&work);
+    return open;
+}
+
+BOOLEAN NvmeRequestMatches(const NVME_REQUEST *Request, const NVME_REQUEST *Wanted, ULONG NamespaceId)
+{
+    if (Wanted)
+        return Request == Wanted;
+    return !Request->Admin && (NamespaceId == NVME_ALL_NAMESPACES || NamespaceId == Request->Command.nsid);
+}
+
+VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId)
+{
+    PLIST_ENTRY entry, next;
+    NVME_WORK work;
+    ULONG i;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    for (entry = Queue->Waiting.Flink; entry != &Queue->Waiting; entry = next) {
+        NVME_REQUEST *request = CONTAINING_RECORD(entry, NVME_REQUEST, Link);
+
+        next = entry->Flink;
+        if (!NvmeRequestMatches(request, Request, NamespaceId))
+            continue;
+        RemoveEntryList(entry);
+        request->Status = STATUS_CANCELLED;
+        InsertTailList(&work.Done, entry);
+    }
+    for (i = 0; Queue->Slots && i < Queue->Depth; i++) {
+        NVME_REQUEST *request = Queue->Slots[i].Request;
+
+        if (request && NvmeRequestMatches(request, Request, NamespaceId) && !request->Aborted) {
+            request->Aborted = TRUE;
+            request->Deadline = 0;
+        }
+    }
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    WorkRun(&work);
+}
+
+VOID NvmeQueueTakeRequests(NVME_QUEUE *Queue, LIST_ENTRY *Requests)
+{
+    NVME_WORK work;
+    ULONG i;
+    KIRQL irql;
+
+    WorkInitialize(&work);
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    for (i = 0; Queue->Slots && i < Queue->Depth; i++) {
+        NVME_SLOT *slot = &Queue->Slots[i];
+
+        if (!slot->Request)
+            continue;
+        if (slot->Answered) {
+            SlotEndAnswered(slot, &work);
+        } else {
+            NvmeSlotUnmap(slot);
+            InsertTailList(Requests, &slot->Request->Link);
+            slot->Request = NULL;
+        }
+    }
+    while (!IsListEmpty(&Queue->Waiting))
+        InsertTailList(Requests, RemoveHeadList(&Queue->Waiting));
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    WorkRun(&work);
+}
