@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A controller: the connection to one subsystem of a target, with one admin queue and several I/O queues.
+ *
+ * States of a controller. Only the controller's thread changes them:
+ *
+ *   state         queues             a request              goes to
+ *   Connecting    being connected    is parked              Live: all queues are connected and set up
+ *                                                           Failed: no success for LossSeconds
+ *   Live          open               is sent                Reconnecting: a queue has failed, a time limit, a reset
+ *   Reconnecting  closed, then       is parked, and fails   Live, Failed: as above
+ *                 being connected    after IoFailSeconds
+ *   Failed        closed             fails                  Deleting
+ *   Deleting      being closed       fails                  -
+ *
+ * Each state goes to Deleting when NvmeControllerDelete is called. The thread waits in many places, and each of its
+ * waits ends early in this case. It also ends early if the connection has been lost (NvmeControllerLost) or a reset is
+ * wanted.
+ *
+ * When the connection is lost, the thread closes all queues, which returns the requests that the target had. An I/O
+ * request is parked, and sent again after the reconnect, because nobody can find out whether the target has executed
+ * it; reads and writes may be executed twice. An admin command fails, because its second execution might be harmful.
+ * Then the thread connects again: at once, and after pauses of 1, 2, 4... seconds.
+ *
+ * Lifetime. NvmeControllerDelete waits until the thread has ended. Before that the thread has closed all NDK objects,
+ * which includes a wait for their callbacks, and has completed all requests. The memory lives as long as references
+ * exist.
+ */
+#include "nvmendk.h"
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+VOID NvmeRequestsEnd(LIST_ENTRY *Requests, NTSTATUS Status)
+{
+    while (!IsListEmpty(Requests))
+        NvmeRequestEnd(CONTAINING_RECORD(RemoveHeadList(Requests), NVME_REQUEST, Link), Status);
+}
+
+VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *Wanted, ULONG NamespaceId,
+    LIST_ENTRY *Requests)
+{
+    PLIST_ENTRY entry, next;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    for (entry = Controller->Parked.Flink; entry != &Controller->Parked; entry = next) {
+        next = entry->Flink;
+        if (!NvmeRequestMatches(CONTAINING_RECORD(entry, NVME_REQUEST, Link), Wanted, NamespaceId))
+            continue;
+        RemoveEntryList(entry);
+        InsertTailList(Requests, entry);
+    }
+    KeReleaseSpinLock(&Controller->Lock, irql);
+}
+
+/* Moves all parked requests, admin commands as well, to the list. Lock is held. */
+static VOID ControllerTakeAllParked(NVME_CONTROLLER *Controller, LIST_ENTRY *Requests)
+{
+    while (!IsListEmpty(&Controller->Parked))
+        InsertTailList(Requests, RemoveHeadList(&Controller->Parked));
+}
+
+/* Lets a request wait until the controller is live, or completes it if that is not to be expected. */
+static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    if (Controller->Info.State == NvmeStateDeleting)
+        status = STATUS_DELETE_PENDING;
+    else if (Controller->Info.State == NvmeStateFailed)
+        status = STATUS_DEVICE_NOT_CONNECTED;
+    else if (Request->Aborted)
+        status = STATUS_CANCELLED;
+    else if (Controller->FailAtOnce)
+        status = STATUS_IO_TIMEOUT;
+    else
+        InsertTailList(&Controller->Parked, &Request->Link);
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    if (NT_SUCCESS(status))
+        KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE); /* the controller may be live by now */
+    else
+        NvmeRequestEnd(Request, status);
+}
+
+/* Sends a request, or parks it. */
+static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+{
+    ULONG count = Controller->Info.QueueCount, queue = 0;
+
+    if (!Request->Admin && count != 0)
+        queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % count;
+    if (Controller->Info.State != NvmeStateLive || (!Request->Admin && count == 0) ||
+        !NvmeQueueSubmit(&Controller->Queues[queue], Request))
+        ControllerPark(Controller, Request);
+}
+
+VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+{
+    Request->NvmeStatus = 0;
+    Request->Result = 0;
+    Request->Aborted = Request->AbortSent = FALSE;
+    if (Request->Direction != NvmeNoData && (Request->Length == 0 || Request->Length > NVME_MAX_TRANSFER))
+        NvmeRequestEnd(Request, STATUS_INVALID_BUFFER_SIZE);
+    else
+        ControllerSend(Controller, Request);
+}
+
+/* Sends the parked requests. */
+static VOID ControllerSendParked(NVME_CONTROLLER *Controller)
+{
+    LIST_ENTRY requests;
+    KIRQL irql;
+
+    InitializeListHead(&requests);
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    ControllerTakeAllParked(Controller, &requests);
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    while (!IsListEmpty(&requests))
+        ControllerSend(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link));
+}
+
+VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller)
+{
+    ULONGLONG limit = Controller->LostTime + Controller->Settings.IoFailSeconds * NVME_SECOND;
+    NTSTATUS status = STATUS_SUCCESS;
+    LIST_ENTRY requests;
+    KIRQL irql;
+
+    InitializeListHead(&requests);
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    if (Controller->Info.State == NvmeStateLive) {
+        /* ControllerServe handles a reset of a live controller */
+    } else if (Controller->ResetWanted) {
+        Controller->ResetWanted = FALSE;
+        status = STATUS_CANCELLED;
+    } else if (KeQueryInterruptTime() > limit) {
+        Controller->FailAtOnce = TRUE;
+        status = STATUS_IO_TIMEOUT;
+    }
+    if (!NT_SUCCESS(status))
+        ControllerTakeAllParked(Controller, &requests);
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    NvmeRequestsEnd(&requests, status);
+}
+
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+BOOLEAN NvmeControllerStopping(NVME_CONTROLLER *Controller)
+{
+    return KeReadStateEvent(&Controller->Stop) != 0;
+}
+
+VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    if (NT_SUCCESS(Controller->LostStatus)) {
+        Controller->LostStatus = Status;
+        Controller->LostReason = Reason;
+    }
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
+}
+
+NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason)
+{
+    ULONG i;
+    KIRQL irql;
+
+    if (Status == STATUS_DELETE_PENDING)
+        return Status;
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    Controller->Info.LastStatus = Status;
+    for (i = 0; i + 1 < sizeof(Controller->Info.LastReason) && Reason[i] != '\0'; i++)
+        Controller->Info.LastReason[i] = Reason[i];
+    Controller->Info.LastReason[i] = '\0';
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    DbgPrint("nvme: %s: %s, 0x%08X\n", Controller->Name, Reason, Status);
+    return Status;
+}
+
+VOID NvmeControllerChanged(NVME_CONTROLLER *Controller)
+{
+    if (Controller->Changed && Controller->Info.State == NvmeStateLive)
+        Controller->Changed(Controller, Controller->Context);
+}
+
+static VOID ControllerSetState(NVME_CONTROLLER *Controller, NVME_STATE State)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    Controller->Info.State = State;
+    if (State == NvmeStateLive) {
+        Controller->Info.QueueCount = (USHORT)Controller->QueueCount;
+        Controller->FailAtOnce = FALSE;
+    }
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    if (Controller->Changed && State != NvmeStateDeleting)
+        Controller->Changed(Controller, Controller->Context);
+}
+
+/* ---- The thread: disconnect -------------------------------------------------------------------------------------- */
+
+/* Decides what becomes of a request that the target had when the connection ended. */
+static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+{
+    Request->AbortSent = FALSE;
+    if (Controller->Info.State == NvmeStateDeleting)
+        NvmeRequestEnd(Request, STATUS_DELETE_PENDING);
+    else if (Controller->ResetWanted)
+        NvmeRequestEnd(Request, STATUS_CANCELLED);
+    else if (Request->Admin)
+        NvmeRequestEnd(Request, STATUS_CONNECTION_DISCONNECTED);
+    else
+        ControllerPark(Controller, Request);
+}
+
+/* Closes all queues and the adapter. Graceful TRUE shuts the controller down first, if its connection is intact. */
+static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
+{
+    LIST_ENTRY requests;
+    ULONG i;
+
+    InitializeListHead(&requests);
+    for (i = 1; i <= Controller->QueueCount; i++)
+        NvmeQueueClose(&Controller->Queues[i], Graceful, &requests);
+    Controller->QueueCount = 0;
+    if (Graceful && KeReadStateEvent(&Controller->Execute.Done))
+        NvmeControllerShutDown(Controller);
+    NvmeQueueClose(&Controller->Queues[0], Graceful, &requests);
+    if (Controller->Adapter)
+        NvmeCloseAdapter(Controller->Adapter);
+    Controller->Adapter = NULL;
+    while (!IsListEmpty(&requests))
+        ControllerReturned(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link));
+    NvmeControllerServeParked(Controller);
+}
+
+/* ---- The thread: connect and serve ------------------------------------------------------------------------------- */
+
+static NTSTATUS ControllerAttempt(NVME_CONTROLLER *Controller)
+{
+    NTSTATUS status;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    Controller->LostStatus = STATUS_SUCCESS;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    status = NvmeControllerConnect(Controller);
+    if (!NT_SUCCESS(status))
+        return status;
+    Controller->KeepAliveTime = 0;
+    if (Controller->Info.State == NvmeStateReconnecting)
+        Controller->Info.Reconnects++;
+    DbgPrint("nvme: %s: connected, %u I/O queues of %u, %u namespaces\n", Controller->Name, Controller->QueueCount,
+        Controller->IoDepth, Controller->Info.NamespaceCount);
+    ControllerSetState(Controller, NvmeStateLive);
+    return status;
+}
+
+/* Serves a live controller until it is deleted, reset, or has lost its connection. */
+static VOID ControllerServe(NVME_CONTROLLER *Controller)
+{
+    PVOID objects[] = { &Controller->Stop, &Controller->Wake };
+    LARGE_INTEGER tick;
+
+    tick.QuadPart = -(LONGLONG)NVME_TICK;
+    while (!NvmeControllerStopping(Controller) && NT_SUCCESS(Controller->LostStatus) && !Controller->ResetWanted) {
+        ControllerSendParked(Controller);
+        NvmeKeepAliveServe(Controller);
+        NvmeTimeoutsServe(Controller);
+        if (!NT_SUCCESS(NvmeEventsServe(Controller)))
+            return;
+        KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, &tick, NULL);
+    }
+    if (!NvmeControllerStopping(Controller) && !NT_SUCCESS(Controller->LostStatus))
+        NvmeControllerReason(Controller, Controller->LostStatus, Controller->LostReason);
+}
+
+/* Waits for the next attempt to connect. */
+static VOID ControllerPause(NVME_CONTROLLER *Controller, ULONG Seconds)
+{
+    ULONGLONG end = KeQueryInterruptTime() + Seconds * NVME_SECOND;
+    LARGE_INTEGER tick;
+
+    tick.QuadPart = -(LONGLONG)NVME_TICK;
+    while (KeQueryInterruptTime() < end && !NvmeControllerStopping(Controller)) {
+        NvmeControllerServeParked(Controller);
+        KeWaitForSingleObject(&Controller->Stop, Executive, KernelMode, FALSE, &tick);
+    }
+}
+
+static VOID ControllerEndParked(NVME_CONTROLLER *Controller, NTSTATUS Status)
+{
+    LIST_ENTRY requests;
+    KIRQL irql;
+
+    InitializeListHead(&requests);
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    ControllerTakeAllParked(Controller, &requests);
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    NvmeRequestsEnd(&requests, Status);
+}
+
+/* Gives up: all requests fail until the controller is deleted. */
+static VOID ControllerFail(NVME_CONTROLLER *Controller)
+{
+    DbgPrint("nvme: %s: no more attempts to connect\n", Controller->Name);
+    ControllerSetState(Controller, NvmeStateFailed);
+    ControllerEndParked(Controller, STATUS_DEVICE_NOT_CONNECTED);
+    KeWaitForSingleObject(&Controller->Stop, Executive, KernelMode, FALSE, NULL);
+}
+
+/* Ends the use of the present connection, whatever its state is. */
+static VOID ControllerLeave(NVME_CONTROLLER *Controller)
+{
+    BOOLEAN stopping = NvmeControllerStopping(Controller);
+    BOOLEAN live = Controller->Info.State == NvmeStateLive;
+
+    if (live)
+        Controller->LostTime = KeQueryInterruptTime();
+    if (stopping)
+        ControllerSetState(Controller, NvmeStateDeleting);
+    else if (live)
+        ControllerSetState(Controller, NvmeStateReconnecting);
+    ControllerDisconnect(Controller, stopping && live && NT_SUCCESS(Controller->LostStatus));
+}
+
+/* Lets NvmeControllerCreate return, if this was the first attempt to connect. */
+static VOID ControllerAttempted(NVME_CONTROLLER *Controller, NTSTATUS Status)
+{
+    if (KeReadStateEvent(&Controller->Attempted))
+        return;
+    Controller->FirstStatus = Status;
+    KeSetEvent(&Controller->Attempted, IO_NO_INCREMENT, FALSE);
+}
+
+static BOOLEAN ControllerIsTooLate(const NVME_CONTROLLER *Controller)
+{
+    ULONG seconds = Controller->Settings.LossSeconds;
+
+    return seconds != NVME_FOREVER && KeQueryInterruptTime() > Controller->LostTime + seconds * NVME_SECOND;
+}
+
+static VOID ControllerThread(PVOID Context)
+{
+    NVME_CONTROLLER *controller = Context;
+    ULONG pause = 0;
+
+    while (!NvmeControllerStopping(controller)) {
+        NTSTATUS status = ControllerAttempt(controller);
+
+        if (NT_SUCCESS(status)) {
+            ControllerAttempted(controller, status);
+            ControllerServe(controller);
+            pause = 0;
+        } else {
+            pause = min(max(2 * pause, 1), controller->Settings.ReconnectSeconds);
+        }
+        ControllerLeave(controller);
+        ControllerAttempted(controller, status);
+        if (ControllerIsTooLate(controller))
+            ControllerFail(controller);
+        ControllerPause(controller, pause);
+    }
+    ControllerSetState(controller, NvmeStateDeleting);
+    ControllerEndParked(controller, STATUS_DELETE_PENDING);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+/* ---- Creation and deletion --------------------------------------------------------------------------------------- */
+
+VOID NvmeControllerReference(NVME_CONTROLLER *Controller)
+{
+    InterlockedIncrement(&Controller->References);
+}
+
+VOID NvmeControllerRelease(NVME_CONTROLLER *Controller)
+{
+    if (InterlockedDecrement(&Controller->References) != 0)
+        return;
+    ExFreePoolWithTag(Controller->Page, NVME_TAG);
+    ExFreePoolWithTag(Controller, NVME_TAG);
+}
+
+static VOID OwnInitialize(NVME_OWN_REQUEST *Own)
+{
+    KeInitializeEvent(&Own->Done, NotificationEvent, TRUE);
+}
+
+static NVME_CONTROLLER *ControllerAllocate(const NVME_CREATE *Create)
+{
+    NVME_CONTROLLER *controller = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*controller), NVME_TAG);
+    USHORT i;
+
+    if (!controller)
+        return NULL;
+    RtlZeroMemory(controller, sizeof(*controller));
+    controller->Page = ExAllocatePoolWithTag(NonPagedPoolNx, NVME_PAGE_SIZE, NVME_TAG);
+    if (!controller->Page) {
+        ExFreePoolWithTag(controller, NVME_TAG);
+        return NULL;
+    }
+    controller->References = 1;
+    controller->Flags = Create->Flags;
+    controller->Settings = *Create->Settings;
+    controller->Changed = Create->Changed;
+    controller->Context = Create->Context;
+    controller->Info.Target = Create->Target;
+    controller->Info.State = NvmeStateConnecting;
+    controller->LostTime = KeQueryInterruptTime();
+    NvmeFormatTarget(&Create->Target, controller->Name, sizeof(controller->Name));
+    KeInitializeSpinLock(&controller->Lock);
+    InitializeListHead(&controller->Parked);
+    KeInitializeEvent(&controller->Stop, NotificationEvent, FALSE);
+    KeInitializeEvent(&controller->Attempted, NotificationEvent, FALSE);
+    KeInitializeEvent(&controller->Wake, SynchronizationEvent, FALSE);
+    OwnInitialize(&controller->Execute);
+    OwnInitialize(&controller->KeepAlive);
+    OwnInitialize(&controller->Abort);
+    OwnInitialize(&controller->Event);
+    for (i = 0; i < RTL_NUMBER_OF(controller->Queues); i++)
+        NvmeQueueInitialize(&controller->Queues[i], controller, i);
+    return controller;
+}
+
+static NTSTATUS ControllerStartThread(NVME_CONTROLLER *Controller)
+{
+    OBJECT_ATTRIBUTES attributes;
+    HANDLE thread;
+    NTSTATUS status;
+
+    InitializeObjectAttributes(&attributes, NULL, OBJ_KERNEL_HANDLE, NULL, NULL);
+    status = PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, &attributes, NULL, NULL, ControllerThread, Controller);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = ObReferenceObjectByHandle(thread, SYNCHRONIZE, NULL, KernelMode, &Controller->Thread, NULL);
+    ZwClose(thread);
+    return status;
+}
+
+NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Controller)
+{
+    NVME_CONTROLLER *controller = ControllerAllocate(Create);
+    NTSTATUS status;
+
+    PAGED_CODE();
+    *Controller = NULL;
+    if (!controller)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = ControllerStartThread(controller);
+    if (!NT_SUCCESS(status)) {
+        NvmeControllerRelease(controller);
+        return status;
+    }
+    KeWaitForSingleObject(&controller->Attempted, Executive, KernelMode, FALSE, NULL);
+    status = controller->FirstStatus;
+    if (!NT_SUCCESS(status) && (Create->Flags & NVME_CREATE_RETRY)) {
+        status = STATUS_PENDING;
+    } else if (!NT_SUCCESS(status)) {
+        NvmeControllerDelete(controller);
+        return status;
+    }
+    *Controller = controller;
+    return status;
+}
+
+VOID NvmeControllerDelete(NVME_CONTROLLER *Controller)
+{
+    PAGED_CODE();
+    KeSetEvent(&Controller->Stop, IO_NO_INCREMENT, FALSE);
+    KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
+    KeWaitForSingleObject(Controller->Thread, Executive, KernelMode, FALSE, NULL);
+    ObDereferenceObject(Controller->Thread);
+    NvmeControllerRelease(Controller);
+}
+
+VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    Controller->ResetWanted = TRUE;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
+}
+
+VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    *Info = Controller->Info;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+}
+
+ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespaces, ULONG Count)
+{
+    ULONG total;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    total = Controller->Info.NamespaceCount;
+    RtlCopyMemory(Namespaces, Controller->Namespaces, min(total, Count) * sizeof(*Namespaces));
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return total;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Discovery: a controller of the well-known discovery subsystem, whose log page lists the target's subsystems and
+ * their addresses. The controller exists only during the call. PASSIVE_LEVEL.
+ */
+#include "nvmendk.h"
+
+typedef struct _DISCOVERY {
+    NVME_REQUEST Request;
+    KEVENT Done;
+} DISCOVERY;
+
+static VOID DiscoveryDone(NVME_REQUEST *Request)
+{
+    DISCOVERY *discovery = CONTAINING_RECORD(Request, DISCOVERY, Request);
+
+    KeSetEvent(&discovery->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return now: no access after this */
+}
+
+/* Reads the first Length bytes of the log page. */
+static NTSTATUS DiscoveryRead(NVME_CONTROLLER *Controller, DISCOVERY *Discovery, PVOID Page, ULONG Length)
+{
+    NVME_REQUEST *request = &Discovery->Request;
+    ULONG dwords = Length / sizeof(ULONG) - 1;
+
+    RtlZeroMemory(Discovery, sizeof(*Discovery));
+    KeInitializeEvent(&Discovery->Done, SynchronizationEvent, FALSE);
+    request->Command.opcode = NVME_ADMIN_GET_LOG_PAGE;
+    request->Command.log.lid = NVME_LOG_DISCOVERY;
+    request->Command.log.dwords_low = (USHORT)dwords;
+    request->Command.log.dwords_high = (USHORT)(dwords >> 16);
+    request->Admin = TRUE;
+    request->Direction = NvmeFromController;
+    request->Buffer = Page;
+    request->Length = Length;
+    request->Completion = DiscoveryDone;
+    NvmeSubmit(Controller, request);
+    KeWaitForSingleObject(&Discovery->Done, Executive, KernelMode, FALSE, NULL);
+    return request->Status;
+}
+
+/* Reads as many entries as fit into one transfer, which is more than any target has in practice. */
+static NTSTATUS DiscoveryReadEntries(NVME_CONTROLLER *Controller, DISCOVERY *Discovery, PUCHAR Page,
+    struct nvme_discovery_entry *Entries, ULONG *Count)
+{
+    const struct nvme_discovery_header *header = (const struct nvme_discovery_header *)Page;
+    ULONG wanted = *Count, read;
+    NTSTATUS status = DiscoveryRead(Controller, Discovery, Page, sizeof(*header));
+
+    if (!NT_SUCCESS(status))
+        return status;
+    if (header->record_format != 0)
+        return STATUS_NOT_SUPPORTED;
+    read = (ULONG)min(min(wanted, header->records), NVME_DISCOVERY_MAX);
+    if (read != 0)
+        status = DiscoveryRead(Controller, Discovery, Page, sizeof(*header) + read * sizeof(*Entries));
+    if (!NT_SUCCESS(status))
+        return status;
+    read = (ULONG)min(read, header->records); /* the list may have become shorter between the two reads */
+    *Count = (ULONG)min(header->records, MAXULONG);
+    RtlCopyMemory(Entries, header + 1, read * sizeof(*Entries));
+    return status;
+}
+
+NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, struct nvme_discovery_entry *Entries,
+    ULONG *Count)
+{
+    NVME_CREATE create = { .Target = *Target, .Settings = Settings, .Flags = NVME_CREATE_DISCOVERY };
+    NVME_CONTROLLER *controller;
+    DISCOVERY *discovery;
+    PUCHAR page;
+    NTSTATUS status;
+
+    PAGED_CODE();
+    RtlCopyMemory(create.Target.Subsystem, NVME_DISCOVERY_NQN, sizeof(NVME_DISCOVERY_NQN));
+    status = NvmeControllerCreate(&create, &controller);
+    if (!NT_SUCCESS(status))
+        return status;
+    discovery = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*discovery), NVME_TAG);
+    page = ExAllocatePoolWithTag(NonPagedPoolNx, NVME_MAX_TRANSFER, NVME_TAG);
+    if (discovery && page)
+        status = DiscoveryReadEntries(controller, discovery, page, Entries, Count);
+    else
+        status = STATUS_INSUFFICIENT_RESOURCES;
+    NvmeControllerDelete(controller);
+    if (page)
+        ExFreePoolWithTag(page, NVME_TAG);
+    if (discovery)
+        ExFreePoolWithTag(discovery, NVME_TAG);
+    return status;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time limits and aborts. The controller's thread calls the two Serve functions several times a second.
+ *
+ *   an I/O command that exceeds its limit     is aborted, and receives AbortSeconds more
+ *   one that then exceeds its limit again     costs the connection: the controller is reset
+ *   an admin command that exceeds its limit   the same at once: the controller does not answer at all
+ *   the Keep Alive command                    is an admin command whose limit is KeepAliveSeconds
+ *
+ * NvmeAbort makes the limit of a command the present. A controller need not abort anything: many answer an Abort
+ * command and complete the aborted one as if nothing had happened. Only the reset bounds the time.
+ */
+#include "nvmendk.h"
+
+VOID NvmeKeepAliveServe(NVME_CONTROLLER *Controller)
+{
+    NVME_OWN_REQUEST *own = &Controller->KeepAlive;
+    ULONG seconds = Controller->Settings.KeepAliveSeconds;
+    ULONGLONG now = KeQueryInterruptTime();
+
+    if (seconds == 0 || (Controller->Flags & NVME_CREATE_DISCOVERY) || now < Controller->KeepAliveTime ||
+        !KeReadStateEvent(&own->Done))
+        return;
+    Controller->KeepAliveTime = now + seconds * NVME_SECOND / 2;
+    RtlZeroMemory(&own->Request, sizeof(own->Request));
+    own->Request.Command.opcode = NVME_ADMIN_KEEP_ALIVE;
+    own->Request.Seconds = seconds;
+    NvmeOwnStart(own, &Controller->Queues[0], NvmeOwnDone);
+}
+
+/* Aborts the command. The Abort command's own result is of no interest: the command's response or its limit follows. */
+static VOID ControllerSendAbort(NVME_CONTROLLER *Controller, USHORT QueueId, USHORT CommandId)
+{
+    NVME_OWN_REQUEST *own = &Controller->Abort;
+
+    DbgPrint("nvme: %s: command 0x%X of queue %u is aborted\n", Controller->Name, CommandId, QueueId);
+    RtlZeroMemory(&own->Request, sizeof(own->Request));
+    own->Request.Command.opcode = NVME_ADMIN_ABORT;
+    own->Request.Command.cdw10 = QueueId | (ULONG)CommandId << 16;
+    own->Request.Seconds = Controller->Settings.AbortSeconds;
+    NvmeOwnStart(own, &Controller->Queues[0], NvmeOwnDone);
+}
+
+typedef enum _EXPIRY {
+    ExpiryNone,
+    ExpiryAbort, /* a command must be aborted */
+    ExpiryReset  /* the controller must be reset */
+} EXPIRY;
+
+/*
+ * Looks for a command that has exceeded its limit. For ExpiryAbort the command's identifier is returned, and the
+ * command receives its second limit. An abort is not due while another one is in execution (CanAbort FALSE).
+ */
+static EXPIRY QueueFindExpired(NVME_QUEUE *Queue, BOOLEAN CanAbort, USHORT *CommandId)
+{
+    ULONGLONG now = KeQueryInterruptTime();
+    EXPIRY expiry = ExpiryNone;
+    ULONG i;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    for (i = 0; Queue->State == NvmeQueueOpen && i < Queue->Depth && expiry == ExpiryNone; i++) {
+        NVME_SLOT *slot = &Queue->Slots[i];
+        NVME_REQUEST *request = slot->Request;
+
+        if (!request || request->Deadline > now)
+            continue;
+        if (request->Admin || request->AbortSent) {
+            expiry = ExpiryReset;
+        } else if (CanAbort && (slot->Pending & NVME_PENDING_RESPONSE)) {
+            request->AbortSent = TRUE;
+            request->Deadline = now + Queue->Controller->Settings.AbortSeconds * NVME_SECOND;
+            *CommandId = slot->CommandId;
+            expiry = ExpiryAbort;
+        }
+    }
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    return expiry;
+}
+
+VOID NvmeTimeoutsServe(NVME_CONTROLLER *Controller)
+{
+    USHORT command = 0;
+    ULONG i;
+
+    for (i = 0; i <= Controller->QueueCount; i++) {
+        BOOLEAN canAbort = KeReadStateEvent(&Controller->Abort.Done) != 0;
+
+        switch (QueueFindExpired(&Controller->Queues[i], canAbort, &command)) {
+        case ExpiryAbort:
+            ControllerSendAbort(Controller, Controller->Queues[i].Id, command);
+            break;
+        case ExpiryReset:
+            NvmeControllerLost(Controller, STATUS_IO_TIMEOUT, "the controller has not answered a command in time");
+            return;
+        default:
+            break;
+        }
+    }
+}
+
+static VOID ControllerAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request, ULONG NamespaceId)
+{
+    LIST_ENTRY ended;
+    ULONG i;
+
+    for (i = 0; i < RTL_NUMBER_OF(Controller->Queues); i++)
+        NvmeQueueAbort(&Controller->Queues[i], Request, NamespaceId);
+    InitializeListHead(&ended);
+    NvmeControllerTakeParked(Controller, Request, NamespaceId, &ended);
+    NvmeRequestsEnd(&ended, STATUS_CANCELLED);
+    KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
+}
+
+VOID NvmeAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+{
+    ControllerAbort(Controller, Request, NVME_ALL_NAMESPACES);
+}
+
+VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId)
+{
+    ControllerAbort(Controller, NULL, NamespaceId);
+}
