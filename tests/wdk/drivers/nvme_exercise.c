@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A driver that exercises the lower part of the NVMe initiator without Storport: it connects to the first target of
+ * the registry, does what the value Exercise names, disconnects, and prints what it has seen. DriverEntry fails if the
+ * data were wrong, or a request did not end as it should.
+ *
+ *   registry value   what it is
+ *   Exercise         one of enum exercise, below
+ *   Depth            requests at the same time
+ *   Bytes            of each request
+ *   Rounds           of a write and a read for each of the requests
+ *   Expect           the status with which requests may fail besides STATUS_SUCCESS; 0: none
+ */
+#include "../../../samples/nvme-initiator/nvmedrv.h"
+
+enum exercise {
+    ExerciseTransfer, /* writes, reads, compares */
+    ExerciseDelete,   /* deletes the controller while requests are outstanding */
+    ExerciseReset,    /* resets the controller a few times meanwhile */
+    ExerciseAbort,    /* aborts everything after a second */
+    ExerciseDiscover, /* prints the discovery log page */
+    ExerciseChange,   /* waits until there are two namespaces */
+    ExerciseFail      /* the creation must fail with Expect */
+};
+
+#define TAG 'cxEN'
+#define MAX_DEPTH 256
+#define SECOND 10000000LL
+
+typedef struct _OPERATION {
+    NVME_REQUEST Request;
+    PUCHAR Data;
+    PMDL Mdl;
+    ULONG Index;
+    ULONG Round;
+    BOOLEAN Reading;
+} OPERATION;
+
+static NVME_SETTINGS Settings;
+static ULONG Exercise, Depth, Bytes, Rounds, Expect;
+static NVME_CONTROLLER *Controller;
+static OPERATION *Operations;
+static LONG Outstanding, Different, Unexpected, Expected, Done, Changes, Stopping;
+static KEVENT AllDone, Changed;
+
+static VOID Fill(OPERATION *Operation)
+{
+    ULONG i;
+
+    for (i = 0; i < Bytes; i++)
+        Operation->Data[i] = (UCHAR)(i * 7 + Operation->Index * 31 + Operation->Round);
+}
+
+static ULONG Differences(const OPERATION *Operation)
+{
+    ULONG i;
+
+    for (i = 0; i < Bytes; i++)
+        if (Operation->Data[i] != (UCHAR)(i * 7 + Operation->Index * 31 + Operation->Round))
+            return 1;
+    return 0;
+}
+
+static VOID Start(OPERATION *Operation)
+{
+    NVME_REQUEST *request = &Operation->Request;
+
+    RtlZeroMemory(&request->Command, sizeof(request->Command));
+    request->Command.opcode = Operation->Reading ? NVME_IO_READ : NVME_IO_WRITE;
+    request->Command.nsid = 1;
+    request->Command.io.lba = (ULONGLONG)Operation->Index * (Bytes / 512);
+    request->Command.io.blocks = (USHORT)(Bytes / 512 - 1);
+    request->Direction = Operation->Reading ? NvmeFromController : NvmeToController;
+    NvmeSubmit(Controller, request);
+}
+
+static VOID Completed(NVME_REQUEST *Request)
+{
+    OPERATION *operation = CONTAINING_RECORD(Request, OPERATION, Request);
+    BOOLEAN again = !Stopping;
+
+    InterlockedIncrement(&Done);
+    if (Request->Status == STATUS_SUCCESS) {
+        if (operation->Reading && Differences(operation))
+            InterlockedIncrement(&Different);
+        operation->Round += operation->Reading;
+        operation->Reading = !operation->Reading;
+        again = again && operation->Round < Rounds;
+        if (!operation->Reading)
+            Fill(operation);
+        else
+            RtlZeroMemory(operation->Data, Bytes);
+    } else if ((ULONG)Request->Status == Expect) {
+        InterlockedIncrement(&Expected);
+        again = again && Exercise == ExerciseReset;
+        if (!operation->Reading)
+            Fill(operation);
+    } else {
+        DbgPrint("exercise: request %u ends with 0x%08X, NVMe status 0x%X\n", operation->Index, Request->Status,
+            Request->NvmeStatus);
+        InterlockedIncrement(&Unexpected);
+        again = FALSE;
+    }
+    if (again)
+        Start(operation);
+    else if (InterlockedDecrement(&Outstanding) == 0)
+        KeSetEvent(&AllDone, IO_NO_INCREMENT, FALSE);
+}
+
+static VOID ControllerChanged(NVME_CONTROLLER *Changing, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Changing);
+    UNREFERENCED_PARAMETER(Context);
+    InterlockedIncrement(&Changes);
+    KeSetEvent(&Changed, IO_NO_INCREMENT, FALSE);
+}
+
+/* Odd operations have an MDL, even ones a buffer only; each begins at another offset in its page. */
+static NTSTATUS Prepare(VOID)
+{
+    ULONG i;
+
+    Operations = ExAllocatePoolWithTag(NonPagedPoolNx, Depth * sizeof(*Operations), TAG);
+    if (!Operations)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    RtlZeroMemory(Operations, Depth * sizeof(*Operations));
+    for (i = 0; i < Depth; i++) {
+        OPERATION *operation = &Operations[i];
+
+        operation->Index = i;
+        operation->Data = ExAllocatePoolWithTag(NonPagedPoolNx, Bytes, TAG);
+        operation->Mdl = i % 2 ? IoAllocateMdl(operation->Data, Bytes, FALSE, FALSE, NULL) : NULL;
+        if (!operation->Data || (i % 2 && !operation->Mdl))
+            return STATUS_INSUFFICIENT_RESOURCES;
+        if (operation->Mdl)
+            MmBuildMdlForNonPagedPool(operation->Mdl);
+        Fill(operation);
+        operation->Request.Mdl = operation->Mdl;
+        operation->Request.Buffer = operation->Data;
+        operation->Request.Length = Bytes;
+        operation->Request.Completion = Completed;
+    }
+    return STATUS_SUCCESS;
+}
+
+static VOID Free(VOID)
+{
+    ULONG i;
+
+    for (i = 0; Operations && i < Depth; i++) {
+        if (Operations[i].Mdl)
+            IoFreeMdl(Operations[i].Mdl);
+        if (Operations[i].Data)
+            ExFreePoolWithTag(Operations[i].Data, TAG);
+    }
+    if (Operations)
+        ExFreePoolWithTag(Operations, TAG);
+}
+
+static VOID Pause(LONGLONG Milliseconds)
+{
+    LARGE_INTEGER pause;
+
+    pause.QuadPart = -Milliseconds * 10000;
+    KeDelayExecutionThread(KernelMode, FALSE, &pause);
+}
+
+static VOID Interfere(VOID)
+{
+    ULONG i;
+
+    switch (Exercise) {
+    case ExerciseDelete:
+        Pause(100); /* the requests go on until one of them fails */
+        NvmeControllerReference(Controller);
+        NvmeControllerDelete(Controller);
+        break;
+    case ExerciseReset:
+        for (i = 0; i < 3; i++) {
+            Pause(300);
+            NvmeControllerReset(Controller);
+        }
+        break;
+    case ExerciseAbort:
+        Pause(1000);
+        Stopping = TRUE;
+        NvmeAbortAll(Controller, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+static NTSTATUS Transfer(VOID)
+{
+    LARGE_INTEGER start, end, frequency;
+    NTSTATUS status = Prepare();
+    ULONG i;
+
+    if (!NT_SUCCESS(status))
+        return status;
+    start = KeQueryPerformanceCounter(&frequency);
+    Outstanding = Depth;
+    for (i = 0; i < Depth; i++)
+        Start(&Operations[i]);
+    Interfere();
+    KeWaitForSingleObject(&AllDone, Executive, KernelMode, FALSE, NULL);
+    end = KeQueryPerformanceCounter(NULL);
+    DbgPrint("exercise: %d requests in %I64d us, %d different, %d unexpected, %d expected failures\n", Done,
+        (end.QuadPart - start.QuadPart) * 1000000 / frequency.QuadPart, Different, Unexpected, Expected);
+    return Different || Unexpected ? STATUS_DATA_ERROR : STATUS_SUCCESS;
+}
+
+static VOID Print(VOID)
+{
+    NVME_NAMESPACE namespaces[4];
+    NVME_CONTROLLER_INFO info;
+    ULONG count = NvmeControllerNamespaces(Controller, namespaces, 4), i;
+
+    NvmeControllerQuery(Controller, &info);
+    DbgPrint("exercise: state %d, %u queues of %u, transfer %u, capsule %u, reconnects %u, changes %d, model %.40s\n",
+        info.State, info.QueueCount, info.QueueDepth, info.MaxTransfer, info.InCapsule,
+        info.Reconnects, Changes, info.ModelNumber);
+    for (i = 0; i < min(count, 4); i++)
+        DbgPrint("exercise: namespace %u, %I64u blocks of %u\n", namespaces[i].Id, namespaces[i].Blocks,
+            1u << namespaces[i].BlockShift);
+}
+
+static NTSTATUS WaitForChange(VOID)
+{
+    while (NvmeControllerNamespaces(Controller, NULL, 0) < 2)
+        KeWaitForSingleObject(&Changed, Executive, KernelMode, FALSE, NULL);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS Discover(VOID)
+{
+    struct nvme_discovery_entry *entries = ExAllocatePoolWithTag(PagedPool, 8 * sizeof(*entries), TAG);
+    ULONG count = 8, i;
+    NTSTATUS status = NvmeDiscover(&Settings.Targets[0], &Settings, entries, &count);
+
+    for (i = 0; NT_SUCCESS(status) && i < count && i < 8; i++)
+        DbgPrint("exercise: \"%s\" at %.15s:%.5s\n", entries[i].subnqn, entries[i].traddr, entries[i].trsvcid);
+    ExFreePoolWithTag(entries, TAG);
+    return status;
+}
+
+static NTSTATUS Run(VOID)
+{
+    NVME_CREATE create = { .Target = Settings.Targets[0], .Settings = &Settings, .Changed = ControllerChanged };
+    NTSTATUS status;
+
+    if (Exercise == ExerciseDiscover)
+        return Discover();
+    status = NvmeControllerCreate(&create, &Controller);
+    if (Exercise == ExerciseFail)
+        return (ULONG)status == Expect ? STATUS_SUCCESS : STATUS_DATA_ERROR;
+    if (!NT_SUCCESS(status))
+        return status;
+    Print();
+    status = Transfer();
+    if (NT_SUCCESS(status) && Exercise == ExerciseChange)
+        status = WaitForChange();
+    Print();
+    if (Exercise == ExerciseDelete)
+        NvmeControllerRelease(Controller);
+    else
+        NvmeControllerDelete(Controller);
+    Free();
+    return status;
+}
+
+static VOID ReadNumber(PUNICODE_STRING RegistryPath, PCWSTR Name, ULONG *Value)
+{
+    RTL_QUERY_REGISTRY_TABLE table[2];
+
+    RtlZeroMemory(table, sizeof(table));
+    table[0].Flags = RTL_QUERY_REGISTRY_DIRECT;
+    table[0].Name = (PWSTR)Name;
+    table[0].EntryContext = Value;
+    RtlQueryRegistryValues(RTL_REGISTRY_ABSOLUTE, RegistryPath->Buffer, table, NULL, NULL);
+}
+
+static VOID Unload(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+    NvmeProviderDeregister();
+}
+
+DRIVER_INITIALIZE DriverEntry;
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    NTSTATUS status;
+
+    Depth = 8;
+    Bytes = 4096;
+    Rounds = 10;
+    ReadNumber(RegistryPath, L"Exercise", &Exercise);
+    ReadNumber(RegistryPath, L"Depth", &Depth);
+    ReadNumber(RegistryPath, L"Bytes", &Bytes);
+    ReadNumber(RegistryPath, L"Rounds", &Rounds);
+    ReadNumber(RegistryPath, L"Expect", &Expect);
+    NvmeReadSettings(RegistryPath, &Settings);
+    KeInitializeEvent(&AllDone, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&Changed, SynchronizationEvent, FALSE);
+    status = Settings.TargetCount ? NvmeProviderRegister() : STATUS_INVALID_PARAMETER;
+    if (!NT_SUCCESS(status))
+        return status;
+    status = Run();
+    if (!NT_SUCCESS(status)) {
+        NvmeProviderDeregister();
+        return status;
+    }
+    DriverObject->DriverUnload = Unload;
+    return status;
+}

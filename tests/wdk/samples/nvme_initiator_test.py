@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The NVMe initiator's queues against a minimal target that makes mistakes on demand (nvme_peer).
+
+usage: nvme_initiator_test.py NDKRUN DRIVER PEER [NAME...]    NAME: only these cases
+"""
+import os
+import re
+import subprocess
+import sys
+
+NDKRUN, DRIVER, PEER = sys.argv[1:4]
+NQN = 'nqn.2026-11.org.example:peer'
+CANCELLED, IO_TIMEOUT, DELETE_PENDING = 0xC0000120, 0xC00000B5, 0xC0000056
+REFUSED, ACCESS_DENIED, NO_SUCH_DEVICE = 0xC0000236, 0xC0000022, 0xC000000E
+DELETE, RESET, ABORT, CHANGE, FAIL = 1, 2, 3, 5, 6
+SLOW = {'ONDK_PEND_CREATES': '1', 'ONDK_NOTIFY_US': '0', 'ONDK_SPIN_US': '20'}
+failures = 0
+
+# Name, the peer's options, the registry's values, what must be printed, what must not be.
+RECONNECTED, NEVER = ' reconnects 1,', ' reconnects [1-9]'
+CASES = [
+    ('small writes travel in the capsule', {}, {}, ['capsule 4096', '160 requests'], [NEVER]),
+    ('all slots in use', {}, {'Depth': 200, 'Bytes': 65536, 'Rounds': 4, 'IoQueues': 1}, ['1600 requests'], [NEVER]),
+    ('the largest transfer', {}, {'Depth': 16, 'Bytes': 131072}, ['320 requests'], [NEVER]),
+    ('no data in capsules', {'no_capsule': 1}, {'Depth': 32, 'Bytes': 512}, ['capsule 0'], [NEVER]),
+    ('the target invalidates nothing', {'plain_send': 1}, {'Depth': 32, 'Bytes': 8192}, ['640 requests'], [NEVER]),
+    ('the target has few receives', {'receives': 3}, {'Depth': 32, 'Bytes': 8192}, ['640 requests'], [NEVER]),
+    ('fewer queues than wanted', {'queues': 1}, {}, [' 1 queues of 127'], [NEVER]),
+    ('a short limit of transfers', {'mdts': 2}, {}, ['transfer 16384'], [NEVER]),
+    ('a new namespace', {'change': 20}, {'Exercise': CHANGE}, ['namespace 3'], [NEVER]),
+    ('a command fails', {'error': 5}, {'Expect': 0xC0000185}, ['1 expected failures'], [NEVER]),
+    ('an unknown command identifier', {'wrong_cid': 50}, {}, ['that it was not sent', RECONNECTED], []),
+    ('a short answer', {'short_answer': 50}, {}, ['of a wrong length', RECONNECTED], []),
+    ('a wrong token', {'wrong_token': 50}, {'Bytes': 8192, 'Depth': 32}, [RECONNECTED], []),
+    ('the target drops a queue', {'drop': 50}, {'Bytes': 8192, 'Depth': 32}, [RECONNECTED], []),
+    ('a command without answer', {'silent': 50}, {'CommandSeconds': 1, 'AbortSeconds': 1},
+     ['is aborted', 'not answered a command in time', RECONNECTED], []),
+    ('an abort without answer', {'silent': 50}, {'AbortSeconds': 1, 'Exercise': ABORT, 'Expect': CANCELLED},
+     ['is aborted', '1 expected failures'], []),
+    ('no answers at all', {'deaf': 50}, {'KeepAliveSeconds': 1, 'IoFailSeconds': 1, 'Expect': IO_TIMEOUT},
+     ['not answered a command in time', '8 expected failures'], []),
+    ('the target dies', {'die': 50}, {'IoFailSeconds': 1, 'Depth': 64, 'Expect': IO_TIMEOUT},
+     ['the target was not reached', '64 expected failures'], []),
+    ('deleted under load', {}, {'Exercise': DELETE, 'Expect': DELETE_PENDING, 'Depth': 128, 'Bytes': 65536,
+                                'Rounds': 100000}, ['128 expected failures'], [NEVER]),
+    ('deleted without answers', {'deaf': 40}, {'Exercise': DELETE, 'Expect': DELETE_PENDING, 'Rounds': 100000},
+     ['8 expected failures'], [NEVER]),
+    ('reset under load', {}, {'Exercise': RESET, 'Expect': CANCELLED, 'Depth': 32, 'Bytes': 65536, 'Rounds': 200},
+     [' reconnects [123],'], []),
+    ('a rejected connection', {'reject': 1}, {'Exercise': FAIL, 'Expect': REFUSED}, ['no resources'], []),
+    ('a host that is not admitted', {'refuse': 0x184}, {'Exercise': FAIL, 'Expect': ACCESS_DENIED}, [], []),
+    ('nobody listens', {'port': 4421}, {'Exercise': FAIL, 'Expect': REFUSED}, ['the target was not reached'], []),
+]
+
+
+def check(name, condition, seen):
+    global failures
+    failures += not condition
+    if not condition:
+        print(f'{name}: FAILED, saw\n{seen}', flush=True)
+
+
+def run(peer_options, values, environment):
+    """Runs the driver once against a new peer; returns the exit status and everything that was printed."""
+    peer = subprocess.Popen([PEER, *(f'{name}={value}' for name, value in peer_options.items())],
+                            stdout=subprocess.PIPE, text=True)
+    try:
+        peer.stdout.readline() # "listening"
+        registry = [f'--reg=Targets=sz:127.0.0.1 {NQN}']
+        registry += [f'--reg={name}=dword:{value}' for name, value in values.items()]
+        p = subprocess.run([NDKRUN, '--verify', 'stop,full', '--run-for', '0', *registry, DRIVER], text=True,
+                           capture_output=True, timeout=250, check=False, env={**os.environ, **environment})
+        return p.returncode, p.stdout + p.stderr
+    finally:
+        peer.kill()
+        peer.wait()
+
+
+def main():
+    wanted = sys.argv[4:]
+    for name, peer_options, values, present, absent in CASES:
+        for environment in {}, SLOW:
+            if wanted and name not in wanted:
+                continue
+            case = name + (', early completions' if environment else '')
+            code, text = run(peer_options, values, environment)
+            check(case, code == 0 and 'nothing left, no rule broken' in text, text)
+            for pattern in present:
+                check(f'{case}: {pattern}', re.search(pattern, text), text)
+            for pattern in absent:
+                check(f'{case}: not {pattern}', not re.search(pattern, text), text)
+
+
+main()
+print(f'{failures} failures')
+sys.exit(failures != 0)
