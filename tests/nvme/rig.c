@@ -291,6 +291,7 @@ static uint16_t rig_carry_out(struct rig *rig, struct target_command *command, c
                 "a buffer is at most the largest transfer");
         free(command->buffer);
         command->buffer = allocate(command->buffer_needed);
+        memset(command->buffer, 0xa5, command->buffer_needed); /* left from another command */
         command->buffer_size = command->buffer_needed;
         outcome->buffers++;
         return NVME_SUCCESS;
