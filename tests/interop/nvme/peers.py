@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 from run_interop import Guest, NoAnswer, free_ports, host_listens, own_network  # noqa: E402
 
 NQN = "nqn.2014-08.org.nvmexpress:uuid:6f70656e-6e64-4b00-8000-000000000001"
+NOTHING_LEFT = "ndkrun: nothing left, no rule broken"
 GUEST_ADDRESS, HOST_ADDRESS = "10.0.2.15", "10.0.2.2"    # as the guest has them
 CUT_RULES = """table inet cut {{
     chain in {{ type filter hook input priority 0; tcp dport {0} drop; tcp sport {0} drop; }}

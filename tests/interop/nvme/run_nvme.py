@@ -4,7 +4,6 @@
 
     run_nvme.py --alone                     the guest with itself, which proves the guest
     run_nvme.py --target COMMAND            Linux' nvme-rdma with samples/nvme-target
-    run_nvme.py --initiator COMMAND         samples/nvme-initiator with Linux' nvmet-rdma
     run_nvme.py --list
 
     [--only NAME]... [--cache DIR] [--verbose]
@@ -22,9 +21,10 @@ import time
 import traceback
 
 import guest_alone
+import linux_host
 from peers import HERE, Failed, Machine, own_network
 
-SETS = {"alone": guest_alone}
+SETS = {"alone": guest_alone, "target": linux_host}
 
 
 class Peers:
@@ -49,24 +49,23 @@ def build_guest(cache):
 
 
 def run_scenario(peers, scenario):
-    """Returns None, or what went wrong."""
+    """Returns what went wrong or None, and what the scenario has to say."""
     try:
-        scenario(peers)
-        return None
+        return None, scenario(peers)
     except Failed as e:
-        return str(e)
+        return str(e), None
     except (OSError, subprocess.SubprocessError, ValueError):
-        return traceback.format_exc()
+        return traceback.format_exc(), None
 
 
 def run_all(opt, scenarios):
     failed = 0
     for which, name, scenario in scenarios:
         begun = time.monotonic()
-        problem = run_scenario(which, scenario)
+        problem, note = run_scenario(which, scenario)
         failed += problem is not None
         took = f" ({time.monotonic() - begun:.1f} s)" if opt.verbose else ""
-        print(f"{name}: {'FAILED: ' + problem if problem else 'passed'}{took}", flush=True)
+        print(f"{name}: {'FAILED: ' + problem if problem else 'passed'}{', ' + note if note else ''}{took}", flush=True)
         if problem:
             which.machine.kill()     # the next scenario boots a new guest
     print(f"{len(scenarios) - failed} passed, {failed} failed")
@@ -84,8 +83,8 @@ def arguments():
     p.add_argument("--list", action="store_true", help="print the scenarios")
     p.add_argument("--verbose", action="store_true", help="print how long each took")
     opt = p.parse_args()
-    names = {name for module in SETS.values() for name in module.SCENARIOS}
-    unknown = set(opt.only or ()) - names
+    names = [name for module in SETS.values() for name in module.SCENARIOS]
+    unknown = set(opt.only or ()) - set(names)
     if unknown:
         p.error(f"no such scenario: {', '.join(sorted(unknown))}")
     if opt.list:

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Linux' nvme-rdma in the guest is the host of samples/nvme-target on this machine, as a program or as a driver."""
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+
+from peers import HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Machine, free_ports, running
+
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
+from check_nvme import differences  # noqa: E402
+
+DISSECTED = ("Connect", "Identify Controller", "Get Log Page NVMeOF Discovery", "Read", "Write")
+DISK_MIB = 128
+CYCLES = 10
+CONNECT = "--reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=5"
+
+
+class Target:
+    """samples/nvme-target with a disk in a file, on a port of its own: the program, or the driver under ndkrun."""
+
+    def __init__(self, peers, crc):
+        self.peers, self.port = peers, free_ports(1)[0]
+        self.environment = {"ONDK_CRC": "1" if crc == "on" else "0"}
+        self.files = peers.path(f"files.{self.port}")
+        self.disk = os.path.join(self.files, "C", "disk.img")
+        os.makedirs(os.path.dirname(self.disk))
+        with open(self.disk, "wb") as f:
+            f.truncate(DISK_MIB << 20)
+
+    def is_driver(self):
+        return self.peers.command[-1].endswith(".so")
+
+    def command(self):
+        if not self.is_driver():
+            return [*self.peers.command, "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN, "--file", self.disk]
+        registry = (f"Interface=dword:{socket.if_nametoindex('lo')}", "Address=sz:127.0.0.1",
+                    f"Port=dword:{self.port}", f"Nqn=sz:{NQN}", "File=sz:\\??\\C:\\disk.img")
+        options = [word for value in registry for word in ("--reg", value)]
+        return [*self.peers.command[:-1], "--verify", "stop,full", "--files", self.files, *options,
+                self.peers.command[-1]]
+
+    @contextlib.contextmanager
+    def serving(self):
+        with running(self.command(), self.environment) as program:
+            program.wait_for_listener(self.port)
+            yield program
+
+    def stop(self, program):
+        """Stops the target. What the driver leaves behind, and a rule that it broke, are failures."""
+        status, output = program.stop(signal.SIGINT)
+        if status or self.is_driver() and NOTHING_LEFT not in output:
+            raise Failed(f"expected a clean end of {program.command}, saw exit status {status}: {output[-2500:]!r}")
+
+    def attach(self, queues, options=""):
+        return f"nvme-attach rdma {HOST_ADDRESS} {self.port} {NQN} {queues} {CONNECT} {options}"
+
+
+def discover(target):
+    return f"""nvme discover -t rdma -a {HOST_ADDRESS} -s {target.port} >/tmp/discovered || {{ cat /tmp/discovered; exit 1; }}
+        grep -q {NQN} /tmp/discovered || {{ cat /tmp/discovered; exit 1; }}"""
+
+
+def cycle(target, queues):
+    """Connects, makes a file tree, compares it, disconnects."""
+    return f"""set -e
+        name=$({target.attach(queues)}) || {{ echo "$name"; exit 1; }}
+        nvme id-ctrl /dev/$name | grep -q {NQN}
+        want=$(({queues} + 1)); made=$(cat /sys/class/nvme/$name/queue_count)
+        [ $made = $want ] || {{ echo "expected $want queues, saw $made"; exit 1; }}
+        nvme-tree /dev/${{name}}n1
+        nvme disconnect -n {NQN} | grep -q 'disconnected 1'"""
+
+
+def tree(crc):
+    def scenario(peers):
+        target = Target(peers, crc)
+        with target.serving() as program:
+            peers.machine.run(discover(target))
+            for number in range(CYCLES):
+                for queues in (1, 4):
+                    try:
+                        peers.machine.run(cycle(target, queues))
+                    except Failed as e:
+                        raise Failed(f"cycle {number + 1} with {queues} I/O queues: {e}; the target printed "
+                                     f"{program.output()[-1500:]!r}") from e
+            target.stop(program)
+    return scenario
+
+
+def killed(peers):
+    """kill -9 of the target in mid-I/O, twice: Linux reconnects, and each acknowledged write is on the disk."""
+    target = Target(peers, "on")
+    with target.serving() as program:
+        job = peers.machine.start(f"""set -e
+            name=$({target.attach(4)}) || {{ echo "$name"; exit 1; }}
+            dmesg -c >/dev/null
+            blockload keep /dev/${{name}}n1 64 32 16
+            echo reconnects=$(dmesg | grep -c 'Successfully reconnected')
+            nvme disconnect -n {NQN}""")
+        peers.machine.wait_for(job, "@writing")
+        time.sleep(1)
+        program.process.kill()
+        program.wait()
+    time.sleep(1)
+    with target.serving() as program:
+        time.sleep(4)
+        program.process.kill()
+        program.wait()
+    with target.serving() as program:
+        status, output = peers.machine.end(job)
+        if status or " failed=0 lost=0" not in output or "reconnects=2" not in output:
+            raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; the kernel's last messages: "
+                         f"{peers.machine.kernel_says()!r}; the target printed {program.output()[-1500:]!r}")
+        target.stop(program)
+    return output.splitlines()[0]
+
+
+def capture(peers):
+    """Wireshark's dissector knows each command and each completion of what the guest has sent and received."""
+    target, path = Target(peers, "on"), peers.path("target.pcap")
+    machine = Machine(peers.machine.cache, options=["-w", path])
+    with target.serving() as program:
+        try:
+            machine.run(f"""{discover(target)}
+                set -e
+                name=$({target.attach(2)}) || {{ echo "$name"; exit 1; }}
+                dd if=/dev/urandom of=/tmp/bytes bs=64k count=8 2>/dev/null
+                dd if=/tmp/bytes of=/dev/${{name}}n1 bs=64k oflag=direct conv=fsync 2>/dev/null
+                dd if=/dev/${{name}}n1 bs=64k count=8 iflag=direct 2>/dev/null | cmp - /tmp/bytes
+                nvme disconnect -n {NQN}""")
+        finally:
+            machine.kill()
+        target.stop(program)
+    found, _ = differences(path, target.port, DISSECTED)
+    if found:
+        raise Failed("; ".join(found))
+
+
+SCENARIOS = {"target-capture": capture, "target-crc-on": tree("on"), "target-crc-off": tree("off"), "target-killed": killed}
