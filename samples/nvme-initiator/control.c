@@ -25,13 +25,16 @@ static BOOLEAN IsTerminated(const char *String, ULONG Size)
     return memchr(String, 0, Size) != NULL;
 }
 
-/* Copies a string that is padded with blanks or zeros, and ends the copy with a zero. */
+/*
+ * Copies a string that is padded with blanks or zeros, and ends the copy with a zero. The string comes from a target:
+ * everything but printable ASCII becomes a question mark.
+ */
 static VOID CopyPadded(char *To, ULONG Size, const char *From, ULONG Length)
 {
     ULONG i;
 
     for (i = 0; i < Length && i + 1 < Size && From[i]; i++)
-        To[i] = From[i];
+        To[i] = From[i] < ' ' || From[i] > '~' ? '?' : From[i];
     while (i && To[i - 1] == ' ')
         i--;
     To[i] = 0;
@@ -65,7 +68,7 @@ static VOID FormatAddress(const SOCKADDR_INET *Address, char *To)
 
 #define MAX_ENTRIES 64
 
-/* The strings come from the target. Address and port are joined, with brackets around an IPv6 address. */
+/* Joins address and port, with brackets around an IPv6 address. */
 static VOID CopyEntry(const struct nvme_discovery_entry *From, NVME_IOCTL_ENTRY *To)
 {
     BOOLEAN six = From->adrfam == NVME_ADRFAM_IPV6;

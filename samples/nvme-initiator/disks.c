@@ -138,6 +138,7 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
     unit.VolatileCache = Info->WriteCache;
     unit.CanDeallocate = (Info->OptionalCommands & NVME_ONCS_DATASET) != 0;
     unit.CanWriteZeroes = (Info->OptionalCommands & NVME_ONCS_WRITE_ZEROES) != 0;
+    unit.ZeroesDeallocate = Namespace->ZeroesDeallocate;
     unit.CanCompare = (Info->OptionalCommands & NVME_ONCS_COMPARE) != 0;
     unit.DeallocatedReadsZero = Namespace->DeallocatedReadsZero;
     RtlCopyMemory(unit.Eui64, Namespace->Eui64, sizeof(unit.Eui64));

@@ -56,7 +56,7 @@ typedef struct _NVME_SRB {
     NVME_SCSI_REQUEST Scsi;
 } NVME_SRB;
 
-/* What a SCSI command needs of its unit: a copy, so that nothing changes while the command is translated. */
+/* Describes a SCSI command's unit. It is a copy, so that nothing changes while the command is translated. */
 typedef struct _NVME_DISK_VIEW {
     NVME_SCSI_UNIT Unit;
     BOOLEAN Present;   /* FALSE: the target exists, but not its unit 0, which the command is for */

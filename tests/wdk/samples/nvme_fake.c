@@ -72,6 +72,7 @@ NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, 
         Entries[i].adrfam = i ? NVME_ADRFAM_IPV6 : NVME_ADRFAM_IPV4;
         memset(Entries[i].traddr, i ? 'f' : '1', sizeof(Entries[i].traddr)); /* a hostile target: no terminator */
         memset(Entries[i].subnqn, 'n', sizeof(Entries[i].subnqn));
+        Entries[i].subnqn[1] = '\033';
         RtlCopyMemory(Entries[i].trsvcid, "4420    ", 8);
     }
     *Count = 2;

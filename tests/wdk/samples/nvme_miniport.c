@@ -289,6 +289,31 @@ static void wait_for_units(unsigned wanted)
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
+/* Without its namespace, unit 0 answers that it is not connected, so that the others can be found. */
+static void test_no_first_unit(void **state)
+{
+    uint8_t data[36];
+    ondk_wdk_scsi_command_t c = {
+        .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data
+    };
+
+    (void)state;
+    start();
+    order(FAKE_NAMESPACES, 3);
+    wait_for_units(2);
+    order(FAKE_NAMESPACES, 2);
+    wait_for_units(1);
+    assert_int_equal(send_sense(&c), 0);
+    assert_int_equal(data[0], 0x20);
+    c.cdb[0] = 0;
+    c.data_length = 0;
+    assert_int_equal(send_sense(&c), 5);
+    assert_int_equal(c.sense[12], 0x25);
+    c.lun = 1;
+    assert_int_equal(send_sense(&c), 0);
+    stop();
+}
+
 static void test_namespaces(void **state)
 {
     uint8_t luns[32] = { 0 }, block[FAKE_BLOCK];
@@ -483,6 +508,7 @@ static void test_discover(void **state)
     assert_int_equal(out.log.Count, 2);
     assert_int_equal(out.log.Entries[0].IsDiscovery, 1);
     assert_int_equal(strlen(out.log.Entries[0].Subsystem), NVME_IOCTL_NAME_SIZE - 1);
+    assert_memory_equal(out.log.Entries[0].Subsystem, "n?nn", 4);
     assert_string_equal(out.log.Entries[0].Address + strspn(out.log.Entries[0].Address, "1"), ":4420");
     assert_int_equal(out.second.IsDiscovery, 0);
     assert_string_equal(out.second.Address + 1 + strspn(out.second.Address + 1, "f"), "]:4420");
@@ -562,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_unmap_and_zero),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_no_first_unit),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_capacity),

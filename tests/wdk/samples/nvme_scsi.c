@@ -546,7 +546,7 @@ static void test_random(void **state)
 
     (void)state;
     srandom(1);
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < 50000; i++) {
         uint8_t cdb[16] = { operations[(unsigned)random() % sizeof operations] };
         struct scsi *s;
 
