@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * initiator_test TARGET: the driver of samples/nvme-initiator against the program nvme-target, over the loopback
- * interface: data at several queue depths, a target that is killed, stopped and started again, and removal with requests
- * outstanding.
+ * interface: data at several queue depths, a target that is killed, suspended and started again, and removal with
+ * requests outstanding.
  */
 #include "host.h"
 
@@ -165,7 +165,7 @@ static void wait_for_state(uint32_t state)
         nap(10);
 }
 
-/* ---- Threads that write, read and compare ------------------------------------------------------------------------- */
+/* ---- Threads that write, read and compare ------------------------------------------------------------------------ */
 
 struct worker {
     pthread_t thread;
