@@ -1,19 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # mingw_test.sh SOURCE_DIR: the samples compile and link as real Windows drivers, which start at DriverEntry and import
-# Winsock Kernel from netio.sys.
+# Winsock Kernel from netio.sys. The initiator is a Storport miniport.
 set -eu
 command -v x86_64-w64-mingw32-gcc >/dev/null || { echo "skipped: gcc-mingw-w64-x86-64 is not installed"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-"$1/samples/mingw/build" "$dir" hello echo
-for sample in hello echo; do
+"$1/samples/mingw/build" "$dir" hello echo nvme-initiator
+for sample in hello echo nvme-initiator; do
     x86_64-w64-mingw32-objdump -x "$dir/$sample.sys" >"$dir/$sample.txt"
-    for wanted in 'file format pei-x86-64' 'Subsystem.*(NT native)' 'DLL Name: netio.sys' 'WskRegister' \
-        'WskDeregister' 'DLL Name: ntoskrnl.exe' 'KeWaitForSingleObject'; do
-        grep -q "$wanted" "$dir/$sample.txt" || { echo "$sample.sys: no $wanted"; exit 1; }
+    libraries='-e netio.sys -e ntoskrnl.exe -e HAL.dll'
+    wanted='pei-x86-64 (NT.native) DLL.Name:.netio.sys WskRegister WskDeregister DLL.Name:.ntoskrnl.exe KeWaitForSingleObject'
+    if [ $sample = nvme-initiator ]; then
+        libraries="$libraries -e storport.sys"
+        wanted="$wanted DLL.Name:.storport.sys StorPortInitialize StorPortNotification StorPortExtendedFunction"
+    fi
+    for word in $wanted; do
+        grep -q "$word" "$dir/$sample.txt" || { echo "$sample.sys: no $word"; exit 1; }
     done
-    if grep 'DLL Name' "$dir/$sample.txt" | grep -v -e netio.sys -e ntoskrnl.exe -e HAL.dll; then
+    # shellcheck disable=SC2086
+    if grep 'DLL Name' "$dir/$sample.txt" | grep -v $libraries; then
         echo "$sample.sys imports from the libraries above"
         exit 1
     fi
