@@ -114,7 +114,8 @@ static uint16_t command_check_data(struct target_command *command)
     }
     if (command->data_len > subsystem->max_transfer)
         return target_reject(command, NVME_INVALID_FIELD, NO_LOCATION);
-    if (command->sgl.length != command->data_len)
+    if (command->sgl.length < command->data_len ||
+        (command->sgl.length > command->data_len && !(command->operation->flags & OPERATION_LONG_SGL)))
         return target_reject(command, NVME_DATA_SGL_LENGTH_INVALID, location + 8);
     if (command->sgl.kind == NVME_SGL_KIND_HOST)
         return NVME_SUCCESS;
@@ -131,7 +132,7 @@ static uint32_t command_buffer_size(const struct target_command *command)
 {
     uint32_t max = command->queue->subsystem->max_transfer;
 
-    if (command->operation->fetches) {
+    if (command->operation->flags & OPERATION_FETCHES) {
         if (command->data)
             return command->data_len;
         return command->data_len < max / 2 ? 2 * command->data_len : max;
@@ -150,7 +151,7 @@ static enum target_action command_run(struct target_command *command)
 /* There is a buffer if the command needs one. */
 static enum target_action command_fetch(struct target_command *command)
 {
-    if (command->data_len == 0 || command->data || command->operation->fetches)
+    if (command->data_len == 0 || command->data || (command->operation->flags & OPERATION_FETCHES))
         return command_run(command);
     command->data = command->buffer;
     if (command_is_to_host(command))
@@ -261,7 +262,8 @@ static uint16_t command_find_operation(struct target_command *command)
         command->operation = command_search_admin(sqe);
     else
         command->operation = command_search(target_io_operations, COUNT(target_io_operations), sqe->opcode);
-    if (!command->operation || (!connect && queue->controller->discovery && !command->operation->discovery))
+    if (!command->operation ||
+        (!connect && queue->controller->discovery && !(command->operation->flags & OPERATION_DISCOVERY)))
         return target_reject(command, NVME_INVALID_OPCODE, fabrics ? 4 : 0);
     if (!fabrics && !target_controller_is_ready(queue->controller))
         return target_reject(command, NVME_COMMAND_SEQUENCE_ERROR, 0);

@@ -27,7 +27,7 @@ static void discovery_fill_entry(struct nvme_discovery_entry *entry, const struc
     entry->trtype = NVME_TRTYPE_RDMA;
     entry->adrfam = port->family;
     entry->subtype = NVME_SUBTYPE_NVM;
-    entry->treq = NVME_TREQ_NOT_REQUIRED | NVME_TREQ_NO_FLOW_CONTROL;
+    entry->treq = NVME_TREQ_NO_FLOW_CONTROL;
     entry->portid = port->id;
     entry->cntlid = NVME_CNTLID_DYNAMIC;
     entry->asqsz = NVME_RDMA_ADMIN_QUEUE_ENTRIES;

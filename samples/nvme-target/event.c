@@ -119,7 +119,10 @@ static enum target_action async_event_run(struct target_command *command)
 }
 
 const struct target_operation target_async_event = {
-    NVME_ADMIN_ASYNC_EVENT, true, false, async_event_prepare, async_event_run,
+    NVME_ADMIN_ASYNC_EVENT,
+    OPERATION_DISCOVERY,
+    async_event_prepare,
+    async_event_run,
 };
 
 /* ---- Abort ---- */
@@ -150,4 +153,4 @@ static enum target_action abort_run(struct target_command *command)
     return target_complete(command, NVME_SUCCESS);
 }
 
-const struct target_operation target_abort = { NVME_ADMIN_ABORT, false, false, abort_prepare, abort_run };
+const struct target_operation target_abort = { NVME_ADMIN_ABORT, 0, abort_prepare, abort_run };

@@ -198,7 +198,7 @@ static enum target_action property_set_run(struct target_command *command)
 }
 
 const struct target_operation target_fabrics_operations[3] = {
-    [TARGET_CONNECT] = { NVME_FABRICS_CONNECT, true, false, connect_prepare, connect_run },
-    { NVME_FABRICS_PROPERTY_GET, true, false, property_get_prepare, property_get_run },
-    { NVME_FABRICS_PROPERTY_SET, true, false, property_set_prepare, property_set_run },
+    [TARGET_CONNECT] = { NVME_FABRICS_CONNECT, OPERATION_DISCOVERY, connect_prepare, connect_run },
+    { NVME_FABRICS_PROPERTY_GET, OPERATION_DISCOVERY, property_get_prepare, property_get_run },
+    { NVME_FABRICS_PROPERTY_SET, OPERATION_DISCOVERY, property_set_prepare, property_set_run },
 };

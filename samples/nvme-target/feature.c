@@ -168,7 +168,10 @@ static enum target_action complete_run(struct target_command *command)
 }
 
 const struct target_operation target_set_features = {
-    NVME_ADMIN_SET_FEATURES, true, false, set_features_prepare, complete_run,
+    NVME_ADMIN_SET_FEATURES,
+    OPERATION_DISCOVERY,
+    set_features_prepare,
+    complete_run,
 };
 
 /* ---- Get Features ---- */
@@ -211,7 +214,10 @@ static enum target_action get_features_run(struct target_command *command)
 }
 
 const struct target_operation target_get_features = {
-    NVME_ADMIN_GET_FEATURES, true, false, get_features_prepare, get_features_run,
+    NVME_ADMIN_GET_FEATURES,
+    OPERATION_DISCOVERY,
+    get_features_prepare,
+    get_features_run,
 };
 
 /* ---- Keep Alive ---- */
@@ -225,5 +231,8 @@ static uint16_t keep_alive_prepare(struct target_command *command)
 }
 
 const struct target_operation target_keep_alive = {
-    NVME_ADMIN_KEEP_ALIVE, true, false, keep_alive_prepare, complete_run,
+    NVME_ADMIN_KEEP_ALIVE,
+    OPERATION_DISCOVERY,
+    keep_alive_prepare,
+    complete_run,
 };

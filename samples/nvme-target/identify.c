@@ -265,5 +265,8 @@ static enum target_action identify_run(struct target_command *command)
 }
 
 const struct target_operation target_identify = {
-    NVME_ADMIN_IDENTIFY, true, false, identify_prepare, identify_run,
+    NVME_ADMIN_IDENTIFY,
+    OPERATION_DISCOVERY,
+    identify_prepare,
+    identify_run,
 };

@@ -19,10 +19,14 @@
  * host, and `run` returns an action. While that action is not TARGET_PUT, and does not end the command, `run` is called
  * again after the action.
  */
+enum {
+    OPERATION_DISCOVERY = 1, /* a discovery controller has the command, too */
+    OPERATION_FETCHES = 2,   /* run fetches the data itself, in parts */
+    OPERATION_LONG_SGL = 4,  /* the host may describe more memory than the command has data */
+};
 struct target_operation {
     uint8_t opcode; /* or the Fabrics type. The two low bits give the direction of the data. */
-    bool discovery; /* a discovery controller has the command, too */
-    bool fetches;   /* run fetches the data itself, in parts */
+    uint8_t flags;  /* OPERATION_... */
     uint16_t (*prepare)(struct target_command *command);
     enum target_action (*run)(struct target_command *command);
 };

@@ -251,7 +251,10 @@ static struct nvme_dataset_range dataset_range(const struct target_command *comm
     return range;
 }
 
-/* All ranges are checked before the first is deallocated. The hints for other purposes have no effect here. */
+/*
+ * All ranges are checked before the first is deallocated. The hints for other purposes have no effect here. Linux
+ * describes the memory of 256 ranges in each command, also for fewer: hence OPERATION_LONG_SGL.
+ */
 static enum target_action dataset_run(struct target_command *command)
 {
     uint32_t count = (command->sqe.cdw10 & 0xff) + 1;
@@ -274,10 +277,10 @@ static enum target_action dataset_run(struct target_command *command)
 }
 
 const struct target_operation target_io_operations[6] = {
-    { NVME_IO_READ, false, false, read_prepare, read_run },
-    { NVME_IO_WRITE, false, false, write_prepare, write_run },
-    { NVME_IO_FLUSH, false, false, flush_prepare, flush_run },
-    { NVME_IO_WRITE_ZEROES, false, false, write_zeroes_prepare, write_zeroes_run },
-    { NVME_IO_DATASET_MANAGEMENT, false, false, dataset_prepare, dataset_run },
-    { NVME_IO_COMPARE, false, true, compare_prepare, compare_run },
+    { NVME_IO_READ, 0, read_prepare, read_run },
+    { NVME_IO_WRITE, 0, write_prepare, write_run },
+    { NVME_IO_FLUSH, 0, flush_prepare, flush_run },
+    { NVME_IO_WRITE_ZEROES, 0, write_zeroes_prepare, write_zeroes_run },
+    { NVME_IO_DATASET_MANAGEMENT, OPERATION_LONG_SGL, dataset_prepare, dataset_run },
+    { NVME_IO_COMPARE, OPERATION_FETCHES, compare_prepare, compare_run },
 };

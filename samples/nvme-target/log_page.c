@@ -162,5 +162,8 @@ static enum target_action log_page_run(struct target_command *command)
 }
 
 const struct target_operation target_get_log_page = {
-    NVME_ADMIN_GET_LOG_PAGE, true, false, log_page_prepare, log_page_run,
+    NVME_ADMIN_GET_LOG_PAGE,
+    OPERATION_DISCOVERY,
+    log_page_prepare,
+    log_page_run,
 };

@@ -324,7 +324,7 @@ NVME_ASSERT_SIZE(struct nvme_discovery_header, 1024);
 #define NVME_ADRFAM_IPV6 2
 #define NVME_SUBTYPE_DISCOVERY 1
 #define NVME_SUBTYPE_NVM 2
-#define NVME_TREQ_NOT_REQUIRED 2
+#define NVME_TREQ_SECURE_CHANNEL 3  /* 0: whether one is required is not specified */
 #define NVME_TREQ_NO_FLOW_CONTROL 4 /* the target can do without flow control of submission queues */
 #define NVME_RDMA_QPTYPE_CONNECTED 1
 #define NVME_RDMA_PRTYPE_IWARP 5

@@ -464,6 +464,18 @@ static void test_dataset(void **state)
     outcome = rig_run_data(&rig, 1, &sqe, ranges, 16);
     assert_int_equal(outcome.completion.status, 0);
     assert_int_equal(outcome.disks, 1);
+    /* As Linux sends it: one range, and the memory of 256. */
+    rig_set_keyed(&sqe, 0, sizeof ranges);
+    outcome = run(&sqe);
+    assert_int_equal(outcome.completion.status, 0);
+    assert_int_equal(outcome.disks, 1);
+    assert_int_equal(outcome.fetched, 16);
+    rig_set_in_capsule(&sqe, 0, sizeof ranges);
+    outcome = rig_run_data(&rig, 1, &sqe, ranges, sizeof ranges);
+    assert_int_equal(outcome.completion.status, 0);
+    assert_int_equal(outcome.disks, 1);
+    assert_int_equal(rig_run_data(&rig, 1, &sqe, ranges, sizeof ranges - 1).status, NVME_SGL_OFFSET_INVALID);
+    rig_set_in_capsule(&sqe, 0, 16);
     /* A hint without deallocation. */
     sqe.cdw11 = 1;
     outcome = rig_run_data(&rig, 1, &sqe, ranges, 16);

@@ -232,6 +232,7 @@ static void test_discovery(void **state)
         assert_int_equal(entry.trtype, NVME_TRTYPE_RDMA);
         assert_int_equal(entry.adrfam, NVME_ADRFAM_IPV4);
         assert_int_equal(entry.subtype, NVME_SUBTYPE_NVM);
+        assert_int_equal(entry.treq, NVME_TREQ_NO_FLOW_CONTROL);
         assert_int_equal(entry.portid, i + 1);
         assert_int_equal(entry.cntlid, 0xffff);
         assert_int_equal(entry.asqsz, 32);
