@@ -2,8 +2,7 @@
 /* The public functions that record the calls on another provider's adapters: openndk/trace.h. */
 #include "openndk/trace.h"
 
-#include <net/if.h>
-
+#include "base/interface_name.h"
 #include "calltrace/calltrace.h"
 #include "front/last_events.h"
 #include "front/trace.h"
@@ -33,7 +32,7 @@ int ondk_trace_begin(NDK_ADAPTER *adapter, uint32_t if_index)
     if (!adapter || !trace_is_on())
         return 0;
     if (if_index)
-        (void)if_indextoname(if_index, name);
+        interface_name(if_index, name);
     TRACE(adapter, 0, .object = (uintptr_t)adapter, .interface = if_index, .name = trace_text16(name),
           .major = adapter->Header.Version.Major, .minor = adapter->Header.Version.Minor);
     front_trace_calls(adapter);

@@ -7,13 +7,13 @@
 #include <openndk/adapter.h>
 
 #include <errno.h>
-#include <net/if.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/interface_name.h"
 #include "base/sized.h"
 #include "fabric/fabric.h"
 #include "fabric/host.h"
@@ -308,11 +308,11 @@ void provider_start_trace(void)
 
 void adapter_trace(const struct adapter *a)
 {
-    char name[IF_NAMESIZE] = "";
+    char name[IF_NAMESIZE];
 
     if (!trace_is_on())
         return;
-    (void)if_indextoname(a->if_index, name);
+    interface_name(a->if_index, name);
     TRACE(adapter, 0, .object = (uintptr_t)&a->pub, .interface = a->if_index, .name = trace_text16(name),
           .major = a->version.Major, .minor = a->version.Minor);
 }

@@ -16,12 +16,11 @@
 #endif
 #include "provider/close_report.h"
 
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/addr.h"
-#include "base/fork.h"
+#include "base/interface_name.h"
 #include "base/library_thread.h"
 #include "base/owner.h"
 #include "openndk/netstat.h"
@@ -191,11 +190,12 @@ static const char *report_type_name(NDK_OBJECT_TYPE type)
 
 static void report_print_head(FILE *out, const struct adapter *a, const struct close_report *r)
 {
-    char name[IF_NAMESIZE] = "?";
+    char found[IF_NAMESIZE];
+    const char *name = found;
 
-    fork_change_begin(); /* if_indextoname opens a socket, which a child of fork must not inherit */
-    (void)if_indextoname(a->if_index, name);
-    fork_change_end();
+    interface_name(a->if_index, found);
+    if (!*found)
+        name = "?";
     if (r->type == NdkObjectTypeAdapter)
         fprintf(out, "ondk_close_adapter (%s)", name);
     else

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <net/if.h>
 #include <openndk/adapter.h>
 #include <openndk/counters.h>
 #include <openndk/netstat.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/interface_name.h"
 #include "base/json.h"
 #include "provider/failures.h"
 #include "provider/live.h"
@@ -335,12 +335,9 @@ static bool json_put_list(FILE *out, struct adapter *a, size_t list)
 
 bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
 {
-    char name[IF_NAMESIZE] = "";
+    char name[IF_NAMESIZE];
 
-    /*
-     * The interface's name is looked up each time, because it may change. If no descriptor is free, the name is empty.
-     */
-    (void)if_indextoname(a->if_index, name);
+    interface_name(a->if_index, name); /* each time, because it may change */
     fprintf(out, "%s{\"adapter\":%u,\"if_index\":%u,", first ? "" : ",", (unsigned)a->number, (unsigned)a->if_index);
     json_put_text(out, "if_name", name);
     fprintf(out, ",\"ndk_version\":\"%u.%u\"", (unsigned)a->version.Major, (unsigned)a->version.Minor);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds names of interfaces: see interface_name.h. if_indextoname opens a socket, which a child of fork must not inherit. */
+#include "base/interface_name.h"
+
+#include "base/fork.h"
+
+void interface_name(uint32_t if_index, char name[IF_NAMESIZE])
+{
+    fork_change_begin();
+    if (!if_indextoname(if_index, name))
+        name[0] = '\0';
+    fork_change_end();
+}

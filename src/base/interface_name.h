@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_INTERFACE_NAME_H
+#define BASE_INTERFACE_NAME_H
+
+#include <stdint.h>
+
+#include <net/if.h>
+
+/*
+ * Writes the interface's name, or "" if there is no such interface or no descriptor is free. The caller must not be in
+ * a change (base/fork.h).
+ */
+void interface_name(uint32_t if_index, char name[IF_NAMESIZE]);
+
+#endif
