@@ -37,6 +37,7 @@
 #include "base/fork.h"
 #include "base/library_thread.h"
 #include "base/random.h"
+#include "base/user.h"
 #include "provider/adapter.h"
 #include "provider/stat_json.h"
 #include "provider/trace_server.h"
@@ -123,7 +124,7 @@ static bool reader_is_allowed(int reader)
 
     if (getsockopt(reader, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
         return false;
-    return peer.uid == geteuid() || peer.uid == 0;
+    return peer.uid == 0 || user_is_own(peer.uid);
 }
 
 /*

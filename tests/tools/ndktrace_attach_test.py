@@ -5,6 +5,7 @@
 usage: ndktrace_attach_test.py NDKTRACE STAT_CONSUMER NDKPING [NDKRUN SAMPLES]
 """
 import array
+import ctypes
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ NDKTRACE, CONSUMER, NDKPING = (os.path.abspath(path) for path in sys.argv[1:4])
 NDKRUN, SAMPLES = (sys.argv[4], pathlib.Path(sys.argv[5])) if len(sys.argv) > 5 else (None, None)
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}
 NOBODY = 65534
+CLONE_NEWUSER, NO_NAMESPACE = 0x10000000, 9
 LATE = "recording began at the attach; NDK calls are not recorded on adapters that were open"
 LIMIT = 200
 failed = []
@@ -268,6 +270,22 @@ def test_other_users(path):
                               stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
         check("another user is refused by the process", done.stdout == "0 0\n", done)
     root_attaches(path)
+
+
+def without_users():
+    """Enters a user namespace that has no users: all are the overflow user there."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWUSER):
+        os._exit(NO_NAMESPACE)
+
+
+def test_unmapped_users(_path):
+    """A process that has no user of its own answers nobody, because all other users look like its own."""
+    if subprocess.run(["true"], preexec_fn=without_users, check=False).returncode:
+        print("unmapped users: skipped, no user namespace can be created")
+        return
+    with Consumer("ring", preexec_fn=without_users) as consumer:
+        expect_refused("a reader whose user is not mapped", "it has ended the connection without an answer",
+                       consumer.pid)
 
 
 def network_differs(pid):

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares users: see user.h. The invariant: if /proc cannot be read, the overflow user is not the process's own. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/user.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+
+enum { USER_OVERFLOW = 65534 };
+static const unsigned user_all = 4294967295; /* the size of a user namespace that has all users */
+
+/* Reads the beginning of a file as a text. The text is empty if that fails. */
+static void user_read(const char *path, char text[64])
+{
+    int fd = descriptors_open(path, O_RDONLY, 0);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, 63);
+
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        descriptors_close(fd);
+}
+
+static bool user_is_overflow(uid_t uid)
+{
+    unsigned overflow = USER_OVERFLOW;
+    char text[64];
+
+    user_read("/proc/sys/kernel/overflowuid", text);
+    (void)sscanf(text, "%u", &overflow);
+    return uid == overflow;
+}
+
+static bool user_namespace_has_all(void)
+{
+    unsigned inside, outside, count;
+    char text[64];
+
+    user_read("/proc/self/uid_map", text);
+    return sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && count == user_all;
+}
+
+bool user_is_own(uid_t uid)
+{
+    return uid == geteuid() && (!user_is_overflow(uid) || user_namespace_has_all());
+}
