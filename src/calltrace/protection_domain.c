@@ -5,6 +5,13 @@
 
 /* ---- protection domains ---- */
 
+/* o: NULL if memory ran out. */
+static void traced_create_set_sges(struct traced_object *o, ULONG receive, ULONG initiator)
+{
+    if (o)
+        o->sges = (struct traced_sges){ receive, initiator };
+}
+
 static NTSTATUS traced_pd_close(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
     const NDK_PD_DISPATCH *real = TRACED_REAL(Pd, (NDK_PD *)object);
@@ -57,6 +64,7 @@ static NTSTATUS traced_pd_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, ULONG 
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeSrq, done, context);
     bool is_traced = o && notify && done;
 
+    traced_create_set_sges(o, sges, 0);
     if (is_traced) {
         o->callback.srq = notify;
         o->callback_context = notify_context;
@@ -81,6 +89,7 @@ static NTSTATUS traced_pd_create_qp(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *init
                 .initiator_sges = initiator_sges, .inline_size = inline_size);
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeQp, done, context);
 
+    traced_create_set_sges(o, receive_sges, initiator_sges);
     return traced_create_end(&call, o,
                              real->NdkCreateQp(pd, receive_cq, initiator_cq, qp_context, receive_depth, initiator_depth,
                                                receive_sges, initiator_sges, inline_size,
@@ -99,6 +108,7 @@ static NTSTATUS traced_pd_create_qp_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK
                 .initiator_depth = initiator_depth, .initiator_sges = initiator_sges, .inline_size = inline_size);
     struct traced_object *o = traced_create_begin(&call, NdkObjectTypeQp, done, context);
 
+    traced_create_set_sges(o, 0, initiator_sges);
     return traced_create_end(&call, o,
                              real->NdkCreateQpWithSrq(pd, receive_cq, initiator_cq, srq, qp_context, initiator_depth,
                                                       initiator_sges, inline_size, traced_create_routine(o, done),

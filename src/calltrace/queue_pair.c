@@ -3,12 +3,16 @@
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
-/* A consumer may free its list when the request has completed, so it is read before the call. */
-static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges)
+/*
+ * Returns the sum of the lengths, or 0 if there are more SGEs than the limit `max`: the provider refuses such a request
+ * without reading the list, which may be shorter. A consumer may free its list when the request has completed, so it is
+ * read before the call.
+ */
+static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
 {
     uint64_t bytes = 0;
 
-    for (ULONG i = 0; sgl && i < sges; i++)
+    for (ULONG i = 0; sgl && sges <= max && i < sges; i++)
         bytes += sgl[i].Length;
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
@@ -40,7 +44,7 @@ static VOID traced_qp_flush(NDK_QP *qp)
 static NTSTATUS traced_qp_send(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkSend(qp, context, sgl, sges, flags);
 
@@ -53,7 +57,7 @@ static NTSTATUS traced_qp_send_and_invalidate(NDK_QP *qp, PVOID context, CONST N
                                               UINT32 token)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkSendAndInvalidate(qp, context, sgl, sges, flags, token);
 
@@ -65,7 +69,7 @@ static NTSTATUS traced_qp_send_and_invalidate(NDK_QP *qp, PVOID context, CONST N
 static NTSTATUS traced_qp_receive(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).receive);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkReceive(qp, context, sgl, sges);
 
@@ -78,7 +82,7 @@ static NTSTATUS traced_qp_read(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, UL
                                ULONG flags)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkRead(qp, context, sgl, sges, address, token, flags);
 
@@ -91,7 +95,7 @@ static NTSTATUS traced_qp_write(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, U
                                 ULONG flags)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkWrite(qp, context, sgl, sges, address, token, flags);
 
@@ -176,7 +180,7 @@ static NTSTATUS traced_srq_modify(NDK_SRQ *srq, ULONG depth, ULONG threshold, ND
 static NTSTATUS traced_srq_receive(NDK_SRQ *srq, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
 {
     const NDK_SRQ_DISPATCH *real = TRACED_REAL(Srq, srq);
-    uint32_t bytes = traced_sge_bytes(sgl, sges);
+    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(srq->Dispatch).receive);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkSrqReceive(srq, context, sgl, sges);
 

@@ -55,7 +55,7 @@ void traced_object_insert(struct traced_object *o, NDK_OBJECT_HEADER *object, ND
     if (o) {
         atomic_store_explicit(&o->address, object, memory_order_release);
         spin_lock(&objects_lock);
-        o->real = traced_table_replace_locked(object, type);
+        o->real = traced_table_replace_locked(object, type, o->sges);
         at = traced_object_link(object);
         if (*at) { /* the provider has freed the object without a close */
             stale = *at;
@@ -132,7 +132,7 @@ static bool calltrace_reopen(NDK_ADAPTER *adapter)
     if (o) {
         o->opens++;
         if (adapter->Dispatch == o->real)
-            (void)traced_table_replace_locked(&adapter->Header, NdkObjectTypeAdapter);
+            (void)traced_table_replace_locked(&adapter->Header, NdkObjectTypeAdapter, o->sges);
     }
     spin_unlock(&objects_lock);
     return o != NULL;

@@ -18,6 +18,8 @@
 
 #include <ndk/ndkpi.h>
 
+#include "calltrace/traced_table.h"
+
 /* The consumer's disconnect callback. The provider receives this struct as the callback's context. */
 struct traced_disconnect {
     struct traced_disconnect *next; /* of the same connector, because a failed NdkCompleteConnect may be repeated */
@@ -33,6 +35,7 @@ struct traced_object {
     _Atomic(const void *) address; /* the provider's object; NULL before it is created */
     const void *real;              /* the provider's dispatch table */
     struct traced_object *next;    /* in the same bucket of the table */
+    struct traced_sges sges;       /* the limits with which it was created */
     unsigned opens;                /* of an adapter */
     union {                        /* the consumer's callback, which the create call has registered */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;

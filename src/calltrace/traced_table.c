@@ -60,9 +60,10 @@ static traced_entry traced_table_entry(const void *table, unsigned index)
  * Returns true if the traced table was made for the provider's table at `real`. Compares the NULL entries, too, because
  * another table may now be at the same address.
  */
-static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count)
+static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count, struct traced_sges sges)
 {
-    if (t->real != real || t->entries != count)
+    if (t->real != real || t->entries != count || t->sges.receive != sges.receive ||
+        t->sges.initiator != sges.initiator)
         return false;
     for (unsigned i = 0; i < count; i++)
         if (!traced_table_entry(&t->pub, i) != !traced_table_entry(real, i))
@@ -70,7 +71,19 @@ static bool traced_table_fits(const struct traced_table *t, const void *real, un
     return true;
 }
 
-static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, const void *real, unsigned count)
+/* Returns the table that fits, or a free one, among the first `max` tables of the type. NULL: there is none. */
+static struct traced_table *traced_table_find(NDK_OBJECT_TYPE type, const void *real, unsigned count,
+                                              struct traced_sges sges, unsigned max)
+{
+    struct traced_table *t = traced_tables[type], *end = t + max;
+
+    while (t < end && t->real && !traced_table_fits(t, real, count, sges))
+        t++;
+    return t < end ? t : NULL;
+}
+
+static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, const void *real, unsigned count,
+                              struct traced_sges sges)
 {
     for (unsigned i = 0; i < traced_types[type].count; i++) {
         if (i >= count || traced_table_entry(real, i))
@@ -78,27 +91,35 @@ static void traced_table_fill(struct traced_table *t, NDK_OBJECT_TYPE type, cons
                    (const char *)traced_types[type].entries + i * sizeof(traced_entry), sizeof(traced_entry));
     }
     t->entries = count;
+    t->sges = sges;
     t->real = real;
 }
 
 typedef const void *__attribute__((may_alias)) traced_dispatch_pointer; /* the member Dispatch of any type of object */
 
-const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type)
+const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type, struct traced_sges sges)
 {
+    const struct traced_sges none = { 0, 0 };
     unsigned count = traced_table_count(type, object->Version);
-    struct traced_table *t = traced_tables[type], *end = t + TRACED_TABLES_MAX;
+    bool has_limits = sges.receive || sges.initiator;
+    struct traced_table *t;
     char *dispatch = (char *)object + offsetof(NDK_PD, Dispatch); /* the same for all types */
     const void *real;
 
     memcpy(&real, dispatch, sizeof real);
     if (traced_table_is_ours(real)) /* a provider that reuses objects may leave Dispatch as it was */
-        return ((const struct traced_table *)real)->real;
-    while (t < end && t->real && !traced_table_fits(t, real, count))
-        t++;
-    if (t == end || !real)
+        real = ((const struct traced_table *)real)->real;
+    if (!real)
+        return NULL;
+    t = traced_table_find(type, real, count, sges, has_limits ? TRACED_TABLES_MAX / 2 : TRACED_TABLES_MAX);
+    if (!t && has_limits) {
+        sges = none;
+        t = traced_table_find(type, real, count, sges, TRACED_TABLES_MAX);
+    }
+    if (!t)
         return NULL;
     if (!t->real)
-        traced_table_fill(t, type, real, count);
+        traced_table_fill(t, type, real, count, sges);
     /* Other threads may already call through the object, so the entries must be visible before the pointer to them. */
     __atomic_store_n((traced_dispatch_pointer *)(void *)dispatch, (const void *)&t->pub, __ATOMIC_RELEASE);
     return real;

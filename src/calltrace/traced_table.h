@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch tables that the layer gives to objects. There is one for each table of a provider, not for each object.
- * An entry reads the address of the provider's table from the traced table, so a call needs neither lock nor lookup.
- * The invariant: a traced table never changes after the first object has received it.
+ * The dispatch tables that the layer gives to objects. There is one for each table of a provider, not for each object,
+ * and for each pair of limits of SGEs. An entry reads the address of the provider's table and the limits from the traced
+ * table, so a call needs neither lock nor lookup. The invariant: a traced table never changes after the first object has received it.
  *
  * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then looks the
  * provider's table up by the object's address.
@@ -16,6 +16,11 @@
 #include <ndk/ndkpi.h>
 
 enum { TRACED_TABLES_MAX = 16 }; /* for each type of object */
+
+/* The most SGEs of a request, of queue pairs and shared receive queues. 0: not known, or no requests of this kind. */
+struct traced_sges {
+    ULONG receive, initiator;
+};
 
 union traced_dispatch {
     NDK_ADAPTER_DISPATCH adapter;
@@ -34,6 +39,7 @@ struct traced_table {
     union traced_dispatch pub; /* must be first: objects point to it */
     const void *real;          /* the provider's table */
     unsigned entries;          /* how many entries the version of the objects has */
+    struct traced_sges sges;   /* of all objects that have the table */
 };
 
 extern struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
@@ -57,12 +63,20 @@ static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *ob
 #define TRACED_REAL(type, object)                                                                                      \
     ((__typeof__((object)->Dispatch))traced_table_real(NdkObjectType##type, (object), (object)->Dispatch))
 
+/* The limits of an object with this Dispatch. Both are 0 if the consumer has replaced it. */
+static inline struct traced_sges traced_table_sges(const void *dispatch)
+{
+    if (__builtin_expect(traced_table_is_ours(dispatch), 1))
+        return ((const struct traced_table *)dispatch)->sges;
+    return (struct traced_sges){ 0, 0 };
+}
+
 /*
  * Replaces the table of a provider's object. Returns the provider's table. Returns NULL and does not change the object
- * if all TRACED_TABLES_MAX traced tables of the type are used for other tables. Requires the objects' lock
- * (traced_object.h).
+ * if all TRACED_TABLES_MAX traced tables of the type are used for other tables. If half of them are used already, an
+ * object with new limits gets a table with the limits 0. Requires the objects' lock (traced_object.h).
  */
-const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type);
+const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type, struct traced_sges sges);
 
 /* The entries for each type of object. */
 extern const NDK_ADAPTER_DISPATCH traced_adapter_entries;

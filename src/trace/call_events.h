@@ -199,7 +199,7 @@
 
 /* ---- Requests ---- */
 
-/* `bytes` is the sum of the SGEs' lengths. */
+/* `bytes` is the sum of the SGEs' lengths, or 0 if there are more SGEs than the queue pair was created for. */
 #define TRACE_FIELDS_NdkSend(F, N)                                                                                     \
     F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkSendAndInvalidate(F, N)                                                                        \

@@ -15,7 +15,7 @@
 #include "trace/call_printer.h"
 #include "verify/fake_provider.h"
 
-enum { TABLES = 20, TABLES_TRACED = 16, ROUNDS = 3000, PAGE = 4096 };
+enum { TABLES = 20, TABLES_TRACED = 16, LIMITS_TRACED = 8, ROUNDS = 3000, PAGE = 4096 };
 
 static struct fake_provider *fake;
 
@@ -190,6 +190,39 @@ static void run_replaced_dispatch(void)
     saved->NdkArmCq(cq, NDK_CQ_NOTIFY_ERRORS);
     print_event("NdkArmCq object=%p type=ERRORS status=STATUS_SUCCESS", (void *)cq);
     check(armed_by_second == cq, "the table of this object is used");
+    ondk_trace_end(&fake->adapter);
+}
+
+/* ---- lists of SGEs ---- */
+
+static void post_list(NDK_QP *qp, const NDK_SGE *list, ULONG sges, unsigned bytes)
+{
+    check(!qp->Dispatch->NdkSend(qp, NULL, list, sges, 0), "NdkSend");
+    print_event("NdkSend object=%p sges=%u bytes=%u", (void *)qp, (unsigned)sges, bytes);
+    check(!qp->Dispatch->NdkReceive(qp, NULL, list, sges), "NdkReceive");
+    print_event("NdkReceive object=%p sges=%u bytes=%u", (void *)qp, (unsigned)sges, bytes);
+}
+
+/* A list is not read if it has more SGEs than the queue pair allows. It may end before the count that is passed. */
+static void run_lists(void)
+{
+    const NDK_SGE sge = { .Length = 7 };
+    const NDK_SGE *list = copy_to_page_end(&sge, sizeof sge / sizeof(void (*)(void)));
+    NDK_PD *pd = NULL;
+
+    begin();
+    print_event("NdkCreatePd object=%p", (void *)&fake->adapter);
+    check(!CREATE(&fake->adapter, NdkCreatePd, &pd), "NdkCreatePd");
+    for (ULONG limit = 1; limit <= TABLES; limit++) {
+        NDK_QP *qp = NULL;
+
+        print_event("NdkCreateQp object=%p receive_sges=%u initiator_sges=%u", (void *)pd, (unsigned)limit,
+                    (unsigned)limit);
+        check(!CREATE(pd, NdkCreateQp, &qp, &fake->cq, &fake->cq, NULL, 1, 1, limit, limit, 0), "NdkCreateQp");
+        post_list(qp, list, limit + 1, 0);
+        post_list(qp, list, 1, limit <= LIMITS_TRACED ? 7 : 0);
+        check(!CLOSE(qp, NdkCloseQp), "NdkCloseQp");
+    }
     ondk_trace_end(&fake->adapter);
 }
 
@@ -432,6 +465,7 @@ int main(int argc, char **argv)
         { "changed-table", run_changed_table },
         { "replaced", run_replaced_dispatch },
         { "wrapped", run_wrapped_adapter },
+        { "lists", run_lists },
         { "inline", run_inline },
         { "no-routines", run_without_routines },
         { "close-inside", run_close_inside },

@@ -154,7 +154,7 @@ def test_verified(folder):
 def test_foreign(folder):
     for version in ("2.1", "2.0", "1.2", "1.1"):
         run(folder, FOREIGN, version)
-    for case in ("changed-table", "replaced", "wrapped", "inline", "no-routines", "close-inside"):
+    for case in ("changed-table", "replaced", "wrapped", "inline", "no-routines", "close-inside", "lists"):
         run(folder, FOREIGN, case)
     events = [e.name for e in run(folder, FOREIGN, "many-tables").events]
     check("many tables", events.count("untraced") == 4, events)
