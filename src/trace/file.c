@@ -194,27 +194,34 @@ static int file_open(const struct trace_setting *setting, const char **problem)
     return fd;
 }
 
+void trace_file_discard(const struct trace_setting *setting, struct trace_mapping *mapping)
+{
+    if (mapping->header)
+        (void)munmap(mapping->header, mapping->size);
+    if (mapping->fd >= 0 && !setting->is_ring)
+        (void)unlink(setting->path);
+    if (mapping->fd >= 0)
+        descriptors_close(mapping->fd);
+    *mapping = (struct trace_mapping){ .fd = -1 };
+}
+
 bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room)
 {
-    size_t schema_size = schema_print(NULL, 0), size;
+    size_t schema_size = schema_print(NULL, 0);
     size_t header_size = (sizeof(struct trace_file_header) + schema_size + FILE_PAGE) / FILE_PAGE * FILE_PAGE;
     const char *why = NULL;
 
-    *out = (struct trace_mapping){ .fd = file_open(setting, &why) };
-    size = header_size + (size_t)setting->mib * FILE_MIB;
+    *out = (struct trace_mapping){ .fd = file_open(setting, &why),
+                                   .size = header_size + (size_t)setting->mib * FILE_MIB };
     if (out->fd >= 0)
-        out->header = file_map(out->fd, size, &why);
+        out->header = file_map(out->fd, out->size, &why);
     if (out->header) {
-        file_fill_header(out->header, header_size, schema_size, size);
+        file_fill_header(out->header, header_size, schema_size, out->size);
         if (setting->is_ring)
             file_seal(out->fd);
         return true;
     }
-    if (out->fd >= 0) {
-        if (!setting->is_ring)
-            (void)unlink(setting->path);
-        descriptors_close(out->fd);
-    }
+    trace_file_discard(setting, out);
     if (why == file_is_own)
         problem[0] = '\0';
     else

@@ -10,8 +10,9 @@
 #include "trace/setting.h"
 
 struct trace_mapping {
-    struct trace_file_header *header; /* never unmapped */
-    int fd;                           /* stays open; in base/descriptors.h */
+    struct trace_file_header *header; /* never unmapped, except by trace_file_discard */
+    size_t size;
+    int fd; /* stays open; in base/descriptors.h */
 };
 
 /*
@@ -19,5 +20,8 @@ struct trace_mapping {
  * `problem`. The reason is empty if another copy of this library in this process already records to the file.
  */
 bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room);
+
+/* Removes the file or the memory that trace_file_create has made, because nothing can be recorded to it. */
+void trace_file_discard(const struct trace_setting *setting, struct trace_mapping *mapping);
 
 #endif

@@ -86,6 +86,7 @@ static bool start_with(const struct trace_setting *setting, bool is_late, char p
         trace_set_on();
         return true;
     }
+    trace_file_discard(setting, &mapping);
     snprintf(problem, TRACE_MAX_PROBLEM, "ONDK_TRACE: nothing is traced, because memory ran out");
     return false;
 }

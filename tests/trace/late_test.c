@@ -189,3 +189,20 @@ CASE(trace_begins_once, 0)
     trace_records_free(&records);
     trace_file_close(&file);
 }
+
+/* A ring that cannot be used is removed: here because the process has no key of thread-specific data left. */
+CASE(trace_begin_fails_without_leak, 0)
+{
+    char problem[TRACE_MAX_PROBLEM];
+    pthread_key_t key;
+    bool is_late;
+
+    while (pthread_key_create(&key, NULL) == 0)
+        ;
+    CHECK_EQ(trace_attach(&is_late, problem), -1);
+    CHECK(strstr(problem, "memory ran out"));
+    CHECK_EQ(count_rings(), 0);
+    CHECK_EQ(pthread_key_delete(key), 0); /* the last one that was created */
+    close(attach(&is_late));
+    CHECK_EQ(count_rings(), 1);
+}
