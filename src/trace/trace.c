@@ -39,6 +39,11 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
     trace_append_at(trace_now_ns(), type, id, fields, size);
 }
 
+unsigned trace_recorders(void)
+{
+    return (atomic_load(&sink) ? TRACE_TO_SINK : 0) | (ring_is_on() ? TRACE_TO_RING : 0);
+}
+
 struct trace_text16 trace_text16(const char *text)
 {
     struct trace_text16 field = { { 0 } };

@@ -67,6 +67,10 @@ typedef void (*trace_sink)(uint64_t time_ns, uint16_t type, uint32_t id, const v
 /* Passes all events to the sink, also if ONDK_TRACE asks for no file. A child of fork has no sink. */
 void trace_set_sink(trace_sink new_sink);
 
+/* Returns which recorders have begun, as bits: those of enum trace_recorder. */
+unsigned trace_recorders(void);
+enum trace_recorder { TRACE_TO_SINK = 1, TRACE_TO_RING = 2 };
+
 /* Fills a field of the kind text16. */
 struct trace_text16 trace_text16(const char *text) PRIVATE_EXPORT(trace_text16);
 

@@ -108,7 +108,7 @@ struct fabric_conn {
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    bool is_traced;         /* conn_trace.h: the trace has an event with the connection's addresses */
+    uint8_t traced_by;      /* conn_trace.h: which recorders have an event with the connection's addresses */
     uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began; 0: unknown */
     size_t early_len;       /* bytes in `early`, which were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */

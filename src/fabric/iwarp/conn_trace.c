@@ -40,7 +40,7 @@ void conn_trace_refused_now(const struct addr *local, const struct addr *remote,
 
 void conn_trace_begin_now(struct fabric_conn *c)
 {
-    c->is_traced = true;
+    c->traced_by = (uint8_t)trace_recorders();
     TRACE(connection, c->number, .role = c->active, .object = (uintptr_t)c->owner, .interface = c->fabric->if_index,
           .local = conn_trace_addr(&c->local), .remote = conn_trace_addr(&c->remote));
 }
@@ -49,7 +49,7 @@ void conn_trace_follow_now(struct fabric_conn *c)
 {
     if (c->remote.sa.sa_family == AF_UNSPEC)
         return; /* NdkConnect has not been called */
-    c->is_traced = true;
+    c->traced_by = (uint8_t)trace_recorders();
     TRACE(ongoing, c->number, .role = c->active, .object = (uintptr_t)c->owner, .interface = c->fabric->if_index,
           .local = conn_trace_addr(&c->local), .remote = conn_trace_addr(&c->remote), .state = (uint8_t)c->state);
     if (c->streams)
