@@ -139,8 +139,12 @@ def test_diagnoses(path):
         words, wrong = " ".join(out.split()), re.search(r"^> +([\d.]+)", out, re.M)[1]
         check(f"{name}: one diagnosis", len(data["diagnoses"]) == 1 and not data["failedCalls"], data["diagnoses"])
         found = data["diagnoses"][0]
-        texts = [text for kind in ("headline", "what", "reason", "advice", "missing") for text in found[kind]]
+        texts = [text for kind in ("headline", "what", "reason", "consequence", "change", "advice", "missing")
+                 for text in found[kind]]
         check(f"{name}: explain's texts", len(texts) >= 4 and all(text in words for text in texts), (texts, words))
+        led = re.search(r"^\* +([\d.]+)", out, re.M)
+        check(f"{name}: what led to it", (f'{data["events"][found["cause"]][1] / 1e9:.6f}' if found["cause"] >= 0 else None)
+              == (led and led[1]) and found["causeNote"] in words, (found, led))
         if name == "killed":
             check("the end of a trace", found["wrong"] == -1 and data["ends"][found["endOfTrace"]][0] == 0, found)
         else:
@@ -148,6 +152,20 @@ def test_diagnoses(path):
                   f'{data["events"][found["wrong"]][1] / 1e9:.6f}' == wrong, (found, wrong))
     data = data_of(page_of(path, "-e", "adapter", *files))
     check("an event that the filter hides", [d["wrong"] for d in data["diagnoses"]] == [-1], data["diagnoses"])
+
+
+def test_listeners(path):
+    """The page has the texts of explain about listeners that failed, and failed calls with what to change."""
+    maker = trace_stories.Story(trace_stories.schema_of(NDKPING, path / "schema")).server
+    maker.add("NdkCreateQp", 10, object=0x40)
+    maker.add("returned", 20, object=0x40, routine="NdkCreateQp", status="STATUS_INVALID_PARAMETER")
+    maker.add("listening", 30, object=0x50, local="10.0.0.2:7174", why="address-taken")
+    maker.write(path / "trace")
+    data, words = data_of(page_of(path, path / "trace")), " ".join(run(NDKTRACE, "explain", path / "trace")[1].split())
+    check("a listener", len(data["listeners"]) == 1 and "could not listen at 10.0.0.2:7174" in data["listeners"][0] and
+          data["listeners"][0] in words, (data["listeners"], words))
+    check("a failed call", [call["change"] for call in data["failedCalls"]] == [["Compare with NdkQueryAdapterInfo."]] and
+          "To change: Compare with NdkQueryAdapterInfo." in words, data["failedCalls"])
 
 
 def policy_hash(text):
@@ -261,7 +279,7 @@ def test_output(path):
     check("too many files", "more than 64 files" in run(NDKTRACE, "html", *[file] * 65)[2])
 
 
-TESTS = (test_data, test_diagnoses, test_page, test_hostile, test_damage, test_output)
+TESTS = (test_data, test_diagnoses, test_listeners, test_page, test_hostile, test_damage, test_output)
 for test in TESTS:
     with tempfile.TemporaryDirectory() as directory:
         test(pathlib.Path(directory))

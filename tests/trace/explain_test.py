@@ -107,8 +107,8 @@ def test_calls_that_failed(schema, path):
         maker.add("returned", 10 * MS + i * 10 + 5, object=0x40, routine="NdkCreateQp", status="STATUS_INVALID_PARAMETER")
     maker.add("listening", 20 * MS, object=0x50, local="192.0.2.2:7000", why="address-taken")
     maker.write(path)
-    says(explain(path), "NdkCreateQp returned STATUS_INVALID_PARAMETER, the first of 3 times. .*compare with "
-         "NdkQueryAdapterInfo", r"could not listen at 192.0.2.2:7000 \(address-taken\). The local address and port are in use")
+    says(explain(path), "NdkCreateQp returned STATUS_INVALID_PARAMETER, the first of 3 times. .*To change: Compare "
+         "with NdkQueryAdapterInfo", r"could not listen at 192.0.2.2:7000 \(address-taken\). The local address and port are in use")
 
 
 def test_listeners(schema, path):

@@ -17,6 +17,12 @@ void diagnose_at(FILE *out, const struct story *s, size_t record)
     fprintf(out, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s", story_seconds(s, record));
 }
 
+void diagnose_set_cause(struct diagnose_work *w, const struct story_side *side, size_t record, const char *note)
+{
+    if (record != END_NONE)
+        w->cause = (struct story_cause){ record, side->role, note };
+}
+
 const char *diagnose_who(const struct story_side *side, bool is_first)
 {
     if (side->role == STORY_CLIENT)
@@ -140,6 +146,64 @@ static void diagnose_other(struct diagnose_work *w)
         diagnose_request_other(w, "what happened there at that time");
 }
 
+/* ---- the other side ---- */
+
+/* Writes which call or callback reported the failure to the other side's program. */
+static void diagnose_report(const struct diagnose_work *w)
+{
+    const struct story_calls *calls = &w->other->calls;
+    const size_t pending[] = { calls->connect, calls->accept, calls->complete };
+    const struct call *event = story_call(w->s, calls->disconnect_event);
+
+    for (size_t i = 0; i < sizeof pending / sizeof pending[0]; i++) {
+        const struct call *c = story_call(w->s, pending[i]);
+
+        if (!c || !c->has_status || !calls_status_is_failure(c->status))
+            continue;
+        fprintf(w->consequence, " %s's %s completed with ", diagnose_who(w->other, true), c->routine);
+        words_status(w->consequence, c);
+        fputs(".", w->consequence);
+        return;
+    }
+    if (event) {
+        fputs(" The program's disconnect callback was called ", w->consequence);
+        diagnose_at(w->consequence, w->s, event->record);
+        fputs(".", w->consequence);
+    } else if (w->other->has_calls) {
+        fputs(" No callback reported this to the program.", w->consequence);
+    }
+}
+
+/* Writes what the other side found, if its connection has failed, too. */
+static void diagnose_consequence(const struct diagnose_work *w)
+{
+    static const struct {
+        const char *why, *found;
+    } known[] = {
+        { "peer-reset", "a TCP reset of %s arrived" },      { "peer-terminate", "the Terminate of %s arrived" },
+        { "rejected", "the reject of %s arrived" },         { "peer-closed", "%s closed the TCP connection" },
+        { "peer-gave-up", "%s closed the TCP connection" }, { "unanswered", "%s closed the TCP connection" },
+    };
+    const char *why = story_name(w->s, w->other->outcome, "why"), *found = NULL;
+
+    if (!w->other->end || !story_has_failed(w->s, w->other))
+        return;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].why, why) == 0)
+            found = known[i].found;
+    fprintf(w->consequence, "Consequence at %s: ", diagnose_who(w->other, false));
+    diagnose_at(w->consequence, w->s, w->other->outcome);
+    if (found) {
+        fputs(" ", w->consequence);
+        fprintf(w->consequence, found, diagnose_who(w->side, false));
+        fputs(", and", w->consequence);
+    }
+    fprintf(w->consequence, " the connection failed there%s (%s).", found ? "" : ", too", why);
+    diagnose_report(w);
+}
+
+/* ---- all ---- */
+
 /* Sets d->reason and d->terminate to the texts that the trace has. The texts of a Terminate are more precise. */
 static void diagnose_explain(struct diagnosis *d, const struct story *s)
 {
@@ -160,38 +224,43 @@ static void diagnose_run(struct diagnosis *d, const struct story *s, struct word
                                .why = story_name(s, d->side->outcome, "why"),
                                .phase = story_name(s, d->side->outcome, "phase"),
                                .wrong = d->side->outcome,
+                               .cause = { .record = END_NONE },
                                .headline = texts[0].file,
                                .what = texts[1].file,
                                .advice = texts[2].file,
-                               .missing = texts[3].file };
+                               .missing = texts[3].file,
+                               .consequence = texts[4].file };
 
     if (!d->side->end->has_begin)
         fprintf(w.missing, "The trace begins too late: newer events have overwritten the beginning of this connection. "
                            "Record again with a larger file (ndktrace run --size 256).\n");
     if (!diagnose_connect(&w) && !diagnose_stream(&w))
         diagnose_other(&w);
+    diagnose_consequence(&w);
     d->wrong = w.wrong;
+    d->cause = w.cause;
+    if (w.cause.record == w.wrong)
+        d->cause.record = END_NONE;
     d->is_specific = !w.is_vague;
 }
 
-/* ---- all ---- */
-
 bool diagnose(struct diagnosis *d, const struct story *s)
 {
-    struct words texts[4];
-    char **results[4] = { &d->headline, &d->what, &d->advice, &d->missing };
+    enum { N_TEXTS = 5 };
+    struct words texts[N_TEXTS];
+    char **results[N_TEXTS] = { &d->headline, &d->what, &d->advice, &d->missing, &d->consequence };
     size_t opened = 0;
 
     *d = (struct diagnosis){ .side = diagnose_choose_side(s) };
-    while (opened < 4 && words_open(&texts[opened]))
+    while (opened < N_TEXTS && words_open(&texts[opened]))
         opened++;
-    if (opened == 4) {
+    if (opened == N_TEXTS) {
         diagnose_explain(d, s);
         diagnose_run(d, s, texts);
     }
     for (size_t i = 0; i < opened; i++)
         *results[i] = words_close(&texts[i]);
-    if (d->headline && d->what && d->advice && d->missing)
+    if (d->headline && d->what && d->advice && d->missing && d->consequence)
         return true;
     diagnose_free(d);
     return false;
@@ -203,5 +272,6 @@ void diagnose_free(struct diagnosis *d)
     free(d->what);
     free(d->advice);
     free(d->missing);
+    free(d->consequence);
     *d = (struct diagnosis){ 0 };
 }

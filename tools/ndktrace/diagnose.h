@@ -11,9 +11,12 @@
 struct diagnosis {
     const struct story_side *side; /* the side whose reason is the cause; not NULL */
     size_t wrong;                  /* the first event that went wrong, or END_NONE if something is missing */
+    struct story_cause cause;      /* what led to it */
     char *headline;                /* the cause in half a sentence */
-    char *what, *advice, *missing; /* sentences; "" if there are none */
-    bool is_specific;              /* the sentences are more precise than the trace's words for the reason */
+    char *what, *advice,
+        *missing;      /* sentences; "" if there are none. The first line of `advice` is the change to make */
+    char *consequence; /* what the other side found; "" if nothing */
+    bool is_specific;  /* the sentences are more precise than the trace's words for the reason */
     const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
 };
 

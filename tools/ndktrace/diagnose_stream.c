@@ -9,22 +9,12 @@
 #include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
-/*
- * The records of the frame that the Terminate is about: the sender's and the finder's record. END_NONE: not in the
- * traces.
- */
-struct diagnose_culprit {
-    const struct story_side *sender, *finder;
-    size_t sent, received;
-    const char *opcode;
-};
-
-static const struct trace_record *diagnose_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
+const struct trace_record *diagnose_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     return story_record(w->s, c->received != END_NONE ? c->received : c->sent);
 }
 
-static size_t diagnose_frame_index(const struct diagnose_culprit *c)
+size_t diagnose_frame_index(const struct diagnose_culprit *c)
 {
     return c->received != END_NONE ? c->received : c->sent;
 }
@@ -100,7 +90,7 @@ static struct diagnose_culprit diagnose_find_culprit(const struct diagnose_work 
 }
 
 /* Writes who sent the frame and when it arrived. */
-static void diagnose_write_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
+void diagnose_write_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     size_t frame = diagnose_frame_index(c);
 
@@ -122,7 +112,7 @@ static void diagnose_write_frame(const struct diagnose_work *w, const struct dia
     fputs(".", w->what);
 }
 
-static void diagnose_write_terminate(const struct diagnose_work *w, const struct diagnose_culprit *c)
+void diagnose_write_terminate(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     fprintf(w->what, " So %s ended the connection with a Terminate, the message of iWARP that reports an error.",
             diagnose_who(c->finder, false));
@@ -131,9 +121,11 @@ static void diagnose_write_terminate(const struct diagnose_work *w, const struct
 /* ---- receives ---- */
 
 /* Writes how many receives the finder's program had posted, and how many messages had used one. */
-static void diagnose_write_receives(const struct diagnose_work *w, const struct diagnose_culprit *c)
+static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct story_side *finder = c->finder;
+    const struct call *answer = story_call(w->s, finder->role == STORY_SERVER ? finder->calls.accept
+                                                                              : finder->calls.complete);
     size_t posted, used;
 
     if (!finder->end || !finder->has_calls || !finder->qp || c->received == END_NONE)
@@ -143,6 +135,7 @@ static void diagnose_write_receives(const struct diagnose_work *w, const struct 
                                trace_record_realtime(diagnose_frame(w, c)));
     used = story_count_messages(w->s, finder, c->received);
     if (posted == 0) {
+        diagnose_set_cause(w, finder, answer ? answer->record : END_NONE, "No receive was posted before.");
         fprintf(w->what, " %s's program had not called %s for this %s at all.", diagnose_who(finder, true),
                 finder->srq ? "NdkSrqReceive" : "NdkReceive", finder->srq ? "shared receive queue" : "queue pair");
         return;
@@ -190,6 +183,30 @@ static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_c
             diagnose_who(c->finder, false));
 }
 
+/* Explains a result with STATUS_SUCCESS whose message caused the error. */
+static void diagnose_write_success(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct trace_records *records = &w->s->traces->records;
+    const char *operation = strncmp(c->opcode, "send", 4) == 0 ? "Send"
+                            : strcmp(c->opcode, "write") == 0  ? "Write"
+                                                               : "";
+    const struct call *create = c->sender->end ? story_create_qp(w->s, c->sender) : NULL;
+
+    for (size_t i = c->sent; create && i < records->count; i++) {
+        if (records->records[i].file != create->file || strcmp(ends_event_name(story_record(w->s, i)), "result") != 0 ||
+            story_number(w->s, i, "object") != story_number(w->s, create->record, "initiator_cq") ||
+            story_number(w->s, i, "qp_context") != story_number(w->s, create->record, "qp_context") ||
+            !story_name_is(w->s, i, "operation", operation) || story_number(w->s, i, "status") != 0)
+            continue;
+        fprintf(w->what, " The result STATUS_SUCCESS of Ndk%s, which %s's program got ", operation,
+                diagnose_who(c->sender, false));
+        diagnose_at(w->what, w->s, i);
+        fprintf(w->what, ", only means that TCP has taken the bytes, not that %s has accepted them.",
+                diagnose_who(c->finder, false));
+        return;
+    }
+}
+
 static void diagnose_too_long(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     fprintf(w->headline, "%s sent a message that is longer than the receive of %s's program",
@@ -199,197 +216,6 @@ static void diagnose_too_long(struct diagnose_work *w, const struct diagnose_cul
             " The message is longer than the receive that %s's program had posted for it (the sum of the "
             "lengths that it passed to NdkReceive).",
             diagnose_who(c->finder, false));
-}
-
-/* ---- memory ---- */
-
-/* Indexes of calls that the finder's program made on the region or window of a token. */
-struct diagnose_region {
-    size_t token;    /* the last call that returned the token */
-    size_t length;   /* the registration, which has the region's length */
-    size_t released; /* the call that ended the token before the access */
-};
-
-/* Finds the last call of one of the routines on the object that began until until_ns. */
-static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
-                                 const char *const *routines, uint64_t until_ns)
-{
-    size_t at, n = calls_of_object(s->calls, file, object, &at), found = END_NONE;
-
-    for (size_t i = 0; object && i < n; i++) {
-        const struct call *c = &s->calls->calls[s->calls->by_object[at + i]];
-
-        for (size_t k = 0; routines[k]; k++)
-            if (strcmp(c->routine, routines[k]) == 0 && c->begin_ns <= until_ns)
-                found = s->calls->by_object[at + i];
-    }
-    return found;
-}
-
-static struct diagnose_region diagnose_find_region(const struct diagnose_work *w, const struct diagnose_culprit *c,
-                                                   uint64_t token)
-{
-    static const char *const lengths[] = { "NdkRegisterMr", NULL };
-    static const char *const releases[] = { "NdkDeregisterMr", "NdkCloseMr", "NdkCloseMw", NULL };
-    struct diagnose_region found = { END_NONE, END_NONE, END_NONE };
-    uint64_t until_ns = trace_record_realtime(diagnose_frame(w, c)), object;
-    const struct call *giver;
-
-    for (size_t i = 0; i < w->s->calls->count; i++) {
-        const struct call *call = &w->s->calls->calls[i];
-
-        if (call->file == c->finder->end->file && strncmp(call->routine, "NdkGetRemoteTokenFrom", 21) == 0 &&
-            call->begin_ns <= until_ns && story_number(w->s, call->record, "token") == token)
-            found.token = i;
-    }
-    giver = story_call(w->s, found.token);
-    if (!giver)
-        return found;
-    object = giver->object;
-    found.length = diagnose_find_call(w->s, giver->file, object, lengths, until_ns);
-    found.released = diagnose_find_call(w->s, giver->file, object, releases, until_ns);
-    if (found.released != END_NONE && w->s->calls->calls[found.released].begin_ns < giver->begin_ns)
-        found.released = END_NONE;
-    return found;
-}
-
-/* Writes what the finder's program did with the memory. `size` is the size of the access, or 0 if it is not known. */
-static void diagnose_write_region(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
-                                  uint64_t size)
-{
-    struct diagnose_region region;
-    const struct call *call;
-
-    if (!c->finder->end || !c->finder->has_calls || diagnose_frame_index(c) == END_NONE)
-        return;
-    region = diagnose_find_region(w, c, token);
-    call = story_call(w->s, region.token);
-    if (!call) {
-        fprintf(w->what, " The trace of %s has no call that returned this token.", diagnose_who(c->finder, false));
-        return;
-    }
-    fprintf(w->what, " %s's program got this token from %s ", diagnose_who(c->finder, true), call->routine);
-    diagnose_at(w->what, w->s, call->record);
-    call = story_call(w->s, region.length);
-    if (call) {
-        uint64_t length = story_number(w->s, call->record, "length"),
-                 address = story_number(w->s, call->record, "address");
-
-        fputs(", for a region of ", w->what);
-        words_count(w->what, length, "byte");
-        if (address)
-            fprintf(w->what, " (0x%" PRIx64 " to 0x%" PRIx64 ", NdkRegisterMr)", address, address + length - 1);
-        else
-            fputs(" (NdkRegisterMr)", w->what);
-        if (size > length)
-            fprintf(w->what, ", %" PRIu64 WORDS_SPACE "bytes less than the access needs", size - length);
-    }
-    fputs(".", w->what);
-    call = story_call(w->s, region.released);
-    if (!call)
-        return;
-    fprintf(w->what, " But it called %s ", call->routine);
-    diagnose_at(w->what, w->s, call->record);
-    fputs(", which made the token invalid before the access arrived.", w->what);
-}
-
-/*
- * Writes the call of the sender's program that caused the access. Returns the size of the access, or 0 if it is not
- * known.
- */
-static uint64_t diagnose_write_access(const struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token)
-{
-    const struct story *s = w->s;
-    const char *routine = strcmp(c->opcode, "read-request") == 0 ? "NdkRead" : "NdkWrite";
-    const struct call *found = NULL;
-    size_t at, n;
-    uint64_t to;
-
-    if (!c->sender->end || !c->sender->qp || c->sent == END_NONE)
-        return 0;
-    to = story_number(s, c->sent, "to");
-    n = calls_of_object(s->calls, c->sender->end->file, c->sender->qp, &at);
-    for (size_t i = 0; i < n; i++) {
-        const struct call *call = &s->calls->calls[s->calls->by_object[at + i]];
-        uint64_t begin = story_number(s, call->record, "address"), size = story_number(s, call->record, "bytes");
-
-        if (strcmp(call->routine, routine) == 0 && story_number(s, call->record, "token") == token &&
-            (*c->opcode == 'r' || to - begin < size))
-            found = call;
-    }
-    if (!found)
-        return 0;
-    fprintf(w->what, "%s's program called %s for %" PRIu64 " bytes at address 0x%" PRIx64 " with token 0x%" PRIx64 ", ",
-            diagnose_who(c->sender, true), routine, story_number(s, found->record, "bytes"),
-            story_number(s, found->record, "address"), token);
-    fprintf(w->what, "at" WORDS_SPACE "%.6f" WORDS_SPACE "s. ", story_seconds_of(s, found->begin_ns));
-    return story_number(s, found->record, "bytes");
-}
-
-/* Returns the token that the frame names. In a Read Request, the token is in the contents of the message. */
-static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagnose_culprit *c)
-{
-    uint64_t token = 0;
-    struct value v;
-
-    if (strcmp(c->opcode, "read-request") != 0)
-        return story_number(w->s, diagnose_frame_index(c), "stag");
-    if (value_find(diagnose_frame(w, c), "bytes", &v) && v.size >= 28)
-        for (size_t i = 16; i < 20; i++)
-            token = token << 8 | v.bytes[i];
-    return token;
-}
-
-static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culprit *c, const char *headline,
-                            const char *error, const char *advice)
-{
-    uint64_t token = diagnose_frame_index(c) == END_NONE ? 0 : diagnose_token(w, c), size;
-
-    fprintf(w->headline, headline, diagnose_who(c->sender, false));
-    size = diagnose_write_access(w, c, token);
-    if (!size)
-        diagnose_write_frame(w, c);
-    fprintf(w->what, "%s", size ? "" : " ");
-    fprintf(w->what, error, diagnose_who(c->finder, false));
-    diagnose_write_region(w, c, token, size);
-    if (size) {
-        fputs(" The first frame that did not fit: ", w->what);
-        words_fpdu(w->what, w->s, diagnose_frame_index(c));
-        if (c->received != END_NONE) {
-            fprintf(w->what, ", which arrived at %s ", diagnose_who(c->finder, false));
-            diagnose_at(w->what, w->s, c->received);
-        }
-        fputs(".", w->what);
-    }
-    diagnose_write_terminate(w, c);
-    fputs(advice, w->advice);
-}
-
-static void diagnose_bounds(struct diagnose_work *w, const struct diagnose_culprit *c)
-{
-    diagnose_memory(
-        w, c, "%s accessed memory outside of the region of its token",
-        "A part of it is outside of the memory region that the token stands for, at %s.",
-        "Compare the address and the length that the program passed to NdkWrite or NdkRead with those of the "
-        "region that the other program had announced to it.\n");
-}
-
-static void diagnose_invalid_token(struct diagnose_work *w, const struct diagnose_culprit *c)
-{
-    diagnose_memory(
-        w, c, "%s used a token that is not valid",
-        "The token (also called STag, or rkey) stands for no memory region that remote access may use at %s at "
-        "that time.",
-        "Check that the program passes the token that the other program announced last, and that the other "
-        "program keeps the region registered until the access is over.\n");
-}
-
-static void diagnose_right(struct diagnose_work *w, const struct diagnose_culprit *c)
-{
-    diagnose_memory(w, c, "%s accessed memory in a way that its region does not allow",
-                    "The memory region does not allow this kind of access at %s.",
-                    "Register the region with the fitting right (NDK_MR_FLAG_ALLOW_REMOTE_READ or "
-                    "NDK_MR_FLAG_ALLOW_REMOTE_WRITE), or use another region.\n");
 }
 
 /* ---- frames ---- */
@@ -409,8 +235,9 @@ static void diagnose_crc(struct diagnose_work *w, const struct diagnose_culprit 
         diagnose_who(c->sender, false), diagnose_who(c->sender, false));
     diagnose_write_terminate(w, c);
     fprintf(w->advice,
-            "Check whether %s's program changes the memory of a request (NdkSend, NdkWrite) before this request has "
-            "completed.\n"
+            "Whatever changes the bytes on their way. Check first whether %s's program changes the memory of a request "
+            "(NdkSend, "
+            "NdkWrite) before this request has completed.\n"
             "Check the network: \"ethtool -S\" counts errors of a network card. For a test, switch its offloads off on "
             "both hosts: \"ethtool -K eth0 rx off tx off tso off gso off gro off\".\n",
             diagnose_who(c->sender, false));
@@ -465,6 +292,7 @@ static void diagnose_terminate(struct diagnose_work *w)
         if (strcmp(known[i].name, name) == 0)
             write = known[i].write;
     write(w, &c);
+    diagnose_write_success(w, &c);
     if (!c.finder->end && strcmp(name, "mpa-crc") != 0)
         diagnose_request_other(w, "what that side's program had posted or registered");
     if (!c.sender->end && strcmp(name, "mpa-crc") != 0)
@@ -499,7 +327,7 @@ static void diagnose_reset(struct diagnose_work *w)
     size_t last = other->end ? story_last_record(w->s, other) : END_NONE;
 
     fprintf(w->headline,
-            other->end && other->outcome == END_NONE ? "%s's process was killed or has crashed"
+            other->end && other->outcome == END_NONE ? "%s's process was killed, has crashed, or called exit"
                                                      : "%s ended the connection without NdkDisconnect",
             diagnose_who(other, false));
     fprintf(w->what, "The connection was established. Then, ");
@@ -511,7 +339,8 @@ static void diagnose_reset(struct diagnose_work *w)
             "device between the hosts can send a reset, too.",
             w->what);
         fprintf(w->advice,
-                "Find out how %s's process ended: its log, its exit status, a core dump (coredumpctl), or the "
+                "Nothing in the connection, perhaps. Find out how %s's process ended: its log, its exit status, a core "
+                "dump (coredumpctl), or the "
                 "out-of-memory killer (journalctl -k). If it still runs, let its program call NdkDisconnect before it "
                 "closes its connector.\n",
                 diagnose_who(other, false));
@@ -526,15 +355,16 @@ static void diagnose_reset(struct diagnose_work *w)
     diagnose_at(w->what, w->s, last);
     fprintf(
         w->what,
-        " (its last event is \"%s\"), and has no end of this connection. A process that ends by itself closes its "
-        "objects and its adapter, and that is in its trace. So this process was killed or has crashed, between these "
-        "two times.",
+        " (its last event is \"%s\"), and has no end of this connection. A program that ends properly closes its "
+        "objects and its adapter, and that is in its trace. So this process was killed, has crashed, or called exit or "
+        "_exit without that, between these two times.",
         ends_event_name(story_record(w->s, last)));
     diagnose_last_message(w);
-    fprintf(w->advice,
-            "Find out how %s's process ended: its exit status, a core dump (coredumpctl), or the out-of-memory killer "
-            "(journalctl -k).\n",
-            diagnose_who(other, false));
+    fprintf(
+        w->advice,
+        "Nothing in the connection. Find out how %s's process ended: its exit status, a core dump (coredumpctl), or "
+        "the out-of-memory killer (journalctl -k). If it called exit, let it call NdkDisconnect before.\n",
+        diagnose_who(other, false));
 }
 
 static void diagnose_local_close(struct diagnose_work *w)
@@ -549,7 +379,11 @@ static void diagnose_local_close(struct diagnose_work *w)
         fputs(", with NdkCloseConnector", w->what);
         w->wrong = close->record;
     }
-    fprintf(w->what, ". %s then found a TCP reset.", diagnose_who(w->other, true));
+    fputs(".", w->what);
+    fprintf(w->advice,
+            "Let %s's program call NdkDisconnect, and wait for its completion, before it closes the "
+            "connector.\n",
+            diagnose_who(w->side, false));
 }
 
 bool diagnose_stream(struct diagnose_work *w)

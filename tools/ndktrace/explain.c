@@ -148,16 +148,19 @@ static bool explain_diagnosed(const struct story *s)
     if (!explain_texts_make(&t, s))
         return false;
     explain_title(s, t.headline);
+    if (*t.change)
+        words_wrap(stdout, "\nTo change: ", 2, t.change);
     if (words_open(&w)) {
-        fprintf(w.file, "%s\n%s", t.what, t.reason);
+        fprintf(w.file, "%s\n%s\n%s", t.what, t.reason, t.consequence);
         what = words_close(&w);
     }
     if (what)
         explain_section("What went wrong", "  ", what);
-    explain_section("What to do", "  - ", t.advice);
+    explain_section("What else to check", "  - ", t.advice);
     explain_section("What these traces do not have", "  - ", t.missing);
-    puts("\nWhat happened (seconds since the beginning of the trace; > marks the first event that went wrong)");
-    ok = timeline_print(stdout, s, t.wrong);
+    printf("\nWhat happened (in seconds of the trace; > marks the first event that went wrong%s)\n",
+           t.cause.record == END_NONE ? "" : ", * what led to it");
+    ok = timeline_print(stdout, s, t.wrong, t.cause);
     free(what);
     explain_texts_free(&t);
     return ok;
@@ -168,8 +171,8 @@ static bool explain_story(const struct story *s)
     if (explain_is_failed(s))
         return explain_diagnosed(s);
     explain_title(s, NULL);
-    puts("\nWhat happened (seconds since the beginning of the trace)");
-    return timeline_print(stdout, s, END_NONE);
+    puts("\nWhat happened (in seconds of the trace)");
+    return timeline_print(stdout, s, END_NONE, (struct story_cause){ .record = END_NONE });
 }
 
 /* ---- all ---- */
@@ -251,13 +254,19 @@ static void explain_summary(const struct explain *e)
  */
 static bool explain_only_connection(const struct explain *e)
 {
+    struct story_cause cause = { .record = END_NONE };
     struct explain_kind kinds[EXPLAIN_MAX_KINDS];
-    const struct story *s = &e->stories[0];
+    size_t wrong = END_NONE;
 
     if (e->n_failed || e->n_connections != 1)
         return true;
-    puts("\nWhat happened on the connection (> marks the first call that failed)");
-    if (!timeline_print(stdout, s, explain_find_kinds(kinds, &e->calls, NULL, 0) ? kinds[0].first->record : END_NONE))
+    if (explain_find_kinds(kinds, &e->calls, NULL, 0)) {
+        wrong = kinds[0].first->record;
+        cause = explain_kind_cause(e->traces, &e->calls, &kinds[0]);
+    }
+    printf("\nWhat happened on the connection (> marks the first call that failed%s)\n",
+           cause.record == END_NONE ? "" : ", * what led to it");
+    if (!timeline_print(stdout, &e->stories[0], wrong, cause))
         return false;
     putchar('\n');
     return true;
@@ -269,7 +278,7 @@ static bool explain_print(struct explain *e)
     if (!explain_stories(e))
         return false;
     if (!e->options->filter.n_connections) {
-        (void)explain_refusals(stdout, e->traces, &e->calls);
+        explain_refusals(stdout, e->traces, &e->calls);
         if (explain_failed_calls(stdout, e->traces, &e->calls, e->stories, e->n_stories) && !explain_only_connection(e))
             return false;
         if (!explain_unfinished(stdout, e->traces, &e->calls) && !e->n_failed)

@@ -9,7 +9,13 @@
 #include "explain_texts.h"
 #include "words.h"
 
-enum { MAX_PENDING = 20, MAX_OPEN = 20 };
+enum { MAX_PENDING = 20, MAX_OPEN = 20, EXPLAIN_MAX_REFUSALS = 20 };
+
+/* A section that is printed so far. */
+struct explain_list {
+    FILE *out;
+    size_t count;
+};
 
 /* Closes *w and prints its text as an item of a list. */
 static void explain_item(FILE *out, struct words *w)
@@ -39,17 +45,26 @@ static void explain_kind_of_call(FILE *out, const struct traces *traces, const s
                                  const struct explain_kind *kind)
 {
     struct story s = { .traces = traces, .calls = calls, .begin_ns = traces_begin(traces) };
-    struct words w;
+    struct words what, change;
+    char *text;
 
-    if (!words_open(&w))
+    if (!words_open(&what))
         return;
-    fprintf(w.file, "%.6f s: ", story_seconds_of(&s, kind->first->begin_ns));
-    words_process(w.file, kind->first->file);
-    fputs(": ", w.file);
-    explain_kind_headline(w.file, kind);
-    fputs(".", w.file);
-    explain_kind_cause(w.file, traces, calls, kind);
-    explain_item(out, &w);
+    fprintf(what.file, "%.6f s: ", story_seconds_of(&s, kind->first->begin_ns));
+    words_process(what.file, kind->first->file);
+    fputs(": ", what.file);
+    explain_kind_headline(what.file, kind);
+    fputs(". ", what.file);
+    if (!words_open(&change)) {
+        free(words_close(&what));
+        return;
+    }
+    explain_kind_texts(what.file, change.file, traces, calls, kind);
+    explain_item(out, &what);
+    text = words_close(&change);
+    if (text && *text)
+        words_wrap(out, "    To change: ", 4, text);
+    free(text);
 }
 
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
@@ -67,36 +82,63 @@ bool explain_failed_calls(FILE *out, const struct traces *traces, const struct c
 
 /* ---- listeners that failed, and peers without a connection ---- */
 
-bool explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls)
+/* Returns a text about the record, which the caller frees. NULL: there is none, or memory ran out. */
+static char *explain_refusal(const struct story *s, size_t record)
+{
+    const struct trace_record *r = story_record(s, record);
+    bool is_listening = strcmp(ends_event_name(r), "listening") == 0;
+    const struct schema_name *why;
+    struct words w;
+
+    if ((!is_listening && strcmp(ends_event_name(r), "refused") != 0) || story_name_is(s, record, "why", "ok") ||
+        !words_open(&w))
+        return NULL;
+    fprintf(w.file, "%.6f s: ", story_seconds(s, record));
+    words_process(w.file, r->file);
+    fputs(is_listening ? " could not listen at " : " had to refuse a peer at ", w.file);
+    words_address(w.file, s, record, "local");
+    fprintf(w.file, " (%s).", story_name(s, record, "why"));
+    why = story_explained(s, record, "why");
+    if (why && why->text)
+        fprintf(w.file, " %s", why->text);
+    if (why && why->advice)
+        fprintf(w.file, " To change: %s", why->advice);
+    return words_close(&w);
+}
+
+size_t explain_each_refusal(const struct traces *traces, const struct calls *calls,
+                            void (*write)(void *to, const char *text), void *to)
 {
     struct story s = { .traces = traces, .calls = calls, .begin_ns = traces_begin(traces) };
-    bool any = false;
+    size_t n = 0;
 
     for (size_t i = 0; i < traces->records.count; i++) {
-        const struct trace_record *r = &traces->records.records[i];
-        bool is_listening = strcmp(ends_event_name(r), "listening") == 0;
-        const struct schema_name *why;
-        struct words w;
+        char *text = explain_refusal(&s, i);
 
-        if ((!is_listening && strcmp(ends_event_name(r), "refused") != 0) || story_name_is(&s, i, "why", "ok") ||
-            !words_open(&w))
-            continue;
-        if (!any)
-            fputs("\nListeners\n", out);
-        any = true;
-        fprintf(w.file, "%.6f s: ", story_seconds(&s, i));
-        words_process(w.file, r->file);
-        fputs(is_listening ? " could not listen at " : " had to refuse a peer at ", w.file);
-        words_address(w.file, &s, i, "local");
-        fprintf(w.file, " (%s).", story_name(&s, i, "why"));
-        why = story_explained(&s, i, "why");
-        if (why && why->text)
-            fprintf(w.file, " %s", why->text);
-        if (why && why->advice)
-            fprintf(w.file, " %s", why->advice);
-        explain_item(out, &w);
+        if (text && ++n <= EXPLAIN_MAX_REFUSALS)
+            write(to, text);
+        free(text);
     }
-    return any;
+    return n;
+}
+
+/* Writes an item, below the section's title if it is the first one. */
+static void explain_write_refusal(void *to, const char *text)
+{
+    struct explain_list *list = to;
+
+    if (!list->count++)
+        fputs("\nListeners\n", list->out);
+    words_wrap(list->out, "  - ", 4, text);
+}
+
+void explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls)
+{
+    struct explain_list list = { .out = out };
+    size_t n = explain_each_refusal(traces, calls, explain_write_refusal, &list);
+
+    if (n > list.count)
+        fprintf(out, "  - and %zu more\n", n - list.count);
 }
 
 /* ---- what is unfinished ---- */
@@ -214,9 +256,9 @@ static bool explain_open_adapters(FILE *out, const struct traces *traces, const 
         any = true;
         words_process(w.file, &traces->files[i]);
         fputs(explain_was_killed(traces, calls, &traces->files[i])
-                  ? " has not closed its adapter: the process was killed or has crashed."
-                  : " has not closed its adapter: the process still ran when the trace was read, or it was killed or "
-                    "has crashed.",
+                  ? " has not closed its adapter: the process was killed, has crashed, or called exit without that."
+                  : " has not closed its adapter: the process still ran when the trace was read, or it was killed, has "
+                    "crashed, or called exit without that.",
               w.file);
         explain_item(out, &w);
     }

@@ -14,7 +14,12 @@ void explain_connection(FILE *out, const struct story *s);
  */
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
                           size_t n_failed);
-bool explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls);
 bool explain_unfinished(FILE *out, const struct traces *traces, const struct calls *calls);
+
+/* Prints a section about listeners that failed, and about peers that were refused for lack of resources. */
+void explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls);
+/* Calls write(to, text) for the first ones of these. Returns the number of all. */
+size_t explain_each_refusal(const struct traces *traces, const struct calls *calls,
+                            void (*write)(void *to, const char *text), void *to);
 
 #endif

@@ -2,6 +2,7 @@
 /* Texts of `ndktrace explain`: see explain_texts.h. */
 #include "explain_texts.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,17 @@ static char *explain_advice(const struct diagnosis *d)
     return words_close(&w);
 }
 
+/* Removes the first paragraph from the text, and returns it. NULL: out of memory. */
+static char *explain_remove_first(char *text)
+{
+    size_t len = text ? strcspn(text, "\n") : 0;
+    char *first = text ? strndup(text, len) : NULL;
+
+    if (text)
+        memmove(text, text + len + (text[len] != '\0'), strlen(text + len) + (text[len] == '\0'));
+    return first;
+}
+
 bool explain_texts_make(struct explain_texts *t, const struct story *s)
 {
     struct diagnosis d;
@@ -60,13 +72,16 @@ bool explain_texts_make(struct explain_texts *t, const struct story *s)
         return false;
     *t = (struct explain_texts){ .side = d.side,
                                  .wrong = d.wrong,
+                                 .cause = d.cause,
                                  .headline = strdup(d.headline),
                                  .what = strdup(d.what),
                                  .reason = explain_reason(s, &d),
+                                 .consequence = strdup(d.consequence),
                                  .advice = explain_advice(&d),
                                  .missing = strdup(d.missing) };
     diagnose_free(&d);
-    if (t->headline && t->what && t->reason && t->advice && t->missing)
+    t->change = explain_remove_first(t->advice);
+    if (t->headline && t->what && t->reason && t->consequence && t->change && t->advice && t->missing)
         return true;
     explain_texts_free(t);
     return false;
@@ -77,6 +92,8 @@ void explain_texts_free(struct explain_texts *t)
     free(t->headline);
     free(t->what);
     free(t->reason);
+    free(t->consequence);
+    free(t->change);
     free(t->advice);
     free(t->missing);
     *t = (struct explain_texts){ 0 };
@@ -114,34 +131,61 @@ static const struct story_side *explain_find_qp(struct story *s, const struct tr
     return NULL;
 }
 
-/* Explains an NdkRead that failed because the two sides have agreed on no reads. Returns false for any other call. */
-static bool explain_read_limit(FILE *out, const struct traces *traces, const struct calls *calls, const struct call *c)
-{
-    struct story s;
-    const struct story_side *side, *other;
-    const struct call *mine, *theirs;
+/* An NdkRead that is not supported, because the two sides have agreed on no reads. */
+struct explain_reads {
+    struct story story;
+    const struct story_side *side, *other; /* the one that reads, and the other one */
+    const struct call *mine, *theirs;      /* the calls that had the limits, or NULL */
+};
 
+static const struct call *explain_limits(const struct story *s, const struct story_side *side)
+{
+    return side->end ? story_call(s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept) : NULL;
+}
+
+/* Returns false if the call is no such NdkRead. */
+static bool explain_find_reads(struct explain_reads *r, const struct traces *traces, const struct calls *calls,
+                               const struct call *c)
+{
     if (strcmp(c->routine, "NdkRead") != 0 || !c->status_name || strcmp(c->status_name, "STATUS_NOT_SUPPORTED") != 0)
         return false;
-    side = explain_find_qp(&s, traces, calls, c);
-    if (!side || side->stream == END_NONE || story_number(&s, side->stream, "ord"))
+    r->side = explain_find_qp(&r->story, traces, calls, c);
+    if (!r->side || r->side->stream == END_NONE || story_number(&r->story, r->side->stream, "ord"))
         return false;
-    other = story_other(&s, side);
-    mine = story_call(&s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept);
-    theirs = other->end ? story_call(&s, other->role == STORY_CLIENT ? other->calls.connect : other->calls.accept)
-                        : NULL;
-    fprintf(out, " This connection allows no reads by %s from %s: the two sides have agreed on 0 reads in flight.",
-            story_who(side), story_who(other));
-    if (mine)
-        fprintf(out, " %s's program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
-                side->role == STORY_CLIENT ? "The client" : "The server", story_number(&s, mine->record, "outbound"),
-                mine->routine);
-    if (theirs)
-        fprintf(out, " But %s's program allowed an InboundReadLimit of %" PRIu64 " in its %s.", story_who(other),
-                story_number(&s, theirs->record, "inbound"), theirs->routine);
-    fprintf(out, " Set the InboundReadLimit of %s's program to the number of reads that may be in flight, at least 1.",
-            story_who(other));
+    r->other = story_other(&r->story, r->side);
+    r->mine = explain_limits(&r->story, r->side);
+    r->theirs = explain_limits(&r->story, r->other);
     return true;
+}
+
+static void explain_write_reads(FILE *what, FILE *change, const struct explain_reads *r)
+{
+    fprintf(what, "This connection allows no reads by %s from %s: the two sides have agreed on 0 reads in flight.",
+            story_who(r->side), story_who(r->other));
+    if (r->mine)
+        fprintf(what, " %s's program had asked for an OutboundReadLimit of %" PRIu64 " in its %s.",
+                r->side->role == STORY_CLIENT ? "The client" : "The server",
+                story_number(&r->story, r->mine->record, "outbound"), r->mine->routine);
+    if (r->theirs)
+        fprintf(what, " But %s's program allowed an InboundReadLimit of %" PRIu64 " in its %s.", story_who(r->other),
+                story_number(&r->story, r->theirs->record, "inbound"), r->theirs->routine);
+    fprintf(change, "Set the InboundReadLimit of %s's program", story_who(r->other));
+    if (r->theirs)
+        fprintf(change, " (in its %s)", r->theirs->routine);
+    fputs(" to the number of reads that may be in flight, at least 1.", change);
+}
+
+/* Writes the words of the trace for a status: the cause, and behind a semicolon what to do. */
+static void explain_status(FILE *what, FILE *change, const char *words)
+{
+    const char *behind = strstr(words, "; ");
+
+    if (!behind) {
+        fputs(words, what);
+        return;
+    }
+    fprintf(what, "%.*s.", (int)(behind - words), words);
+    fprintf(change, "%c%s", toupper((unsigned char)behind[2]), behind + 3);
 }
 
 size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls, const struct story *failed,
@@ -183,12 +227,25 @@ void explain_kind_headline(FILE *out, const struct explain_kind *kind)
         fprintf(out, ", the first of %zu times", kind->count);
 }
 
-void explain_kind_cause(FILE *out, const struct traces *traces, const struct calls *calls,
+void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind)
 {
     struct story s = { .traces = traces, .calls = calls, .begin_ns = traces_begin(traces) };
     const struct schema_name *status = story_explained(&s, explain_kind_record(kind), "status");
+    struct explain_reads reads;
 
-    if (!explain_read_limit(out, traces, calls, kind->first) && status && status->advice)
-        fprintf(out, " %s", status->advice);
+    if (explain_find_reads(&reads, traces, calls, kind->first))
+        explain_write_reads(what, change, &reads);
+    else if (status && status->advice)
+        explain_status(what, change, status->advice);
+}
+
+struct story_cause explain_kind_cause(const struct traces *traces, const struct calls *calls,
+                                      const struct explain_kind *kind)
+{
+    struct explain_reads r;
+
+    if (!explain_find_reads(&r, traces, calls, kind->first) || !r.theirs)
+        return (struct story_cause){ .record = END_NONE };
+    return (struct story_cause){ r.theirs->record, r.other->role, "Its inbound limit allows no reads." };
 }

@@ -11,10 +11,13 @@
 struct explain_texts {
     const struct story_side *side; /* the side whose reason is the cause */
     size_t wrong;                  /* the record of the first event that went wrong, or END_NONE */
+    struct story_cause cause;      /* what led to it */
     char *headline;                /* the cause in half a sentence */
     char *what;                    /* what went wrong */
     char *reason;                  /* the reason that the side's provider reports */
-    char *advice;                  /* what to do */
+    char *consequence;             /* what the other side found; "" if nothing */
+    char *change;                  /* what to change: a paragraph, or "" */
+    char *advice;                  /* what else to check; "" if nothing */
     char *missing;                 /* what the traces do not have; "" if nothing is missing */
 };
 
@@ -39,8 +42,11 @@ size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls,
 size_t explain_kind_record(const struct explain_kind *kind);
 /* Writes for example "NdkRead returned STATUS_NOT_SUPPORTED". */
 void explain_kind_headline(FILE *out, const struct explain_kind *kind);
-/* Writes sentences about the cause, each after a space, or nothing. */
-void explain_kind_cause(FILE *out, const struct traces *traces, const struct calls *calls,
+/* Writes sentences about the cause of the kind's first call to `what`, and what to change to `change`, or nothing. */
+void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind);
+/* Returns the event that led to the failure of the kind's first call. */
+struct story_cause explain_kind_cause(const struct traces *traces, const struct calls *calls,
+                                      const struct explain_kind *kind);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_rest.h"
 #include "explain_texts.h"
 #include "html_json.h"
 #include "html_links.h"
@@ -19,7 +20,8 @@ struct html_diagnoses {
     const size_t *event_of;
     struct calls calls;
     struct story *failed; /* the connections that failed at one of their sides at least */
-    size_t n_failed;
+    size_t n_failed, n_listeners;
+    bool is_out_of_memory;
 };
 
 /* Writes the event of a record as an index, or -1 if the page does not have it. */
@@ -29,6 +31,15 @@ static void html_diagnoses_event(const struct html_diagnoses *h, const char *nam
         fprintf(h->out, "\"%s\":-1", name);
     else
         fprintf(h->out, "\"%s\":%zu", name, h->event_of[record]);
+}
+
+/* Writes the event that led to a failure, and the sentence about it. */
+static bool html_diagnoses_cause(const struct html_diagnoses *h, struct story_cause cause)
+{
+    fputs(",", h->out);
+    html_diagnoses_event(h, "cause", cause.record);
+    fputs(",\"causeNote\":", h->out);
+    return html_json_string(h->out, cause.record != END_NONE && cause.note ? cause.note : "");
 }
 
 /* Writes the text's paragraphs as an array of strings. The text changes. */
@@ -64,8 +75,10 @@ static bool html_diagnoses_connection(const struct html_diagnoses *h, const stru
     if (t.wrong == STORY_END_OF_TRACE && other->end)
         fprintf(h->out, "\"endOfTrace\":%td,", other->end - h->traces->align.ends.ends);
     html_diagnoses_event(h, "wrong", t.wrong);
-    ok = html_diagnoses_paragraphs(h, "headline", t.headline) && html_diagnoses_paragraphs(h, "what", t.what) &&
-         html_diagnoses_paragraphs(h, "reason", t.reason) && html_diagnoses_paragraphs(h, "advice", t.advice) &&
+    ok = html_diagnoses_cause(h, t.cause) && html_diagnoses_paragraphs(h, "headline", t.headline) &&
+         html_diagnoses_paragraphs(h, "what", t.what) && html_diagnoses_paragraphs(h, "reason", t.reason) &&
+         html_diagnoses_paragraphs(h, "consequence", t.consequence) &&
+         html_diagnoses_paragraphs(h, "change", t.change) && html_diagnoses_paragraphs(h, "advice", t.advice) &&
          html_diagnoses_paragraphs(h, "missing", t.missing);
     fputs("}", h->out);
     explain_texts_free(&t);
@@ -91,28 +104,37 @@ static bool html_diagnoses_collect(struct html_diagnoses *h)
 
 static bool html_diagnoses_call(const struct html_diagnoses *h, const struct explain_kind *kind)
 {
-    struct words headline, cause;
-    char *texts[2] = { NULL, NULL };
-    bool ok = false;
+    enum { HEADLINE, WHAT, CHANGE, N_TEXTS };
+    static const char *const names[] = { "headline", "what", "change" };
+    struct words texts[N_TEXTS];
+    size_t opened = 0;
+    bool ok = true;
 
-    if (!words_open(&headline))
-        return false;
-    explain_kind_headline(headline.file, kind);
-    texts[0] = words_close(&headline);
-    if (words_open(&cause)) {
-        explain_kind_cause(cause.file, h->traces, &h->calls, kind);
-        texts[1] = words_close(&cause);
-    }
-    if (texts[0] && texts[1]) {
+    while (opened < N_TEXTS && words_open(&texts[opened]))
+        opened++;
+    if (opened == N_TEXTS) {
+        explain_kind_headline(texts[HEADLINE].file, kind);
+        explain_kind_texts(texts[WHAT].file, texts[CHANGE].file, h->traces, &h->calls, kind);
         fputs("{", h->out);
         html_diagnoses_event(h, "wrong", explain_kind_record(kind));
-        ok = html_diagnoses_paragraphs(h, "headline", texts[0]) &&
-             html_diagnoses_paragraphs(h, "what", texts[1] + strspn(texts[1], " "));
-        fputs("}", h->out);
+        ok = html_diagnoses_cause(h, explain_kind_cause(h->traces, &h->calls, kind));
     }
-    free(texts[0]);
-    free(texts[1]);
+    for (size_t i = 0; i < opened; i++) {
+        char *text = words_close(&texts[i]);
+
+        ok = ok && opened == N_TEXTS && text && html_diagnoses_paragraphs(h, names[i], text);
+        free(text);
+    }
+    fputs("}", h->out);
     return ok;
+}
+
+static void html_diagnoses_listener(void *to, const char *text)
+{
+    struct html_diagnoses *h = to;
+
+    fputs(h->n_listeners++ ? "," : "", h->out);
+    h->is_out_of_memory = !html_json_string(h->out, text) || h->is_out_of_memory;
 }
 
 static bool html_diagnoses_all(struct html_diagnoses *h)
@@ -131,8 +153,10 @@ static bool html_diagnoses_all(struct html_diagnoses *h)
         fputs(i ? ",\n" : "\n", h->out);
         ok = html_diagnoses_call(h, &kinds[i]);
     }
+    fputs("],\n\"listeners\":[", h->out);
+    (void)explain_each_refusal(h->traces, &h->calls, html_diagnoses_listener, h);
     fputs("]", h->out);
-    return ok;
+    return ok && !h->is_out_of_memory;
 }
 
 bool html_diagnoses_write(FILE *out, const struct traces *t, const size_t *event_of)

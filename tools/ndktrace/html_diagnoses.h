@@ -8,8 +8,8 @@
 #include "traces.h"
 
 /*
- * Writes the members diagnoses and failedCalls, which page/model.js describes. event_of is as in html_links.h. Returns
- * false if out of memory.
+ * Writes the members diagnoses, failedCalls and listeners, which page/model.js describes. event_of is as in
+ * html_links.h. Returns false if out of memory.
  */
 bool html_diagnoses_write(FILE *out, const struct traces *t, const size_t *event_of);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds listeners in the traces: see diagnose_internal.h. */
+/* Finds listeners in the traces: see listeners.h. */
+#include "listeners.h"
+
 #include <string.h>
 
-#include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
 /* Returns whether the listener listens at `wanted`. A listener with the host 0 listens at every host. */
@@ -54,13 +55,14 @@ static struct listeners_found listeners_check(const struct story *s, size_t reco
     return found;
 }
 
-struct listeners_found listeners_find(const struct story *s, const struct story_side *client)
+struct listeners_found listeners_find(const struct story *s, const struct story_side *side)
 {
+    const char *field = side->role == STORY_CLIENT ? "remote" : "local";
     const struct trace_records *records = &s->traces->records;
     struct listeners_found best = { LISTENERS_NONE, END_NONE, END_NONE };
     struct value wanted;
 
-    if (client->begin == END_NONE || !value_find(story_record(s, client->begin), "remote", &wanted) ||
+    if (side->begin == END_NONE || !value_find(story_record(s, side->begin), field, &wanted) ||
         wanted.field->kind != KIND_ADDR)
         return best;
     for (size_t i = 0; i < records->count; i++) {
@@ -68,7 +70,7 @@ struct listeners_found listeners_find(const struct story *s, const struct story_
 
         if (strcmp(ends_event_name(&records->records[i]), "listening") != 0)
             continue;
-        found = listeners_check(s, i, &wanted, client->begin);
+        found = listeners_check(s, i, &wanted, side->begin);
         if (found.state >= best.state)
             best = found;
     }

@@ -217,13 +217,11 @@ static struct story_span story_server_span(const struct story *s, const struct s
     return span;
 }
 
-/* Finds the queue pair's shared receive queue, if it has one. */
-static void story_find_srq(const struct story *s, struct story_side *side)
+const struct call *story_create_qp(const struct story *s, const struct story_side *side)
 {
-    size_t at, n = calls_that_created(s->calls, side->end->file, side->qp, &at);
+    size_t at, n = side->qp ? calls_that_created(s->calls, side->end->file, side->qp, &at) : 0;
 
-    for (size_t i = 0; side->qp && i < n; i++)
-        side->srq = story_number(s, s->calls->calls[s->calls->by_created[at + i]].record, "srq");
+    return n ? &s->calls->calls[s->calls->by_created[at + n - 1]] : NULL;
 }
 
 static void story_collect_calls(const struct story *s, struct story_side *side)
@@ -232,7 +230,7 @@ static void story_collect_calls(const struct story *s, struct story_side *side)
     bool is_client = side->role == STORY_CLIENT;
     size_t at, n = calls_of_object(s->calls, side->end->file, side->connector, &at);
     struct story_span span;
-    const struct call *with_qp;
+    const struct call *with_qp, *create;
 
     for (size_t i = 0; i < s->calls->count && !side->has_calls; i++)
         side->has_calls = s->calls->calls[i].file == side->end->file;
@@ -249,7 +247,8 @@ static void story_collect_calls(const struct story *s, struct story_side *side)
     }
     with_qp = story_call(s, is_client ? side->calls.connect : side->calls.accept);
     side->qp = with_qp ? story_number(s, with_qp->record, "qp") : 0;
-    story_find_srq(s, side);
+    create = story_create_qp(s, side);
+    side->srq = create ? story_number(s, create->record, "srq") : 0;
 }
 
 size_t story_count_posts(const struct story *s, const struct trace_file *file, uint64_t object, const char *routine,

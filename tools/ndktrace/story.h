@@ -40,6 +40,13 @@ struct story_side {
     struct story_calls calls;
 };
 
+/* The event that led to a failure, mostly a call of a program. */
+struct story_cause {
+    size_t record; /* END_NONE: none is known, or it is the first event that went wrong */
+    enum story_role role;
+    const char *note; /* a sentence about it, or NULL */
+};
+
 struct story {
     const struct traces *traces;
     const struct calls *calls;
@@ -69,6 +76,8 @@ static inline const struct story_side *story_other(const struct story *s, const 
 }
 /* Returns a call, or NULL if the index is END_NONE. */
 const struct call *story_call(const struct story *s, size_t call);
+/* Returns the call that created the side's queue pair, or NULL. */
+const struct call *story_create_qp(const struct story *s, const struct story_side *side);
 /* Returns whether this side's connection failed or was refused. */
 bool story_has_failed(const struct story *s, const struct story_side *side);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "listeners.h"
 #include "trace_reader/value.h"
 #include "words.h"
 
@@ -21,6 +22,7 @@ struct timeline_line {
 struct timeline {
     const struct story *story;
     size_t wrong;
+    struct story_cause cause;
     size_t count, room;
     struct timeline_line *lines;
     bool is_out_of_memory;
@@ -31,8 +33,11 @@ static void timeline_add(struct timeline *t, struct words *w, enum story_role ro
 {
     size_t room = t->room ? 2 * t->room : 32;
     struct timeline_line *grown;
-    char *text = words_close(w);
+    char *text;
 
+    if (record == t->cause.record && t->cause.note)
+        fprintf(w->file, " %s", t->cause.note);
+    text = words_close(w);
     if (text && t->count == t->room) {
         grown = reallocarray(t->lines, room, sizeof *grown);
         if (grown) {
@@ -105,6 +110,69 @@ static void timeline_add_call(struct timeline *t, const struct story_side *side,
         timeline_add_result(t, side, c);
 }
 
+/* Adds one line for all calls of the routine on the object. */
+static void timeline_add_routine(struct timeline *t, const struct story_side *side, const char *routine,
+                                 uint64_t object)
+{
+    size_t at, n = calls_of_object(t->story->calls, side->end->file, object, &at), count = 0;
+    const struct call *first = NULL, *last = NULL;
+    struct words w;
+
+    for (size_t i = 0; object && i < n; i++) {
+        const struct call *c = &t->story->calls->calls[t->story->calls->by_object[at + i]];
+
+        if (strcmp(c->routine, routine) != 0 || calls_status_is_failure(c->status))
+            continue;
+        first = first ? first : c;
+        last = c;
+        count++;
+    }
+    if (!first || !timeline_begin(t, &w))
+        return;
+    fprintf(w.file, "The program called %s", routine);
+    if (count > 1)
+        fprintf(w.file, " (%zu times, the last one at" WORDS_SPACE "%.6f" WORDS_SPACE "s)", count,
+                story_seconds_of(t->story, last->begin_ns));
+    fputc('.', w.file);
+    timeline_add(t, &w, side->role, first->record, first->begin_ns);
+}
+
+/* Receives of the queue pair, and arms of its completion queues. */
+static void timeline_add_waits(struct timeline *t, const struct story_side *side)
+{
+    const struct call *create = story_create_qp(t->story, side);
+    uint64_t receive_cq = create ? story_number(t->story, create->record, "receive_cq") : 0;
+    uint64_t initiator_cq = create ? story_number(t->story, create->record, "initiator_cq") : 0;
+
+    timeline_add_routine(t, side, "NdkReceive", side->qp);
+    timeline_add_routine(t, side, "NdkSrqReceive", side->srq);
+    timeline_add_routine(t, side, "NdkArmCq", receive_cq);
+    if (initiator_cq != receive_cq)
+        timeline_add_routine(t, side, "NdkArmCq", initiator_cq);
+}
+
+/* The call that led to the failure, if it has no line yet. */
+static void timeline_add_cause(struct timeline *t, const struct story_side *side)
+{
+    const struct call *c;
+    struct words w;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (t->lines[i].record == t->cause.record)
+            return;
+    if (t->cause.record == END_NONE || t->cause.role != side->role)
+        return;
+    c = story_call(t->story, t->story->calls->of_record[t->cause.record]);
+    if (!c || !timeline_begin(t, &w))
+        return;
+    fprintf(w.file, "The program called %s", c->routine);
+    if (story_number(t->story, c->record, "bytes"))
+        fprintf(w.file, " (%" PRIu64 " bytes at address 0x%" PRIx64 ")", story_number(t->story, c->record, "bytes"),
+                story_number(t->story, c->record, "address"));
+    fputc('.', w.file);
+    timeline_add(t, &w, side->role, t->cause.record, c->begin_ns);
+}
+
 /*
  * Adds the queue pair's posts and requests that failed. Omits requests that were flushed after the connection had
  * ended.
@@ -139,6 +207,7 @@ static void timeline_add_calls(struct timeline *t, const struct story_side *side
     timeline_add_call(t, side, c->disconnect);
     timeline_add_call(t, side, c->close);
     timeline_add_failed_posts(t, side);
+    timeline_add_waits(t, side);
 }
 
 /* ---- the connection ---- */
@@ -206,6 +275,10 @@ static void timeline_outcome(FILE *out, const struct story *s, const struct stor
 {
     bool has_failed = story_has_failed(s, side);
 
+    if (story_name_is(s, side->outcome, "why", "refused"))
+        fputs("The server's host refused TCP. ", out);
+    else if (story_name_is(s, side->outcome, "why", "peer-reset"))
+        fprintf(out, "A TCP reset of %s arrived. ", story_who(story_other(s, side)));
     fprintf(out, "The connection %s (%s",
             story_name_is(s, side->outcome, "outcome", "refused") ? "was refused"
             : has_failed                                          ? "failed"
@@ -222,10 +295,10 @@ static bool timeline_sentence(FILE *out, const struct story *s, const struct sto
 {
     bool is_client = side->role == STORY_CLIENT;
 
-    if (record == side->begin && !(is_client && side->calls.connect != END_NONE)) {
-        fputs(is_client ? "The client began to connect to " : "TCP accepted a connection from ", out);
+    if (record == side->begin) {
+        fputs(is_client ? "The client asked " : "TCP accepted a connection from ", out);
         words_address(out, s, record, "remote");
-        fputc('.', out);
+        fputs(is_client ? " for a TCP connection." : ".", out);
     } else if (record == side->tcp_up && side->request == END_NONE) {
         fputs("TCP was connected.", out);
     } else if (record == side->request || record == side->reply) {
@@ -351,6 +424,31 @@ static void timeline_add_end_of_trace(struct timeline *t, const struct story_sid
     timeline_add(t, &w, side->role, STORY_END_OF_TRACE, trace_record_realtime(story_record(t->story, last)));
 }
 
+/* The listener at the server's address. */
+static void timeline_add_listener(struct timeline *t)
+{
+    const struct story *s = t->story;
+    const struct story_side *client = &s->sides[STORY_CLIENT], *server = &s->sides[STORY_SERVER];
+    struct listeners_found found = listeners_find(s, client->end ? client : server);
+    struct words w;
+
+    if (found.state == LISTENERS_NONE || !timeline_begin(t, &w))
+        return;
+    fputs(found.state == LISTENERS_FAILED ? "NdkListen failed at " : "The program began to listen at ", w.file);
+    words_address(w.file, s, found.record, "local");
+    if (!server->end) {
+        fputs(" (", w.file);
+        words_process(w.file, story_record(s, found.record)->file);
+        fputc(')', w.file);
+    }
+    fputc('.', w.file);
+    timeline_add(t, &w, STORY_SERVER, found.record, trace_record_realtime(story_record(s, found.record)));
+    if (found.state != LISTENERS_CLOSED || !timeline_begin(t, &w))
+        return;
+    fputs("The program closed the listener.", w.file);
+    timeline_add(t, &w, STORY_SERVER, found.closed, trace_record_realtime(story_record(s, found.closed)));
+}
+
 /* ---- output ---- */
 
 static int timeline_compare(const void *left, const void *right)
@@ -362,9 +460,14 @@ static int timeline_compare(const void *left, const void *right)
     return a->record < b->record ? -1 : a->record > b->record;
 }
 
-bool timeline_print(FILE *out, const struct story *s, size_t wrong)
+static char timeline_mark(const struct timeline *t, size_t record)
 {
-    struct timeline t = { .story = s, .wrong = wrong };
+    return record == t->wrong ? '>' : record == t->cause.record ? '*' : ' ';
+}
+
+bool timeline_print(FILE *out, const struct story *s, size_t wrong, struct story_cause cause)
+{
+    struct timeline t = { .story = s, .wrong = wrong, .cause = cause };
     char first[64];
 
     for (int i = 0; i < 2; i++) {
@@ -375,11 +478,13 @@ bool timeline_print(FILE *out, const struct story *s, size_t wrong)
         timeline_add_messages(&t, &s->sides[i], END_FPDUS_SENT);
         timeline_add_messages(&t, &s->sides[i], END_FPDUS_RECEIVED);
         timeline_add_end_of_trace(&t, &s->sides[i]);
+        timeline_add_cause(&t, &s->sides[i]);
     }
+    timeline_add_listener(&t);
     if (t.count)
         qsort(t.lines, t.count, sizeof *t.lines, timeline_compare);
     for (size_t i = 0; i < t.count; i++) {
-        snprintf(first, sizeof first, "%c %11.6f  %s  ", t.lines[i].record == wrong ? '>' : ' ',
+        snprintf(first, sizeof first, "%c %11.6f  %s  ", timeline_mark(&t, t.lines[i].record),
                  story_seconds_of(s, t.lines[i].time_ns), t.lines[i].role == STORY_CLIENT ? "client" : "server");
         words_wrap(out, first, 23, t.lines[i].text);
         free(t.lines[i].text);

@@ -5,7 +5,10 @@
 
 #include "story.h"
 
-/* Prints the lines. If `wrong` is not END_NONE, marks the line of this record. Returns false if out of memory. */
-bool timeline_print(FILE *out, const struct story *s, size_t wrong);
+/*
+ * Prints the lines. Those of the record `wrong` and of the cause, if they are not END_NONE, are marked. Returns false if
+ * out of memory.
+ */
+bool timeline_print(FILE *out, const struct story *s, size_t wrong, struct story_cause cause);
 
 #endif
