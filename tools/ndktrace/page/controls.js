@@ -17,8 +17,10 @@ function showHeader() {
     const outcome = connection && mainOutcome(connection), advice = outcome && adviceOf(outcome, model.data);
     byId("advice").textContent = trouble ? trouble.what.join(" ") : advice ? advice.join(" ") : "";
     showTroubleCode(byId("advice"), connection);
-    byId("other").textContent = connection && connection.diagnosis ? consequenceSentence(connection, model.data) :
-        connection && !trouble ? otherEndSentence(connection, model.data) : "";
+    byId("change").replaceChildren();
+    if (trouble)
+        showChange(byId("change"), trouble);
+    byId("other").textContent = trouble ? trouble.consequence : connection ? otherEndSentence(connection, model.data) : "";
     showRemarks();
 }
 
@@ -206,8 +208,8 @@ const SIGNS = [
     "while it is established, grey while it ends.",
     "A bracket beside a line is a wait with a time limit; a red one has passed its limit.",
     "A bar beside the program's line is a call that is pending, from the call to its completion.",
-    "A red row with \u25b6 is the first event that went wrong. A dashed box and muted red are consequences: what failed " +
-    "because the connection had ended already.",
+    "A red row with \u25b6 is the first event that went wrong, a yellow one with \u25c6 what led to it. A dashed box and " +
+    "muted red are consequences: what failed because the connection had ended already.",
     "A band with zigzag lines is a time in which nothing was recorded.",
     "\u2264 is before the time of a frame that seems to have arrived before it was sent, because clocks differ.",
 ];

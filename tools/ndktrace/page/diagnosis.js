@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnoses: the texts of `ndktrace explain`, and the first event that went wrong. All sentences are in the data. A
- * trouble is a diagnosis of a connection or a failed call: event (may be null), headline, what, advice, reason, missing.
+ * Diagnoses: the texts of `ndktrace explain`, the first event that went wrong, and the event that led to it. All
+ * sentences are in the data. A trouble is a diagnosis of a connection or a failed call: event and cause (may be null),
+ * headline, and texts.
  */
 
 function makeTrouble(model, row) {
     const texts = (name) => Array.isArray(row[name]) ? row[name].map(String) : [];
-    return { event: model.events[row.wrong] || null, headline: texts("headline").join(" "), what: texts("what"),
-             reason: texts("reason"), advice: texts("advice"), missing: texts("missing"), end: null };
+    return { event: model.events[row.wrong] || null, cause: model.events[row.cause] || null,
+             causeNote: String(row.causeNote || ""), headline: texts("headline").join(" "), what: texts("what"),
+             reason: texts("reason"), consequence: texts("consequence").join(" "), change: texts("change").join(" "),
+             advice: texts("advice"), missing: texts("missing"), end: null };
 }
 
 /* Gives each failed connection its diagnosis. The events are in the order of the data, `ends` has all ends. */
@@ -18,6 +21,7 @@ function linkDiagnoses(model, ends) {
             end.connection.diagnosis = Object.assign(makeTrouble(model, row), { end, endOfTrace: ends[row.endOfTrace] });
     }
     model.failedCalls = (model.data.failedCalls || []).map((row) => makeTrouble(model, row));
+    model.listeners = (model.data.listeners || []).map(String);
 }
 
 /* The outcome after which an end's calls can only fail, or null. */
@@ -35,8 +39,14 @@ function markDiagnoses(model) {
             diagnosis.event = diagnosis.endOfTrace.last || null;
     const causes = [...model.connections.map((c) => c.diagnosis).filter((d) => d), ...model.failedCalls];
     const wrong = new Set(causes.filter((d) => d.event).map((d) => d.event.host || d.event));
-    for (const event of wrong)
-        event.isWrong = true;
+    for (const { event, endOfTrace } of causes.filter((d) => d.event)) {
+        if (endOfTrace) /* not the event is wrong, but that nothing follows it */
+            event.isLast = true;
+        else
+            (event.host || event).isWrong = true;
+    }
+    for (const { cause, causeNote } of causes.filter((d) => d.cause))
+        Object.assign(cause.host || cause, { isCause: true, causeNote });
     for (const event of model.events) {
         const diagnosis = event.connection && event.connection.diagnosis, own = finalOutcome(event.end);
         const cause = diagnosis && diagnosis.end.outcome, outcome = cause && cause.at < (own || cause).at ? cause : own;
@@ -67,17 +77,6 @@ function clientOrServer(end) {
     return end.role === "accepted" ? "server" : "client";
 }
 
-/* Returns what the other end of a diagnosed connection noticed, or "". */
-function consequenceSentence(connection, data) {
-    const end = endsOf(connection).find((e) => e !== connection.diagnosis.end);
-    const outcome = finalOutcome(end), meaning = outcome && adviceOf(outcome, data);
-    if (!end)
-        return "";
-    if (!outcome || outcome.severity < 2)
-        return `The ${clientOrServer(end)}: ${endFate(end)}.`;
-    return `Consequence at the ${clientOrServer(end)}: ${meaning ? meaning[0] : labelOf(outcome)}`;
-}
-
 /* ---- the page ---- */
 
 function showTroubleCode(parent, connection) {
@@ -95,31 +94,50 @@ function makeList(parent, title, texts) {
         make(list, "li", text);
 }
 
+function showChange(parent, trouble) {
+    if (trouble.change)
+        make(parent, "p", `To change: ${trouble.change}`, "change");
+}
+
 /* Shows the texts of explain where a selected event would be. */
 function showTrouble(parent, connection) {
     const trouble = troubleOf(app.model, connection);
+    makeList(parent, "Listeners", app.model.listeners);
     if (!trouble)
         return;
     make(parent, "h2", trouble.headline, "bad");
+    showChange(parent, trouble);
     if (trouble.what.length)
         make(parent, "h3", trouble.reason.length ? "What went wrong" : "Cause");
     for (const text of trouble.what)
         make(parent, "p", text);
     for (const text of trouble.reason)
         make(parent, "p", text, "code");
-    makeList(parent, "What to do", trouble.advice);
+    if (trouble.consequence)
+        make(parent, "p", trouble.consequence);
+    makeList(parent, "What else to check", trouble.advice);
     makeList(parent, "What these traces do not have", trouble.missing);
-    const consequence = connection && connection.diagnosis ? consequenceSentence(connection, app.model.data) : "";
-    if (consequence)
-        make(parent, "p", consequence, "quiet");
+    if (trouble.cause)
+        makeButton(make(parent, "p"), "select what led to it", () => goTo(trouble.cause));
     if (trouble.event)
         makeButton(make(parent, "p"), "select the first event that went wrong", () => goTo(trouble.event));
 }
 
-/* Scrolls to the first event that went wrong: it is then in the upper third. Without one, to the first failure. */
+/* The lowest zoom that the page chooses itself. */
+const TROUBLE_ZOOM = 17;
+
+/*
+ * Scrolls to the first event that went wrong: it is then in the upper third, or below what led to it, if the view has
+ * room for both. Without one, scrolls to the first failure.
+ */
 function revealTrouble() {
     const trouble = troubleOf(app.model, app.filter.connection), rows = app.rows;
     const event = trouble && (trouble.event || rows.events.find((e) => e.severity === 2));
-    if (event && rows.events.length)
-        setOffset(rows.top[rowNear(rows, event)] - viewHeight() / app.zoom * TROUBLE_PLACE);
+    if (!event || !rows.events.length)
+        return;
+    const wrong = rows.top[rowNear(rows, event)], led = trouble.cause ? rows.top[rowNear(rows, trouble.cause)] : wrong;
+    const zoom = viewHeight() / (wrong - led + 2 + 2 * BANNER_UNITS), hasBoth = led < wrong && zoom >= TROUBLE_ZOOM;
+    if (hasBoth && zoom < app.zoom)
+        setZoom(zoom);
+    setOffset(hasBoth ? led - 2 : wrong - viewHeight() / app.zoom * TROUBLE_PLACE);
 }

@@ -127,9 +127,9 @@ function drawMarks(scene, first, last) {
     for (let row = first; row <= last; row++) {
         const event = scene.rows.events[row];
         const layer = event === scene.selected ? "over" : "back";
-        if (event.isWrong)
+        if (event.isWrong || event.isCause)
             svg(scene.layers.back, "rect", { x: 0, y: yOf(scene, scene.rows.top[row]), width: scene.lanes.width,
-                height: Math.max(scene.rows.height[row] * scene.zoom, 2), class: "wrong" });
+                height: Math.max(scene.rows.height[row] * scene.zoom, 2), class: event.isWrong ? "wrong" : "cause" });
         if (event === scene.selected || (scene.hits && scene.hits.has(event)))
             svg(scene.layers[layer], "rect", { x: 0, y: yOf(scene, scene.rows.top[row]), width: scene.lanes.width,
                 height: Math.max(scene.rows.height[row] * scene.zoom, 2), class: layer === "over" ? "selected" : "hit" });
@@ -161,11 +161,16 @@ function drawText(scene, x, y, text, attributes, width) {
         svg(scene.layers.texts, "text", { x, y, ...attributes }).textContent = shown;
 }
 
+/* The sign in front of the time of an event. */
+function markOf(event) {
+    return event.isWrong ? "\u25b6 " : event.isCause ? "\u25c6 " : event.isEarly ? "\u2264 " : "";
+}
+
 function drawTime(scene, row) {
     const event = scene.rows.events[row], y = textY(scene, row) + 3;
     if (takeRoom(scene, "time", y))
-        drawText(scene, scene.lanes.time - 12, y, (event.isWrong ? "\u25b6 " : event.isEarly ? "\u2264 " : "") +
-            formatSeconds(event.at), { class: event.isWrong ? "time bad" : "time" }, scene.lanes.time);
+        drawText(scene, scene.lanes.time - 12, y, markOf(event) + formatSeconds(event.at),
+            { class: event.isWrong ? "time bad" : event.isCause ? "time led" : "time" }, scene.lanes.time);
 }
 
 /* ---- breaks ---- */
@@ -242,18 +247,19 @@ function drawStateBars(scene, first, last) {
                 class: `state-bar ${name}` });
         });
         if (isOpen(end))
-            drawTraceEnd(scene, side, rowNear(scene.rows, end.last || final), first, last);
+            drawTraceEnd(scene, side, end.last || final, first, last);
     }
 }
 
 /* Marks the last event of an end whose trace ends before the connection does. */
-function drawTraceEnd(scene, side, row, first, last) {
+function drawTraceEnd(scene, side, event, first, last) {
+    const row = rowNear(scene.rows, event), isWrong = event.isLast ? " bad" : "";
     if (row < first || row > last)
         return;
     const y = yOf(scene, scene.rows.top[row] + scene.rows.height[row]) + 2;
-    svg(scene.layers.texts, "path", { d: `M${side.provider - 6} ${y}l12 12m0 -12l-12 12`, class: "trace-end" });
-    drawText(scene, side.provider + side.out * 12, y + 10, "the trace ends here", { class: `note quiet ${side.name}` },
-        noteRoom(scene, side));
+    svg(scene.layers.texts, "path", { d: `M${side.provider - 6} ${y}l12 12m0 -12l-12 12`, class: `trace-end${isWrong}` });
+    drawText(scene, side.provider + side.out * 12, y + 10, `${event.isLast ? "\u25b6 " : ""}the trace ends here`,
+        { class: `note${isWrong || " quiet"} ${side.name}` }, noteRoom(scene, side));
 }
 
 function drawSpans(scene, first, last) {

@@ -15,6 +15,15 @@ function drawEvent(scene, event) {
     } else {
         drawNote(scene, event, side, labelOf(event));
     }
+    drawCauseNote(scene, event, side);
+}
+
+/* The sentence about an event that led to a failure, on the other half of its row. */
+function drawCauseNote(scene, event, side) {
+    const other = otherSide(scene.lanes, side);
+    if (event.isCause && event.causeNote && scene.zoom >= LABEL_ZOOM)
+        drawText(scene, (side.provider + other.provider) / 2, textY(scene, event.row) + 3, `\u25c6 ${event.causeNote}`,
+            { class: "cause-note" }, Math.abs(other.provider - side.provider) - 24);
 }
 
 /* The words in front of a label, if the events of several connections are shown. */
@@ -148,8 +157,8 @@ function drawOutcome(scene, event, side) {
 /* Returns the title, the text and the code of a failure's box: those of the diagnosis, otherwise of the reason. */
 function bannerTexts(event, label, data) {
     if (isDiagnosed(event)) {
-        const { headline, advice, reason } = event.connection.diagnosis;
-        return { title: headline, text: advice[0] || reason[0] || "", code: reasonOf(event) };
+        const { headline, change, reason } = event.connection.diagnosis;
+        return { title: headline, text: change ? `To change: ${change}` : reason[0] || "", code: reasonOf(event) };
     }
     return { title: label, text: adviceOf(event, data).join(" "), code: "" };
 }

@@ -13,8 +13,11 @@
  *   endOfEvent, partners   for each event the index of its end or -1; the indexes of a frame's two events, one frame
  *            after the other
  *   diagnoses   for each failed connection: the end whose reason is the cause, wrong (the first event that went wrong, or
- *            -1), endOfTrace (instead of it, the end where the trace of a process ends), and arrays of paragraphs: headline, what, reason, advice, missing
- *   failedCalls for each kind of call that failed beside them: wrong, headline, what
+ *            -1), endOfTrace (instead of it, the end where the trace of a process ends), cause (the event that led to it,
+ *            or -1) and causeNote (a sentence), and arrays of paragraphs: headline, what, reason, consequence, change,
+ *            advice, missing
+ *   failedCalls for each kind of call that failed beside them: wrong, cause, causeNote, headline, what, change
+ *   listeners  sentences about listeners that failed, and peers that were refused for lack of resources
  *   meanings for each file: LIST: {NAME: [what happened, what to do]}, for example of the list reason
  *
  * The invariant: nothing here trusts the data. A missing or wrong value makes an event less readable, but no error.

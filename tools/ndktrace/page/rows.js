@@ -21,11 +21,21 @@ function isOfCall(event, call) {
     return event.type.name === call || field(event, "routine") === call;
 }
 
+/* Does the event belong to the listener at the server's address? */
+function isListenerOf(event, connection) {
+    if (event.type.name !== "listening" && event.type.name !== "NdkListen")
+        return false;
+    const local = String(field(event, "local")), server = addressesOf(connection.initiator || connection.acceptor)[1];
+    const port = (address) => address.slice(address.lastIndexOf(":"));
+    return local === server || (/^(0\.0\.0\.0|\[::\]):/.test(local) && port(local) === port(server));
+}
+
 /* Does the filter show the event? An attached event has no row. */
 function isShown(filter, event) {
     if (event.host || !filter.kinds.has(event.type.kind))
         return false;
-    if (filter.connection && event.connection !== filter.connection && (event.connection || !filter.loose))
+    if (filter.connection && event.connection !== filter.connection && (event.connection || !filter.loose) &&
+        !isListenerOf(event, filter.connection))
         return false;
     if (filter.failures && event.severity < 2)
         return false;
@@ -59,7 +69,7 @@ function layoutRows(model, filter) {
             rows.total += BREAK_UNITS;
         }
         event.row = rows.events.length;
-        if (event.isWrong && rows.wrong < 0)
+        if ((event.isWrong || event.isLast) && rows.wrong < 0)
             rows.wrong = event.row;
         rows.events.push(event);
         rows.top.push(rows.total);
