@@ -15,7 +15,7 @@ struct disk;
 struct disk_operations {
     bool (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);
     bool (*write)(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length);
-    /* What was written before survives a loss of power after this. */
+    /* Makes earlier writes survive a loss of power. */
     bool (*flush)(struct disk *disk);
     /* Makes the range read as zeroes. If `deallocate` is true, its storage may be freed. */
     bool (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);

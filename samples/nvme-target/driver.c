@@ -2,14 +2,19 @@
 /*
  * The driver: its settings and disks from the registry, its start and its stop. The values of the service's key:
  *
- *   Interface  REG_DWORD  index of the interface whose adapter is used; default 12
- *   Address    REG_SZ     an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
- *   Port       REG_DWORD  default 4420
- *   Nqn        REG_SZ     the subsystem's name
- *   File       REG_SZ     a file as namespace 1, for example \??\C:\disk.img; without it, a disk of memory
- *   MemoryMiB  REG_DWORD  the size of the disk of memory; default 64
- *   SrqDepth   REG_DWORD  receives of a shared receive queue; 0, the default: each queue pair has its own
- *   Fast       REG_DWORD  not 0: fast registration
+ *   Interface       REG_DWORD     index of the interface whose adapter is used; default 12
+ *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
+ *   Port            REG_DWORD     default 4420
+ *   Nqn             REG_SZ        the subsystem's name
+ *   MemoryMiB       REG_DWORD     the size of a disk of memory, namespace 1; 0: none; default 64
+ *   Files           REG_MULTI_SZ  files as further namespaces, for example \??\C:\disk.img
+ *   ReadOnlyFiles   REG_MULTI_SZ  the same, and hosts cannot write
+ *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; without it, all
+ *   SrqDepth        REG_DWORD     receives of a shared receive queue; 0, the default: each queue pair has its own
+ *   Fast            REG_DWORD     not 0: fast registration
+ *   Buffers         REG_DWORD     buffers of 128 KiB for each I/O queue
+ *   MaxControllers  REG_DWORD     hosts at the same time
+ *   MaxQueues       REG_DWORD     connections at the same time
  */
 #include "target.h"
 
@@ -19,10 +24,11 @@
 DRIVER_INITIALIZE DriverEntry;
 static DRIVER_UNLOAD TargetUnload;
 
-enum { TEXT_CHARS = 256 };
+enum { TEXT_CHARS = 1024, MAX_HOSTS = 16 };
 
 static struct target Target;
-static struct disk *Disk;
+static struct disk *Disks[TARGET_MAX_NAMESPACES];
+static ULONG DiskCount;
 
 /* ---- The registry: a value that does not exist, or has another type, leaves the variable as it is ---------------- */
 
@@ -39,17 +45,17 @@ static VOID ReadNumber(HANDLE Key, PCWSTR Name, ULONG *Value)
         RtlCopyMemory(Value, information->Data, sizeof(ULONG));
 }
 
-/* The text has TEXT_CHARS characters, and always a zero at the end. */
-static VOID ReadText(HANDLE Key, PCWSTR Name, WCHAR *Text)
+/* Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters. The text always has two zeroes at the end. */
+static VOID ReadText(HANDLE Key, PCWSTR Name, ULONG Type, WCHAR *Text)
 {
-    UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + TEXT_CHARS * sizeof(WCHAR)];
+    static UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + TEXT_CHARS * sizeof(WCHAR)]; /* DriverEntry runs once */
     KEY_VALUE_PARTIAL_INFORMATION *information = (KEY_VALUE_PARTIAL_INFORMATION *)room;
     UNICODE_STRING name;
     ULONG size;
 
     RtlInitUnicodeString(&name, Name);
     if (!NT_SUCCESS(ZwQueryValueKey(Key, &name, KeyValuePartialInformation, information, sizeof(room), &size)) ||
-        information->Type != REG_SZ || information->DataLength >= TEXT_CHARS * sizeof(WCHAR))
+        information->Type != Type || information->DataLength > (TEXT_CHARS - 2) * sizeof(WCHAR))
         return;
     RtlZeroMemory(Text, TEXT_CHARS * sizeof(WCHAR));
     RtlCopyMemory(Text, information->Data, information->DataLength);
@@ -95,22 +101,87 @@ static NTSTATUS SetAddress(struct target_settings *Settings, const WCHAR *Text, 
     return CopyNarrow(Settings->port.address, sizeof(Settings->port.address), Text);
 }
 
-static struct disk *OpenDisk(const WCHAR *File, ULONG MemoryMiB)
+/* Adds the disk, or NULL for a disk that could not be opened, whose reason was printed. */
+static NTSTATUS AddDisk(struct disk *Disk)
 {
-    UNICODE_STRING name;
-
-    if (!File[0])
-        return disk_memory_open((uint64_t)MemoryMiB << 20);
-    RtlInitUnicodeString(&name, File);
-    return disk_file_open(&name, false);
+    if (!Disk)
+        return STATUS_NO_SUCH_DEVICE;
+    if (DiskCount == TARGET_MAX_NAMESPACES) {
+        disk_close(Disk);
+        return STATUS_TOO_MANY_NAMES;
+    }
+    Disks[DiskCount++] = Disk;
+    return STATUS_SUCCESS;
 }
 
-/* Reads the settings and opens the disk, Disk. After a failure, the reason was printed. */
+/* Adds the files of a list of texts, which ends with an empty one. */
+static NTSTATUS AddFiles(const WCHAR *Files, bool ReadOnly)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    UNICODE_STRING name;
+
+    for (; *Files && NT_SUCCESS(status); Files += name.Length / sizeof(WCHAR) + 1) {
+        RtlInitUnicodeString(&name, Files);
+        status = AddDisk(disk_file_open(&name, ReadOnly));
+    }
+    return status;
+}
+
+static VOID CloseDisks(VOID)
+{
+    while (DiskCount)
+        disk_close(Disks[--DiskCount]);
+}
+
+/* The hosts' names stay in static memory, as long as the target uses them. */
+static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
+{
+    static CHAR names[MAX_HOSTS][NVME_NQN_SIZE];
+    static const char *pointers[MAX_HOSTS];
+    NTSTATUS status = STATUS_SUCCESS;
+
+    for (; *Hosts && NT_SUCCESS(status); Hosts += wcslen(Hosts) + 1) {
+        if (Settings->n_hosts == MAX_HOSTS)
+            return STATUS_TOO_MANY_NAMES;
+        status = CopyNarrow(names[Settings->n_hosts], NVME_NQN_SIZE, Hosts);
+        pointers[Settings->n_hosts] = names[Settings->n_hosts];
+        Settings->n_hosts++;
+    }
+    Settings->hosts = pointers;
+    return status;
+}
+
+/* The texts of the registry: static, because a kernel stack is small. */
+static WCHAR Address[TEXT_CHARS] = L"192.168.1.1", Nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
+static WCHAR Files[TEXT_CHARS], ReadOnlyFiles[TEXT_CHARS], Hosts[TEXT_CHARS];
+
+static VOID ReadKey(HANDLE Key, struct target_settings *Settings, ULONG *Port, ULONG *MemoryMiB)
+{
+    ULONG fast = 0, controllers = Settings->max_controllers;
+
+    Settings->n_srq_receives = 0;
+    ReadNumber(Key, L"Interface", &Settings->if_index);
+    ReadText(Key, L"Address", REG_SZ, Address);
+    ReadNumber(Key, L"Port", Port);
+    ReadText(Key, L"Nqn", REG_SZ, Nqn);
+    ReadNumber(Key, L"MemoryMiB", MemoryMiB);
+    ReadText(Key, L"Files", REG_MULTI_SZ, Files);
+    ReadText(Key, L"ReadOnlyFiles", REG_MULTI_SZ, ReadOnlyFiles);
+    ReadText(Key, L"Hosts", REG_MULTI_SZ, Hosts);
+    ReadNumber(Key, L"SrqDepth", &Settings->n_srq_receives);
+    ReadNumber(Key, L"Fast", &fast);
+    ReadNumber(Key, L"Buffers", &Settings->max_buffers);
+    ReadNumber(Key, L"MaxControllers", &controllers);
+    ReadNumber(Key, L"MaxQueues", &Settings->max_queues);
+    Settings->has_srq = Settings->n_srq_receives != 0;
+    Settings->has_fast_registration = fast != 0;
+    Settings->max_controllers = (USHORT)controllers;
+}
+
+/* Reads the settings and opens the disks. CloseDisks is needed even after a failure. */
 static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_settings *Settings)
 {
-    static WCHAR address[TEXT_CHARS] = L"192.168.1.1", file[TEXT_CHARS];
-    static WCHAR nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
-    ULONG port = 4420, memory = 64, srq = 0, fast = 0;
+    ULONG port = 4420, memory = 64;
     OBJECT_ATTRIBUTES attributes;
     NTSTATUS status;
     HANDLE key;
@@ -119,28 +190,23 @@ static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_setting
     Settings->if_index = 12;
     InitializeObjectAttributes(&attributes, RegistryPath, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
     if (NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes))) {
-        ReadNumber(key, L"Interface", &Settings->if_index);
-        ReadText(key, L"Address", address);
-        ReadNumber(key, L"Port", &port);
-        ReadText(key, L"Nqn", nqn);
-        ReadText(key, L"File", file);
-        ReadNumber(key, L"MemoryMiB", &memory);
-        ReadNumber(key, L"SrqDepth", &srq);
-        ReadNumber(key, L"Fast", &fast);
+        ReadKey(key, Settings, &port, &memory);
         ZwClose(key);
     }
-    Settings->has_srq = srq != 0;
-    Settings->n_srq_receives = srq;
-    Settings->has_fast_registration = fast != 0;
-    status = CopyNarrow(Settings->nqn, sizeof(Settings->nqn), nqn);
+    status = CopyNarrow(Settings->nqn, sizeof(Settings->nqn), Nqn);
     if (NT_SUCCESS(status))
-        status = SetAddress(Settings, address, (USHORT)port);
-    if (!NT_SUCCESS(status)) {
-        host_log("Address or Nqn in the registry is invalid");
-        return status;
-    }
-    Disk = OpenDisk(file, memory);
-    return Disk ? STATUS_SUCCESS : STATUS_NO_SUCH_DEVICE;
+        status = AddHosts(Settings, Hosts);
+    if (NT_SUCCESS(status))
+        status = SetAddress(Settings, Address, (USHORT)port);
+    if (!NT_SUCCESS(status))
+        host_log("Address, Nqn or Hosts in the registry is invalid");
+    if (NT_SUCCESS(status) && memory)
+        status = AddDisk(disk_memory_open((uint64_t)memory << 20));
+    if (NT_SUCCESS(status))
+        status = AddFiles(Files, false);
+    if (NT_SUCCESS(status))
+        status = AddFiles(ReadOnlyFiles, true);
+    return status;
 }
 
 /* ---- Start and stop ---------------------------------------------------------------------------------------------- */
@@ -150,7 +216,18 @@ static VOID TargetUnload(PDRIVER_OBJECT DriverObject)
     UNREFERENCED_PARAMETER(DriverObject);
     target_stop(&Target);
     host_stop();
-    disk_close(Disk);
+    CloseDisks();
+}
+
+static NTSTATUS Start(const struct target_settings *Settings)
+{
+    NTSTATUS status = host_start();
+
+    if (NT_SUCCESS(status) && !target_start(&Target, Settings, Disks, DiskCount)) {
+        host_stop();
+        status = STATUS_UNSUCCESSFUL;
+    }
+    return status;
 }
 
 NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
@@ -158,15 +235,10 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     static struct target_settings settings;
     NTSTATUS status = ReadSettings(RegistryPath, &settings);
 
-    if (!NT_SUCCESS(status))
-        return status;
-    status = host_start();
-    if (NT_SUCCESS(status) && !target_start(&Target, &settings, &Disk, 1)) {
-        host_stop();
-        status = STATUS_UNSUCCESSFUL;
-    }
+    if (NT_SUCCESS(status))
+        status = Start(&settings);
     if (!NT_SUCCESS(status)) {
-        disk_close(Disk);
+        CloseDisks();
         return status;
     }
     DriverObject->DriverUnload = TargetUnload;

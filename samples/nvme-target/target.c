@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem, the
+ * The parts that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem, the
  * workers and the keeper. target_start creates them; target_stop ends all queue pairs, waits until the last one is
  * closed, and closes the rest, each object before those that it depends on. target_stop also ends a target whose start
  * has failed: what is NULL was not created.

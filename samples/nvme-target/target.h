@@ -14,8 +14,8 @@
  *   transfer.c                        the commands of a queue pair: receives, reads, writes, responses
  *   protocol.h and its files          what commands mean; nothing of NDK
  *
- * A host connects one queue pair for the admin queue and one for each I/O queue. All queue pairs are equal here: the
- * protocol knows which controller a queue belongs to.
+ * A host connects one queue pair for the admin queue and one for each I/O queue. The transport treats all queue pairs
+ * alike; the protocol assigns them to controllers.
  *
  * Threads, and what they run:
  *

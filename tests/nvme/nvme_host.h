@@ -22,7 +22,7 @@ enum {
     HOST_WAIT_S = 60,
 };
 
-/* Where the data of a command is. */
+/* The place of a command's data. */
 enum host_data {
     HOST_NO_DATA,
     HOST_MEMORY,  /* the target reads or writes it */

@@ -27,9 +27,7 @@ static void process_exec(const char *program, const char *const *arguments, int 
 bool process_start(struct target_process *process, const char *program, const char *const *arguments)
 {
     char line[256];
-    FILE *from;
     int ends[2];
-    bool is_listening;
 
     memset(process, 0, sizeof *process);
     process->address = (struct sockaddr_in){ .sin_family = AF_INET,
@@ -41,18 +39,17 @@ bool process_start(struct target_process *process, const char *program, const ch
     if (process->pid == 0)
         process_exec(program, arguments, ends[1]);
     close(ends[1]);
-    from = fdopen(ends[0], "r");
-    is_listening = from && fgets(line, sizeof line, from) && strstr(line, "listening");
-    if (from)
-        fclose(from); /* what the program prints later is lost, which must not end it */
-    return is_listening && process->pid > 0;
+    process->out = fdopen(ends[0], "r");
+    return process->pid > 0 && process->out && fgets(line, sizeof line, process->out) && strstr(line, "listening");
 }
 
 int process_wait(struct target_process *process)
 {
     int status = 0;
+    bool has_ended = waitpid(process->pid, &status, 0) == process->pid;
 
-    if (waitpid(process->pid, &status, 0) != process->pid || !WIFEXITED(status))
+    fclose(process->out);
+    if (!has_ended || !WIFEXITED(status))
         return -1;
     return WEXITSTATUS(status);
 }

@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 enum { PROCESS_MAX_ARGUMENTS = 24, PROCESS_PORT = 4420 };
@@ -12,6 +13,7 @@ enum { PROCESS_MAX_ARGUMENTS = 24, PROCESS_PORT = 4420 };
 
 struct target_process {
     pid_t pid;
+    FILE *out; /* its standard output */
     struct sockaddr_in address;
 };
 
