@@ -29,8 +29,9 @@ NTSTATUS target_memory_create_fast(struct target_memory *memory, NDK_ADAPTER *ad
 void target_memory_delete(struct target_memory *memory);
 
 /*
- * Post the fast registration, and its end. The requests are silent: only a failure has a result, without a context. After
- * a failure the queue pair's later requests fail, too. The request may wait for the next one (NDK_OP_FLAG_DEFER).
+ * Post the fast registration, and the invalidation that ends it. The requests are silent: only a failure has a result,
+ * without a context. After a failure the queue pair's later requests fail, too. Each waits for the next request
+ * (NDK_OP_FLAG_DEFER).
  */
 NTSTATUS target_memory_register(struct target_memory *memory, NDK_QP *qp);
 NTSTATUS target_memory_invalidate(struct target_memory *memory, NDK_QP *qp);

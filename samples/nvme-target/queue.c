@@ -20,8 +20,9 @@
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
  *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and
- *                    one by each slot that a worker had. If NdkAccept has succeeded, calls NdkDisconnect, and does not
- *                    wait for the host. Not after pair_abort: then the close of the connector resets the connection.
+ *                    one by each slot that a worker had. If NdkAccept has succeeded, ends the outstanding requests,
+ *                    since a disconnect may wait for them, and calls NdkDisconnect, but does not wait for the host.
+ *                    After pair_abort it does neither: the close of the connector resets the connection.
  *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
  *
  * pair_close waits for each step before the next one:
@@ -332,6 +333,10 @@ static void pair_disconnect(void *context)
 
     host_lock_acquire(&pair->lock);
     has_to_disconnect = pair->is_connected && !pair->is_aborted;
+    if (has_to_disconnect) { /* after a flush, the results of all requests are in the CQ */
+        pair->qp->Dispatch->NdkFlush(pair->qp);
+        transfer_poll(pair);
+    }
     host_lock_release(&pair->lock);
     if (has_to_disconnect)
         status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);

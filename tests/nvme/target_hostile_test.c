@@ -248,7 +248,7 @@ static void run_hostile(const char *const *arguments)
     check_flood(&h);
     for (uint32_t n = 1; n <= 16; n++)
         check_death(&h, n % 3 ? NVME_IO_WRITE : NVME_IO_READ, n);
-    for (unsigned seed = 1; seed <= 30; seed++)
+    for (unsigned seed = 1; seed <= 20; seed++)
         check_random(&h, seed);
     good_stop(&h);
 }
