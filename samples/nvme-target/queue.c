@@ -312,8 +312,8 @@ static void pair_close(void *context)
     if (pair->cq)
         target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
     pair_memory_fini(pair);
-    host_lock_fini(&pair->lock);
     target_remove_pair(pair->target, pair, pair->n_receives);
+    host_lock_fini(&pair->lock); /* the keeper acquires the locks of the queue pairs in the list */
     host_free(pair);
 }
 

@@ -128,7 +128,7 @@ void target_stop(struct target *target);
  * Adds a queue pair to the list. Returns false if the target stops, or has no room for one with so many receives.
  */
 bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
-/* Removes a closed queue pair. The target may be freed as soon as the function has returned. */
+/* Removes a closed queue pair: no other thread uses it any more. target_stop waits until the last one is removed. */
 void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
 /* Makes the keeper look for queue pairs to end now. */
 void target_wake_keeper(struct target *target);
