@@ -41,16 +41,15 @@ static void discovery_fill_entry(struct nvme_discovery_entry *entry, const struc
 
 void target_discovery_log_write(const struct target_controller *controller, const struct target_log_window *window)
 {
-    struct nvme_discovery_header header;
+    const size_t head = sizeof(struct nvme_discovery_header);
+    const uint64_t records = discovery_records(controller);
     struct nvme_discovery_entry entry;
-    uint32_t records = discovery_records(controller);
 
-    memset(&header, 0, sizeof header);
-    header.generation = controller->subsystem->discovery_generation;
-    header.records = records;
-    target_log_write(window, 0, &header, sizeof header);
-    for (uint32_t i = 0; i < records; i++) {
+    target_log_write(window, offsetof(struct nvme_discovery_header, generation),
+                     &controller->subsystem->discovery_generation, sizeof(uint64_t));
+    target_log_write(window, offsetof(struct nvme_discovery_header, records), &records, sizeof records);
+    for (uint64_t i = 0; i < records; i++) {
         discovery_fill_entry(&entry, controller->subsystem, &controller->subsystem->ports[i]);
-        target_log_write(window, sizeof header + (uint64_t)i * sizeof entry, &entry, sizeof entry);
+        target_log_write(window, head + i * sizeof entry, &entry, sizeof entry);
     }
 }

@@ -41,58 +41,53 @@ static void identify_controller_common(const struct target_controller *controlle
     id->msdbd = 1;
 }
 
-static uint16_t identify_controller(struct target_command *command, uint8_t *page)
+static uint16_t identify_controller(struct target_command *command, void *page)
 {
     const struct target_controller *controller = command->queue->controller;
     const struct target_subsystem *subsystem = controller->subsystem;
-    struct nvme_identify_controller id;
+    struct nvme_identify_controller *id = page;
 
-    memset(&id, 0, sizeof id);
-    identify_controller_common(controller, &id);
+    identify_controller_common(controller, id);
     if (controller->discovery) {
-        id.cntrltype = NVME_CONTROLLER_DISCOVERY;
-        id.oaes = NVME_EVENT_DISCOVERY_CHANGED;
-        target_fill_text(id.subnqn, sizeof id.subnqn, NVME_DISCOVERY_NQN, 0);
-        memcpy(page, &id, sizeof id);
+        id->cntrltype = NVME_CONTROLLER_DISCOVERY;
+        id->oaes = NVME_EVENT_DISCOVERY_CHANGED;
+        target_fill_text(id->subnqn, sizeof id->subnqn, NVME_DISCOVERY_NQN, 0);
         return NVME_SUCCESS;
     }
-    id.rab = 6;
-    id.cmic = NVME_CMIC_MULTIPLE_CONTROLLERS;
-    id.oaes = NVME_EVENT_NAMESPACE_CHANGED;
-    id.cntrltype = NVME_CONTROLLER_IO;
-    id.acl = 3;
-    id.frmw = 0x03; /* one slot, read-only */
-    id.lpa |= NVME_LPA_COMMAND_EFFECTS;
-    id.sqes = 0x66;
-    id.cqes = 0x44;
-    id.nn = subsystem->n_namespaces > 0 ? subsystem->namespaces[subsystem->n_namespaces - 1].nsid : 0;
-    id.mnan = subsystem->n_namespaces;
-    id.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DATASET | NVME_ONCS_WRITE_ZEROES | NVME_ONCS_FEATURE_SELECT;
-    id.vwc = NVME_VWC_FLUSH_ALL | (subsystem->volatile_cache ? NVME_VWC_PRESENT : 0);
-    target_fill_text(id.subnqn, sizeof id.subnqn, subsystem->nqn, 0);
-    memcpy(page, &id, sizeof id);
+    id->rab = 6;
+    id->cmic = NVME_CMIC_MULTIPLE_CONTROLLERS;
+    id->oaes = NVME_EVENT_NAMESPACE_CHANGED;
+    id->cntrltype = NVME_CONTROLLER_IO;
+    id->acl = 3;
+    id->frmw = 0x03; /* one slot, read-only */
+    id->lpa |= NVME_LPA_COMMAND_EFFECTS;
+    id->sqes = 0x66;
+    id->cqes = 0x44;
+    id->nn = subsystem->n_namespaces > 0 ? subsystem->namespaces[subsystem->n_namespaces - 1].nsid : 0;
+    id->mnan = subsystem->n_namespaces;
+    id->oncs = NVME_ONCS_COMPARE | NVME_ONCS_DATASET | NVME_ONCS_WRITE_ZEROES | NVME_ONCS_FEATURE_SELECT;
+    id->vwc = NVME_VWC_FLUSH_ALL | (subsystem->volatile_cache ? NVME_VWC_PRESENT : 0);
+    target_fill_text(id->subnqn, sizeof id->subnqn, subsystem->nqn, 0);
     return NVME_SUCCESS;
 }
 
-static uint16_t identify_controller_of_set(struct target_command *command, uint8_t *page)
+static uint16_t identify_controller_of_set(struct target_command *command, void *page)
 {
-    struct nvme_identify_controller_nvm id;
+    struct nvme_identify_controller_nvm *id = page;
 
     (void)command;
-    memset(&id, 0, sizeof id);
-    id.wzsl = ZEROES_MAX_PAGES_SHIFT;
-    memcpy(page, &id, sizeof id);
+    id->wzsl = ZEROES_MAX_PAGES_SHIFT;
     return NVME_SUCCESS;
 }
 
 /* The numbers of the I/O controllers from identify.cntid on, in ascending order, behind their count. */
-static uint16_t identify_controllers(struct target_command *command, uint8_t *page)
+static uint16_t identify_controllers(struct target_command *command, void *page)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
-    uint16_t list[NVME_PAGE_SIZE / 2] = { 0 };
+    uint16_t *list = page;
     uint32_t next = command->sqe.identify.cntid;
 
-    while (list[0] < COUNT(list) - 1) {
+    while (list[0] < NVME_PAGE_SIZE / sizeof *list - 1) {
         uint32_t lowest = UINT32_MAX;
 
         for (uint32_t i = 0; i < subsystem->max_controllers; i++) {
@@ -106,7 +101,6 @@ static uint16_t identify_controllers(struct target_command *command, uint8_t *pa
         list[++list[0]] = (uint16_t)lowest;
         next = lowest + 1;
     }
-    memcpy(page, list, sizeof list);
     return NVME_SUCCESS;
 }
 
@@ -127,11 +121,11 @@ static uint16_t identify_reject_nsid(struct target_command *command)
 }
 
 /* A number that may have a namespace, but has none now, gets a page of zeroes. */
-static uint16_t identify_namespace(struct target_command *command, uint8_t *page)
+static uint16_t identify_namespace(struct target_command *command, void *page)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
     const struct target_namespace *ns = target_namespace_find(subsystem, command->sqe.nsid);
-    struct nvme_identify_namespace id;
+    struct nvme_identify_namespace *id = page;
 
     if (!ns) {
         if (command->sqe.nsid == 0 || subsystem->n_namespaces == 0 ||
@@ -139,53 +133,49 @@ static uint16_t identify_namespace(struct target_command *command, uint8_t *page
             return identify_reject_nsid(command);
         return NVME_SUCCESS;
     }
-    memset(&id, 0, sizeof id);
-    id.nsze = id.ncap = id.nuse = ns->blocks;
-    id.nmic = NVME_NMIC_SHARED;
-    id.dlfeat = NVME_DLFEAT_READS_ZEROES | NVME_DLFEAT_WRITE_ZEROES;
-    id.nsattr = ns->read_only ? NVME_NSATTR_WRITE_PROTECTED : 0;
-    memcpy(id.nguid, ns->nguid, sizeof id.nguid);
-    memcpy(id.eui64, ns->eui64, sizeof id.eui64);
-    id.lbaf[0].shift = ns->block_shift;
-    memcpy(page, &id, sizeof id);
+    id->nsze = id->ncap = id->nuse = ns->blocks;
+    id->nmic = NVME_NMIC_SHARED;
+    id->dlfeat = NVME_DLFEAT_READS_ZEROES | NVME_DLFEAT_WRITE_ZEROES;
+    id->nsattr = ns->read_only ? NVME_NSATTR_WRITE_PROTECTED : 0;
+    memcpy(id->nguid, ns->nguid, sizeof id->nguid);
+    memcpy(id->eui64, ns->eui64, sizeof id->eui64);
+    id->lbaf[0].shift = ns->block_shift;
     return NVME_SUCCESS;
 }
 
-static uint16_t identify_namespace_of_any_set(struct target_command *command, uint8_t *page)
+static uint16_t identify_namespace_of_any_set(struct target_command *command, void *page)
 {
     const struct target_namespace *ns = target_namespace_find(command->queue->subsystem, command->sqe.nsid);
-    struct nvme_identify_namespace_any id;
+    struct nvme_identify_namespace_any *id = page;
 
     if (!ns)
         return identify_reject_nsid(command);
-    memset(&id, 0, sizeof id);
-    id.nmic = NVME_NMIC_SHARED;
-    id.nsattr = ns->read_only ? NVME_NSATTR_WRITE_PROTECTED : 0;
-    id.nstat = 1;
-    memcpy(page, &id, sizeof id);
+    id->nmic = NVME_NMIC_SHARED;
+    id->nsattr = ns->read_only ? NVME_NSATTR_WRITE_PROTECTED : 0;
+    id->nstat = 1;
     return NVME_SUCCESS;
 }
 
 /* The NVM command set adds nothing without protection information: a page of zeroes. */
-static uint16_t identify_namespace_of_set(struct target_command *command, uint8_t *page)
+static uint16_t identify_namespace_of_set(struct target_command *command, void *page)
 {
     (void)page;
     return target_namespace_find(command->queue->subsystem, command->sqe.nsid) ? NVME_SUCCESS
                                                                                : identify_reject_nsid(command);
 }
 
-static uint16_t identify_active_namespaces(struct target_command *command, uint8_t *page)
+static uint16_t identify_active_namespaces(struct target_command *command, void *page)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
-    size_t count = 0;
+    uint32_t *list = page, count = 0;
 
     if (command->sqe.nsid >= NVME_ALL_NAMESPACES - 1)
         return identify_reject_nsid(command);
-    for (uint32_t i = 0; i < subsystem->n_namespaces && count < NVME_PAGE_SIZE / sizeof(uint32_t); i++) {
+    for (uint32_t i = 0; i < subsystem->n_namespaces && count < NVME_PAGE_SIZE / sizeof *list; i++) {
         const struct target_namespace *ns = &subsystem->namespaces[i];
 
         if (ns->attached && ns->nsid > command->sqe.nsid)
-            memcpy(page + count++ * sizeof ns->nsid, &ns->nsid, sizeof ns->nsid);
+            list[count++] = ns->nsid;
     }
     return NVME_SUCCESS;
 }
@@ -200,20 +190,21 @@ static uint8_t *descriptor_append(uint8_t *at, uint8_t type, const uint8_t *byte
     return at + sizeof head + length;
 }
 
-static uint16_t identify_descriptors(struct target_command *command, uint8_t *page)
+static uint16_t identify_descriptors(struct target_command *command, void *page)
 {
     const struct target_namespace *ns = target_namespace_find(command->queue->subsystem, command->sqe.nsid);
     const uint8_t csi = NVME_CSI_NVM;
+    uint8_t *at = page;
 
     if (!ns)
         return identify_reject_nsid(command);
     if (identifier_is_set(ns->eui64, sizeof ns->eui64))
-        page = descriptor_append(page, NVME_DESCRIPTOR_EUI64, ns->eui64, sizeof ns->eui64);
+        at = descriptor_append(at, NVME_DESCRIPTOR_EUI64, ns->eui64, sizeof ns->eui64);
     if (identifier_is_set(ns->nguid, sizeof ns->nguid))
-        page = descriptor_append(page, NVME_DESCRIPTOR_NGUID, ns->nguid, sizeof ns->nguid);
+        at = descriptor_append(at, NVME_DESCRIPTOR_NGUID, ns->nguid, sizeof ns->nguid);
     if (identifier_is_set(ns->uuid, sizeof ns->uuid))
-        page = descriptor_append(page, NVME_DESCRIPTOR_UUID, ns->uuid, sizeof ns->uuid);
-    descriptor_append(page, NVME_DESCRIPTOR_CSI, &csi, sizeof csi);
+        at = descriptor_append(at, NVME_DESCRIPTOR_UUID, ns->uuid, sizeof ns->uuid);
+    descriptor_append(at, NVME_DESCRIPTOR_CSI, &csi, sizeof csi);
     return NVME_SUCCESS;
 }
 
@@ -221,9 +212,9 @@ static uint16_t identify_descriptors(struct target_command *command, uint8_t *pa
 
 struct identify_page {
     uint8_t cns;
-    bool discovery; /* a discovery controller has the page, too */
-    bool of_set;    /* the page depends on the command set */
-    uint16_t (*fill)(struct target_command *command, uint8_t *page);
+    bool discovery;                                               /* a discovery controller has the page, too */
+    bool of_set;                                                  /* the page depends on the command set */
+    uint16_t (*fill)(struct target_command *command, void *page); /* the page is zero before */
 };
 static const struct identify_page identify_pages[] = {
     { NVME_CNS_NAMESPACE, false, false, identify_namespace },

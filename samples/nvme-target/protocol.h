@@ -235,7 +235,7 @@ enum target_disk_operation {
 struct target_command {
     /* Set by the transport before target_command_begin. */
     struct target_queue *queue;
-    uint8_t *buffer;      /* may be NULL: see TARGET_BUFFER */
+    uint8_t *buffer;      /* aligned to 8 bytes; may be NULL: see TARGET_BUFFER */
     uint32_t buffer_size; /* the transport sets it with buffer */
     void *context;        /* the transport's own */
 
