@@ -11,7 +11,7 @@
 #include "storport/config.h"
 #include "storport/routines.h"
 #ifdef _WIN32
-#include "storport/windows.h"
+#include "storport/mingw.h"
 #endif
 
 #endif

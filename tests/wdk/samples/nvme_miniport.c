@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "nvme-initiator/nvmeioctl.h"
-#include "nvme_fake.h"
+#include "drivers/nvme_fake.h"
 
 #define PORT "\\Device\\RaidPort0"
 

@@ -3,8 +3,8 @@
  * For building a miniport as a real .sys with mingw-w64. These routines are no exports of storport.sys: in Microsoft's
  * storport.h they are inline functions that call one of two exports.
  */
-#ifndef ONDK_WDK_STORPORT_WINDOWS_H
-#define ONDK_WDK_STORPORT_WINDOWS_H
+#ifndef ONDK_WDK_STORPORT_MINGW_H
+#define ONDK_WDK_STORPORT_MINGW_H
 
 #include "routines.h"
 
