@@ -36,7 +36,7 @@ uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter)
     return capabilities.MaximumTransferLength;
 }
 
-/* Appends a field of the inquiry data without the spaces at its end. */
+/* Appends a field of the inquiry data without its trailing spaces. */
 static void adapter_append_field(char *model, size_t room, const UCHAR *field, int width)
 {
     size_t length = strlen(model);

@@ -21,11 +21,15 @@ struct listener {
 static struct listener listeners[MAX_LISTENERS];
 static int n_listeners;
 
-/* Calls visit(fd, local address) for each socket of the process that listens, or for each that does not. */
-static void connections_visit(bool is_listening, void (*visit)(int fd, const struct listener *local))
+/*
+ * Calls routine(fd, local address) for each socket of the process that listens, or for each that does not. Returns the
+ * sum of what the calls return.
+ */
+static int connections_for_each(bool is_listening, int (*routine)(int fd, const struct listener *local))
 {
     DIR *files = opendir("/proc/self/fd");
     struct dirent *entry;
+    int sum = 0;
 
     while (files && (entry = readdir(files))) {
         /* The copy stays this socket, even if another thread closes the original. */
@@ -37,23 +41,25 @@ static void connections_visit(bool is_listening, void (*visit)(int fd, const str
             continue;
         if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens == is_listening &&
             !getsockname(fd, (struct sockaddr *)&local.address, &local.length))
-            visit(fd, &local);
+            sum += routine(fd, &local);
         close(fd);
     }
     if (files)
         closedir(files);
+    return sum;
 }
 
-static void connections_add_listener(int fd, const struct listener *local)
+static int connections_add_listener(int fd, const struct listener *local)
 {
     (void)fd;
     if (n_listeners < MAX_LISTENERS)
         listeners[n_listeners++] = *local;
+    return 1;
 }
 
 void connections_find_listeners(void)
 {
-    connections_visit(true, connections_add_listener);
+    (void)connections_for_each(true, connections_add_listener);
 }
 
 /* Compares only the ports of Internet addresses, because a listener may have the address "any". */
@@ -76,13 +82,16 @@ static bool connections_is_accepted(const struct listener *local)
     return false;
 }
 
-static void connections_end_one(int fd, const struct listener *local)
+static int connections_end_one(int fd, const struct listener *local)
 {
-    if (connections_is_accepted(local))
+    bool is_accepted = connections_is_accepted(local);
+
+    if (is_accepted)
         (void)shutdown(fd, SHUT_RD);
+    return is_accepted;
 }
 
-void connections_end(void)
+int connections_end(void)
 {
-    connections_visit(false, connections_end_one);
+    return connections_for_each(false, connections_end_one);
 }

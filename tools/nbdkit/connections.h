@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of nbdkit. nbdkit ends when its clients have closed their connections, and has no call that closes
+ * The connections of nbdkit. nbdkit ends after its clients have closed their connections, and has no call that closes
  * them. These functions do it.
  */
 #ifndef NBDKIT_CONNECTIONS_H
@@ -10,9 +10,9 @@
 void connections_find_listeners(void);
 
 /*
- * Ends the connections to these addresses: nbdkit answers the requests that it has received, receives no more, and
- * closes the connections.
+ * Ends the connections to these addresses: nbdkit answers the requests that have arrived, receives no more, and closes
+ * the connections. Returns how many are still open.
  */
-void connections_end(void);
+int connections_end(void);
 
 #endif

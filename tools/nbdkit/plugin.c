@@ -4,8 +4,8 @@
  * each as the export with its address, for example "0:0:0". The stages of the process:
  *
  *   load, config             the options of ndkrun, as parameters of nbdkit
- *   after_fork               the drivers are loaded; the watch begins, a thread that ends the process when a signal or
- *                            an option requests it: it ends the connections, so that nbdkit ends
+ *   after_fork               the drivers are loaded; the watch begins, a thread that ends connections and nbdkit when
+ *                            a signal or an option requests it
  *   open, pread, close ...   requests, on nbdkit's threads, each of which waits for its command
  *   unload                   no request is left; the drivers are unloaded and reported, and their result becomes the
  *                            exit status of nbdkit
@@ -29,6 +29,7 @@
 
 #include "adapter.h"
 #include "connections.h"
+#include "nbd.h"
 #include "call.h"
 #include "options.h"
 #include "run.h"
@@ -46,7 +47,9 @@ static bool has_socket; /* nbdkit listens, and the process is not its parent tha
 static bool is_running; /* the drivers are loaded */
 static ondk_wdk_device_t *adapter;
 static pthread_t watch;
-static atomic_bool has_ended; /* no request is left */
+static atomic_bool is_ending; /* no new connection is accepted */
+static atomic_bool has_ended; /* nbdkit has no connection any more */
+static atomic_int n_handles;  /* of open and not of close */
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
@@ -61,6 +64,10 @@ static void plugin_exit(void)
 
 static void plugin_load(void)
 {
+    if (getenv(NBD_PRELOADED)) { /* the programs that this process starts must not load the runtime */
+        unsetenv(NBD_PRELOADED);
+        unsetenv("LD_PRELOAD");
+    }
     options_init(&options);
     (void)atexit(plugin_exit);
 }
@@ -113,20 +120,20 @@ static void plugin_report_requests(void)
 }
 
 /*
- * Waits for the end that a signal or an option requests, and ends nbdkit. Ends the connections repeatedly, because
- * nbdkit may be accepting one.
+ * Waits for the end that a signal or an option requests, ends the connections, and then nbdkit. nbdkit must not end
+ * earlier, because it then leaves the handles open. Ends the connections repeatedly, because nbdkit may be accepting one.
  */
 static void *plugin_watch(void *context)
 {
     (void)context;
     run_wait();
-    nbdkit_shutdown();
-    for (int step = 0; !atomic_load(&has_ended); step++) {
+    atomic_store(&is_ending, true);
+    for (int step = 0; !atomic_load(&has_ended) && (connections_end() || atomic_load(&n_handles)); step++) {
         if (step == END_REPORT_STEPS)
             plugin_report_requests();
-        connections_end();
         (void)usleep(END_STEP_MS * 1000);
     }
+    nbdkit_shutdown();
     return NULL;
 }
 
@@ -171,7 +178,7 @@ static void plugin_unload(void)
 {
     if (!is_running)
         return;
-    call_interrupt(); /* the watch still waits if nbdkit ends for a reason of its own */
+    call_interrupt(); /* the watch still waits if nbdkit ends because of SIGHUP or a filter */
     atomic_store(&has_ended, true);
     pthread_join(watch, NULL);
     exit_code = plugin_end_run();
@@ -215,6 +222,12 @@ static bool plugin_find_disk(const char *address, struct adapter_unit *unit)
     return false;
 }
 
+static int plugin_preconnect(int readonly)
+{
+    (void)readonly;
+    return atomic_load(&is_ending) ? -1 : 0;
+}
+
 static const char *plugin_export_description(void *handle)
 {
     const struct unit *u = handle;
@@ -253,8 +266,10 @@ static void *plugin_open(int readonly)
                         .lun = found.lun,
                         .timeout = options.nbd_timeout,
                         .adapter_max_transfer = adapter_max_transfer(adapter) };
-    if (unit_init(u, &e))
+    if (unit_init(u, &e)) {
+        atomic_fetch_add(&n_handles, 1);
         return u;
+    }
     (void)plugin_report_error(&e);
     free(u);
     return NULL;
@@ -263,6 +278,7 @@ static void *plugin_open(int readonly)
 static void plugin_close(void *handle)
 {
     free(handle);
+    atomic_fetch_sub(&n_handles, 1);
 }
 
 /* ---- Abilities --------------------------------------------------------------------------------------------------- */
@@ -379,6 +395,7 @@ static struct nbdkit_plugin plugin = {
     .magic_config_key = "driver",
     .get_ready = plugin_get_ready,
     .after_fork = plugin_after_fork,
+    .preconnect = plugin_preconnect,
     .list_exports = plugin_list_exports,
     .default_export = plugin_default_export,
     .export_description = plugin_export_description,

@@ -6,6 +6,7 @@
 #include "call.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,25 +16,24 @@ enum { SLICE_MS = 50, HANDLER_STACK = 1 << 17 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `returned` and `id` of all calls */
 static pthread_cond_t any_returned;                      /* its clock is CLOCK_MONOTONIC */
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;                          /* lock-free, as a signal handler needs */
 
 /* Stores that Ctrl-C was pressed. The second Ctrl-C ends the program, even if a driver hangs. */
 static void call_handle_interrupt(int number)
 {
     (void)number;
-    if (interrupted)
+    if (atomic_exchange(&interrupted, true))
         _exit(CALL_INTERRUPTED_TWICE);
-    interrupted = 1;
 }
 
 bool call_interrupted(void)
 {
-    return interrupted;
+    return atomic_load(&interrupted);
 }
 
 void call_interrupt(void)
 {
-    interrupted = 1;
+    atomic_store(&interrupted, true);
 }
 
 void calls_init(void)
@@ -119,7 +119,7 @@ bool call_wait(struct call *c, int limit_ms, bool until_interrupt)
     clock_gettime(CLOCK_MONOTONIC, &now);
     limit = call_time_after(now, limit_ms);
     pthread_mutex_lock(&lock);
-    while (!c->returned && !over && !(until_interrupt && interrupted)) {
+    while (!c->returned && !over && !(until_interrupt && call_interrupted())) {
         slice = call_time_after(now, SLICE_MS);
         if (limit_ms >= 0 && call_is_before(limit, slice))
             slice = limit;

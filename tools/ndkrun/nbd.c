@@ -47,44 +47,57 @@ static bool nbd_find_plugin(char path[MAX_PATH])
     return false;
 }
 
-/* Removes the socket if no process listens at it any more, as after a kill. Returns false if it is in use. */
+/*
+ * Removes the socket if no process has it any more, as after a kill. Returns false if a process has it. The attempt to
+ * connect a datagram socket distinguishes the two, and is not seen by a server of a stream socket.
+ */
 static bool nbd_remove_stale_socket(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct stat file;
-    int fd, failed;
+    int fd, error;
 
     if (strlen(path) >= sizeof address.sun_path || lstat(path, &file) || !S_ISSOCK(file.st_mode))
         return true; /* nbdkit reports what is wrong, if anything */
-    strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    memcpy(address.sun_path, path, strlen(path));
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
-    failed = connect(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
+    error = connect(fd, (struct sockaddr *)&address, sizeof address) ? errno : 0;
     close(fd);
-    if (failed == ECONNREFUSED)
+    if (error == ECONNREFUSED)
         (void)unlink(path);
-    return failed != 0;
+    return error && error != EPROTOTYPE;
+}
+
+/* Finds the runtime of a sanitizer that the shared object needs. Returns false if it needs none. */
+static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
+{
+    static const char *const prefixes[] = { "libasan.so", "libclang_rt.asan", "libtsan.so", "libclang_rt.tsan" };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (elf_needs(path, prefixes[i], name, MAX_PATH))
+            return true;
+    return false;
 }
 
 /*
- * Prepares for a plugin or driver that needs AddressSanitizer: nbdkit itself does not load the runtime, so it must be
- * preloaded. The runtime's option is that of reexec.h, which nbdkit does not export.
+ * Preloads the runtime of a sanitizer that the plugin or a driver needs, because nbdkit does not load it. The option of
+ * AddressSanitizer is that of reexec.h, which nbdkit does not export. Returns false if out of memory.
  */
 static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
 {
     const char *options = getenv("ASAN_OPTIONS");
+    bool needs_runtime;
     char name[MAX_PATH], text[MAX_PATH];
-    bool needs = elf_needs(plugin, "libasan.so", name, sizeof name) ||
-                 elf_needs(plugin, "libclang_rt.asan", name, sizeof name);
 
-    for (uint32_t i = 0; i < o->driver_count && !needs; i++)
-        needs = elf_needs(o->drivers[i], "libasan.so", name, sizeof name) ||
-                elf_needs(o->drivers[i], "libclang_rt.asan", name, sizeof name);
-    if (!needs)
+    needs_runtime = nbd_find_runtime(plugin, name);
+    for (uint32_t i = 0; i < o->driver_count && !needs_runtime; i++)
+        needs_runtime = nbd_find_runtime(o->drivers[i], name);
+    if (!needs_runtime)
         return true;
     snprintf(text, sizeof text, "detect_odr_violation=1%s%s", options ? ":" : "", options ? options : "");
-    return !setenv("LD_PRELOAD", name, 1) && !setenv("ASAN_OPTIONS", text, 1);
+    return !setenv("LD_PRELOAD", name, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
 }
 
 /* Returns the word "name=value", or NULL if out of memory. */

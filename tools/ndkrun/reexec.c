@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #include "elf_needs.h"
+#include "nbd.h"
 #include "program.h"
 
 /* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not execute again. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
-#define PRELOADED "NDKRUN_PRELOADED"
+#define PRELOADED NBD_PRELOADED
 
 enum { MAX_PREFIX = 8 /* words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A memory-backed disk as a Storport virtual miniport, for the test of block devices. Settings are in the registry,
- * faults are ordered by a write to the last block (blockdisk.h). At its end it prints what it has executed.
+ * faults are ordered by a write to the last block (blockdisk.h). When it is removed it prints counts of its commands.
  */
 #include "blockdisk.h"
 
-static struct settings settings = { .BlockSize = 512, .Blocks = 32768, .MaxTransfer = 65536, .Units = 1, .Modern = 1 };
+static struct settings settings = { .BlockSize = 512, .Blocks = 16384, .MaxTransfer = 65536, .Units = 1, .Modern = 1 };
 
 /* ---- Completion -------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@ import struct
 
 READ, WRITE, DISC, FLUSH, TRIM, ZERO = 0, 1, 2, 3, 4, 6
 FUA, NO_HOLE = 1, 2
-OK, EPERM, EIO, EINVAL, ENOSPC, ESHUTDOWN = 0, 1, 5, 22, 28, 108
+OK, EPERM, EIO, EINVAL, ENOSPC = 0, 1, 5, 22, 28
 
 
 class Refused(Exception):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndkrun --nbd and the nbdkit plugin, with stock clients. usage: nbd_test.py NDKRUN PLUGIN DRIVERS
+"""ndkrun --nbd and the nbdkit plugin, with stock clients. usage: nbd_test.py NDKRUN PLUGIN DRIVERS [SANITIZER]
 
 The driver blockdisk is a memory-backed disk, to which faults can be ordered by a write to its last block. All runs have
 all checks on, and must end without a report, except where a test says so.
@@ -18,10 +18,11 @@ import tempfile
 import time
 
 import nbd_client
-from nbd_client import EINVAL, EIO, ENOSPC, EPERM, ESHUTDOWN, FLUSH, FUA, OK, READ, TRIM, WRITE, ZERO
+from nbd_client import EINVAL, EIO, ENOSPC, EPERM, FLUSH, FUA, OK, READ, TRIM, WRITE, ZERO
 
 NDKRUN, PLUGIN, DRIVERS = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-BLOCK, BLOCKS = 512, 32768
+SANITIZER = ''.join(sys.argv[4:]) # with which all but nbdkit is built
+BLOCK, BLOCKS = 512, 16384
 FAIL, BUSY, ATTENTION, HANG, RESIZE, REMOVE, DELAY, LEAK, SHORT = range(1, 10)
 failures = 0
 folder = pathlib.Path(tempfile.mkdtemp())
@@ -135,7 +136,7 @@ def stock_clients():
     tree.mkdir()
     for i in range(50):
         (tree / f'file{i}').write_bytes(pattern(i * 1000, i))
-    command('mke2fs', '-q', '-F', '-d', tree, image, '8M')
+    command('mke2fs', '-q', '-F', '-d', tree, image, '4M')
     command('nbdcopy', image, second)
     target.unlink()
     command('nbdcopy', second, target)
@@ -295,18 +296,17 @@ def changing_units():
     c = server.connect('0:0:1')
     order(c, REMOVE, 1)
     check('a removed unit: a read', c.read(0, BLOCK)[0] == EIO)
-    for name in ('0:0:1', '0:0:9', '1:0:0', 'disk'):
-        while True: # until the port has scanned the bus
+    for name in ('0:0:9', '1:0:0', 'disk', '0:0:1'):
+        while f"export '{name}': the adapter has no such disk" not in server.text(): # until the port has scanned the bus
             try:
                 server.connect(name).close()
             except (nbd_client.Refused, EOFError):
-                break
+                pass
     exports = json.loads(command('nbdinfo', '--list', '--json', server.uri('0:0:0')))['exports']
     check('a removed unit is not listed', [e['export-name'] for e in exports] == ['0:0:0', '0:0:2'], exports)
     c.close()
     text = server.stop('a removed unit')
-    check('a removed unit: messages', 'STATUS_DEVICE_DOES_NOT_EXIST' in text and
-          "export '0:0:1': the adapter has no such disk" in text, text)
+    check('a removed unit: a message', 'STATUS_DEVICE_DOES_NOT_EXIST' in text, text)
 
 
 # ---- The end ---------------------------------------------------------------------------------------------------------
@@ -319,14 +319,14 @@ def stopping():
     check('a request of the other connection', idle.request(FLUSH) == OK)
     server.process.send_signal(signal.SIGTERM)
     answers = [busy.wait(number)[0] for number in sent]
-    check('requests in flight are answered', all(error in (OK, ESHUTDOWN) for error in answers), answers)
+    check('requests in flight are executed', answers == [OK] * 8, answers)
     try:
         idle.receive(1)
         check('an idle connection is closed', False)
     except EOFError:
         pass
     text = server.wait('stop with requests in flight')
-    check('an answered request was executed', counters(text)['writes'] - 1 == answers.count(OK), (answers, text))
+    check('requests in flight arrive at the driver', counters(text)['writes'] == 1 + 8, text)
     summary = json.loads((folder / 'json').read_text(encoding='utf-8'))
     check('--json', (summary['tool'], summary['interrupted'], summary['exit']) == ('ndkrun', True, 0), summary)
 
@@ -387,6 +387,9 @@ def failing_starts():
 # ---- nbdkit without ndkrun -------------------------------------------------------------------------------------------
 
 def plugin():
+    if SANITIZER:
+        print('nbdkit without ndkrun: skipped, because only ndkrun preloads the runtime of a sanitizer')
+        return
     socket = folder / 'socket'
     shutil.copy(disk, folder / 'copy.so')
     server = Server(words=['nbdkit', '-f', '-U', socket, '--filter=blocksize', PLUGIN, 'copy.so', 'verify=stop,full',
