@@ -187,8 +187,11 @@ NTSTATUS NvmeQueueConnect(NVME_QUEUE *Queue)
 
 /* ---- Close ------------------------------------------------------------------------------------------------------- */
 
-/* Waits until the target has disconnected, too, but not for long: the close of the connector ends the call. */
-static VOID QueueDisconnect(NVME_QUEUE *Queue)
+/*
+ * Waits until the target has disconnected, too, but not for long: the close of the connector ends the call. Returns
+ * FALSE if the target has not disconnected in time.
+ */
+static BOOLEAN QueueDisconnect(NVME_QUEUE *Queue)
 {
     NDK_CONNECTOR *connector = Queue->Connector;
     LARGE_INTEGER limit;
@@ -203,16 +206,20 @@ static VOID QueueDisconnect(NVME_QUEUE *Queue)
     NvmeClose(&connector->Header, connector->Dispatch->NdkCloseConnector);
     if (status == STATUS_TIMEOUT)
         NvmeWaitFor(&wait, STATUS_PENDING, NULL);
+    return status != STATUS_TIMEOUT;
 }
 
-static VOID QueueCloseConnector(NVME_QUEUE *Queue, BOOLEAN Graceful)
+static BOOLEAN QueueCloseConnector(NVME_QUEUE *Queue, BOOLEAN Graceful)
 {
+    BOOLEAN answered = Graceful;
+
     if (Queue->Connector && Queue->Connected && Graceful)
-        QueueDisconnect(Queue);
+        answered = QueueDisconnect(Queue);
     else if (Queue->Connector)
         NvmeClose(&Queue->Connector->Header, Queue->Connector->Dispatch->NdkCloseConnector);
     Queue->Connector = NULL;
     Queue->Connected = FALSE;
+    return answered;
 }
 
 static VOID QueueCloseQp(NVME_QUEUE *Queue)
@@ -230,13 +237,15 @@ static VOID QueueCloseQp(NVME_QUEUE *Queue)
     Queue->Qp = NULL;
 }
 
-VOID NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests)
+BOOLEAN NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests)
 {
+    BOOLEAN answered;
+
     if (Queue->State == NvmeQueueClosed)
-        return;
+        return Graceful;
     QueueSetState(Queue, NvmeQueueFailed);
     ExWaitForRundownProtectionRelease(&Queue->Starting);
-    QueueCloseConnector(Queue, Graceful);
+    answered = QueueCloseConnector(Queue, Graceful);
     QueueCloseQp(Queue);
     NvmeQueueCloseRegions(Queue);
     NvmeQueueTakeRequests(Queue, Requests);
@@ -248,4 +257,5 @@ VOID NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests)
     Queue->Cq = NULL;
     Queue->Pd = NULL;
     QueueSetState(Queue, NvmeQueueClosed);
+    return answered;
 }

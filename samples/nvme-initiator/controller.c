@@ -219,7 +219,10 @@ static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Reques
         ControllerPark(Controller, Request);
 }
 
-/* Closes all queues and the adapter. Graceful TRUE shuts the controller down first, if its connection is intact. */
+/*
+ * Closes all queues and the adapter. Graceful TRUE shuts the controller down before. If the target does not answer any
+ * more, only the first queue waits for it.
+ */
 static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
     LIST_ENTRY requests;
@@ -227,10 +230,10 @@ static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 
     InitializeListHead(&requests);
     for (i = 1; i <= Controller->QueueCount; i++)
-        NvmeQueueClose(&Controller->Queues[i], Graceful, &requests);
+        Graceful = NvmeQueueClose(&Controller->Queues[i], Graceful, &requests);
     Controller->QueueCount = 0;
     if (Graceful && KeReadStateEvent(&Controller->Execute.Done))
-        NvmeControllerShutDown(Controller);
+        Graceful = NT_SUCCESS(NvmeControllerShutDown(Controller));
     NvmeQueueClose(&Controller->Queues[0], Graceful, &requests);
     if (Controller->Adapter)
         NvmeCloseAdapter(Controller->Adapter);

@@ -188,9 +188,9 @@ NTSTATUS NvmeSlotInvalidate(NVME_SLOT *Slot);
 NTSTATUS NvmeQueueConnect(NVME_QUEUE *Queue);
 /*
  * Ends the connection, and closes and frees everything that NvmeQueueConnect has created. Graceful TRUE waits a little
- * for the target's disconnect. Appends the queue's unfinished requests to the list.
+ * for the target's disconnect; returns FALSE if that has not come. Appends the queue's unfinished requests to the list.
  */
-VOID NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests);
+BOOLEAN NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests);
 
 /* ---- A controller: controller.c, setup.c, namespace.c, timeout.c ---- */
 
@@ -266,7 +266,7 @@ VOID NvmeControllerChanged(NVME_CONTROLLER *Controller);
 /* Connects all queues and sets the controller up. After a failure the queues and the adapter must be closed, too. */
 NTSTATUS NvmeControllerConnect(NVME_CONTROLLER *Controller);
 /* Shuts the controller down. The state is NvmeStateDeleting. */
-VOID NvmeControllerShutDown(NVME_CONTROLLER *Controller);
+NTSTATUS NvmeControllerShutDown(NVME_CONTROLLER *Controller);
 /* Starts one of the controller's own requests on a queue. Returns FALSE if the queue is not open. */
 BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *Completion);
 /* The completion of an own request: only sets Done. */

@@ -235,13 +235,26 @@ static VOID QueueReceived(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_W
     SlotFinish(slot, NVME_PENDING_RESPONSE, Work);
 }
 
+/* Returns what the status of a result means. */
+static const CHAR *QueueFailure(NTSTATUS Status)
+{
+    switch (Status) {
+    case STATUS_CONNECTION_ABORTED:
+        return "the connection was lost";
+    case STATUS_CANCELLED:
+        return "the connection has ended";
+    default:
+        return "a request of the queue has failed";
+    }
+}
+
 /* Handles the result of a request. A fast registration is silent: it has a result only if it failed. */
 static VOID QueueResult(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WORK *Work)
 {
     NVME_SLOT *slot = Result->RequestContext;
 
     if (!NT_SUCCESS(Result->Status)) {
-        NvmeQueueFail(Queue, Result->Status, "the connection was lost, or a request on it has failed");
+        NvmeQueueFail(Queue, Result->Status, QueueFailure(Result->Status));
         return;
     }
     switch (Result->Type) {

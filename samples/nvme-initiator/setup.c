@@ -383,12 +383,13 @@ NTSTATUS NvmeControllerConnect(NVME_CONTROLLER *Controller)
     return status;
 }
 
-VOID NvmeControllerShutDown(NVME_CONTROLLER *Controller)
+NTSTATUS NvmeControllerShutDown(NVME_CONTROLLER *Controller)
 {
     NTSTATUS status = ControllerSetProperty(Controller, NVME_PROPERTY_CC,
         Controller->Configuration | NVME_CC_SHUTDOWN_NORMAL);
 
     if (NT_SUCCESS(status))
-        ControllerWaitStatus(Controller, NVME_CSTS_SHUTDOWN_MASK, NVME_CSTS_SHUTDOWN_DONE,
+        status = ControllerWaitStatus(Controller, NVME_CSTS_SHUTDOWN_MASK, NVME_CSTS_SHUTDOWN_DONE,
             NVME_CLOSE_SECONDS * NVME_SECOND);
+    return status;
 }

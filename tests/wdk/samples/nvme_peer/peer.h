@@ -37,6 +37,7 @@ struct peer_options {
     unsigned error;        /* fails with NVME_WRITE_FAULT */
     unsigned drop;         /* disconnects its queue instead of an answer */
     unsigned die;          /* ends the process instead of an answer */
+    unsigned stop;         /* stops the process instead of an answer, as SIGSTOP does */
     unsigned change;       /* a second namespace appears, with an event */
     unsigned deaf;         /* from now on nothing is answered, also no admin command */
     unsigned reject;       /* number of connections that are rejected with private data */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The commands of the minimal target. See peer.h. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,8 @@ static void io(struct peer_command *c, uint32_t length)
     }
     if (options.die && io_commands + 1 == options.die)
         _exit(9);
+    if (options.stop && io_commands + 1 == options.stop)
+        raise(SIGSTOP);
     if (command->opcode == NVME_IO_FLUSH) {
         peer_answer(c, NVME_SUCCESS);
     } else if (command->opcode > NVME_IO_READ || offset + bytes > PEER_DISK || bytes != c->sgl.length ||
