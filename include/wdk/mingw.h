@@ -46,6 +46,12 @@ typedef ULONG NET_IFINDEX, *PNET_IFINDEX, IF_INDEX, *PIF_INDEX;
 #define MdlMappingNoExecute 0x40000000u
 #endif
 
+/* Plain accesses that the compiler neither splits nor repeats. */
+#ifndef ReadNoFence
+#define ReadNoFence(source) __atomic_load_n(source, __ATOMIC_RELAXED)
+#define WriteNoFence(destination, value) __atomic_store_n(destination, value, __ATOMIC_RELAXED)
+#endif
+
 /* Status values that mingw-w64 lacks. */
 #ifndef NDIS_STATUS_BAD_VERSION
 #define NDIS_STATUS_BAD_VERSION ((NTSTATUS)0xC0010004L)
