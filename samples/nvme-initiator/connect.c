@@ -182,7 +182,7 @@ NTSTATUS NvmeQueueConnect(NVME_QUEUE *Queue)
     if (open)
         Queue->State = NvmeQueueOpen;
     KeReleaseSpinLock(&Queue->Lock, irql);
-    return open ? STATUS_SUCCESS : Queue->Controller->LostStatus;
+    return open ? STATUS_SUCCESS : NvmeControllerInterrupted(Queue->Controller);
 }
 
 /* ---- Close ------------------------------------------------------------------------------------------------------- */

@@ -87,12 +87,11 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 /* Sends a request, or parks it. */
 static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
-    ULONG count = Controller->Info.QueueCount, queue = 0;
+    ULONG live = (ULONG)ReadNoFence(&Controller->LiveQueues), queue = 0;
 
-    if (!Request->Admin && count != 0)
-        queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % count;
-    if (Controller->Info.State != NvmeStateLive || (!Request->Admin && count == 0) ||
-        !NvmeQueueSubmit(&Controller->Queues[queue], Request))
+    if (!Request->Admin && live > 1)
+        queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % (live - 1);
+    if (live <= queue || (!Request->Admin && queue == 0) || !NvmeQueueSubmit(&Controller->Queues[queue], Request))
         ControllerPark(Controller, Request);
 }
 
@@ -165,6 +164,33 @@ VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }
 
+/* Returns what NvmeControllerLost and NvmeControllerReset have stored. */
+static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **Reason, BOOLEAN *Reset)
+{
+    NTSTATUS status;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    status = Controller->LostStatus;
+    *Reason = Controller->LostReason;
+    *Reset = Controller->ResetWanted;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return status;
+}
+
+NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller)
+{
+    const CHAR *reason;
+    BOOLEAN reset;
+    NTSTATUS status = ControllerLostStatus(Controller, &reason, &reset);
+
+    if (NvmeControllerStopping(Controller) && Controller->Info.State != NvmeStateDeleting)
+        return STATUS_DELETE_PENDING;
+    if (!NT_SUCCESS(status))
+        return NvmeControllerReason(Controller, status, reason);
+    return reset && Controller->Info.State == NvmeStateLive ? STATUS_CANCELLED : STATUS_SUCCESS;
+}
+
 NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason)
 {
     ULONG i;
@@ -193,11 +219,13 @@ static VOID ControllerSetState(NVME_CONTROLLER *Controller, NVME_STATE State)
     KIRQL irql;
 
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    Controller->Info.State = State;
     if (State == NvmeStateLive) {
+        Controller->Info.Reconnects += Controller->Info.State == NvmeStateReconnecting;
         Controller->Info.QueueCount = (USHORT)Controller->QueueCount;
         Controller->FailAtOnce = FALSE;
     }
+    Controller->Info.State = State;
+    WriteNoFence(&Controller->LiveQueues, State == NvmeStateLive ? 1 + (LONG)Controller->QueueCount : 0);
     KeReleaseSpinLock(&Controller->Lock, irql);
     if (Controller->Changed && State != NvmeStateDeleting)
         Controller->Changed(Controller, Controller->Context);
@@ -206,12 +234,12 @@ static VOID ControllerSetState(NVME_CONTROLLER *Controller, NVME_STATE State)
 /* ---- The thread: disconnect -------------------------------------------------------------------------------------- */
 
 /* Decides what becomes of a request that the target had when the connection ended. */
-static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
+static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request, BOOLEAN Reset)
 {
     Request->AbortSent = FALSE;
     if (Controller->Info.State == NvmeStateDeleting)
         NvmeRequestEnd(Request, STATUS_DELETE_PENDING);
-    else if (Controller->ResetWanted)
+    else if (Reset)
         NvmeRequestEnd(Request, STATUS_CANCELLED);
     else if (Request->Admin)
         NvmeRequestEnd(Request, STATUS_CONNECTION_DISCONNECTED);
@@ -220,15 +248,19 @@ static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Reques
 }
 
 /*
- * Closes all queues and the adapter. Graceful TRUE shuts the controller down before. If the target does not answer any
- * more, only the first queue waits for it.
+ * Closes all queues and the adapter. Graceful TRUE shuts the controller down before, if the connection is intact. If
+ * the target does not answer any more, only the first queue waits for it.
  */
 static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
+    const CHAR *reason;
     LIST_ENTRY requests;
+    BOOLEAN reset;
     ULONG i;
 
     InitializeListHead(&requests);
+    if (!NT_SUCCESS(ControllerLostStatus(Controller, &reason, &reset)))
+        Graceful = FALSE;
     for (i = 1; i <= Controller->QueueCount; i++)
         Graceful = NvmeQueueClose(&Controller->Queues[i], Graceful, &requests);
     Controller->QueueCount = 0;
@@ -239,7 +271,8 @@ static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
         NvmeCloseAdapter(Controller->Adapter);
     Controller->Adapter = NULL;
     while (!IsListEmpty(&requests))
-        ControllerReturned(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link));
+        ControllerReturned(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link),
+            reset);
     NvmeControllerServeParked(Controller);
 }
 
@@ -257,8 +290,6 @@ static NTSTATUS ControllerAttempt(NVME_CONTROLLER *Controller)
     if (!NT_SUCCESS(status))
         return status;
     Controller->KeepAliveTime = 0;
-    if (Controller->Info.State == NvmeStateReconnecting)
-        Controller->Info.Reconnects++;
     DbgPrint("nvme: %s: connected, %u I/O queues of %u, %u namespaces\n", Controller->Name, Controller->QueueCount,
         Controller->IoDepth, Controller->Info.NamespaceCount);
     ControllerSetState(Controller, NvmeStateLive);
@@ -272,7 +303,7 @@ static VOID ControllerServe(NVME_CONTROLLER *Controller)
     LARGE_INTEGER tick;
 
     tick.QuadPart = -(LONGLONG)NVME_TICK;
-    while (!NvmeControllerStopping(Controller) && NT_SUCCESS(Controller->LostStatus) && !Controller->ResetWanted) {
+    while (NT_SUCCESS(NvmeControllerInterrupted(Controller))) {
         ControllerSendParked(Controller);
         NvmeKeepAliveServe(Controller);
         NvmeTimeoutsServe(Controller);
@@ -280,8 +311,6 @@ static VOID ControllerServe(NVME_CONTROLLER *Controller)
             return;
         KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, &tick, NULL);
     }
-    if (!NvmeControllerStopping(Controller) && !NT_SUCCESS(Controller->LostStatus))
-        NvmeControllerReason(Controller, Controller->LostStatus, Controller->LostReason);
 }
 
 /* Waits for the next attempt to connect. */
@@ -330,7 +359,7 @@ static VOID ControllerLeave(NVME_CONTROLLER *Controller)
         ControllerSetState(Controller, NvmeStateDeleting);
     else if (live)
         ControllerSetState(Controller, NvmeStateReconnecting);
-    ControllerDisconnect(Controller, stopping && live && NT_SUCCESS(Controller->LostStatus));
+    ControllerDisconnect(Controller, stopping && live);
 }
 
 /* Lets NvmeControllerCreate return, if this was the first attempt to connect. */

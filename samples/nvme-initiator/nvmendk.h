@@ -188,7 +188,8 @@ NTSTATUS NvmeSlotInvalidate(NVME_SLOT *Slot);
 NTSTATUS NvmeQueueConnect(NVME_QUEUE *Queue);
 /*
  * Ends the connection, and closes and frees everything that NvmeQueueConnect has created. Graceful TRUE waits a little
- * for the target's disconnect; returns FALSE if that has not come. Appends the queue's unfinished requests to the list.
+ * for the target's disconnect; returns FALSE if that has not come. Appends the queue's unfinished requests to the
+ * list.
  */
 BOOLEAN NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests);
 
@@ -239,6 +240,7 @@ struct _NVME_CONTROLLER {
     NTSTATUS FirstStatus;               /* of the first attempt to connect */
     NVME_NAMESPACE Scanned[NVME_MAX_NAMESPACES];
 
+    LONG LiveQueues;                    /* queues to which requests go: 0 if not live, else 1 + QueueCount. No lock */
     LONG EventArrived;                  /* the asynchronous event request has completed */
     NVME_QUEUE Queues[1 + NVME_MAX_QUEUES];
 };
@@ -258,6 +260,11 @@ VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *W
 VOID NvmeRequestsEnd(LIST_ENTRY *Requests, NTSTATUS Status);
 /* Stores and prints why there is no connection, and returns the status. */
 NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason);
+/*
+ * Returns and prints why the thread has to give the connection up: it was lost, a reset is wanted, or the controller
+ * is deleted. Returns STATUS_SUCCESS if there is no reason.
+ */
+NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller);
 /* TRUE if NvmeControllerDelete was called. */
 BOOLEAN NvmeControllerStopping(NVME_CONTROLLER *Controller);
 VOID NvmeControllerChanged(NVME_CONTROLLER *Controller);

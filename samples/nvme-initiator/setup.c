@@ -40,18 +40,6 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
     return FALSE;
 }
 
-/* Returns why the thread has to give the connection up, or STATUS_SUCCESS. */
-static NTSTATUS ControllerFailure(NVME_CONTROLLER *Controller)
-{
-    if (!NT_SUCCESS(Controller->LostStatus))
-        return NvmeControllerReason(Controller, Controller->LostStatus, Controller->LostReason);
-    if (Controller->ResetWanted && Controller->Info.State == NvmeStateLive)
-        return STATUS_CANCELLED;
-    if (NvmeControllerStopping(Controller) && Controller->Info.State != NvmeStateDeleting)
-        return STATUS_DELETE_PENDING;
-    return STATUS_SUCCESS;
-}
-
 NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECTION Direction, ULONG Length)
 {
     NVME_OWN_REQUEST *own = &Controller->Execute;
@@ -74,7 +62,7 @@ NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECT
         KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, &tick, NULL);
         if (KeReadStateEvent(&own->Done))
             return own->Request.Status;
-        status = ControllerFailure(Controller);
+        status = NvmeControllerInterrupted(Controller);
         if (!NT_SUCCESS(status))
             return status;
         if (KeQueryInterruptTime() > limit)
@@ -233,12 +221,15 @@ static NTSTATUS ControllerConnectAdmin(NVME_CONTROLLER *Controller)
 {
     NVME_QUEUE *queue = &Controller->Queues[0];
     NTSTATUS status;
+    KIRQL irql;
 
     queue->Depth = (USHORT)min(NVME_ADMIN_DEPTH, ControllerAdapterDepth(Controller));
     status = ControllerConnectQueue(Controller, queue);
     if (!NT_SUCCESS(status))
         return status;
+    KeAcquireSpinLock(&Controller->Lock, &irql);
     Controller->Info.ControllerId = (USHORT)Controller->Execute.Request.Result;
+    KeReleaseSpinLock(&Controller->Lock, irql);
     if (Controller->Execute.Request.Result >> 16 & 0xFFFF)
         return NvmeControllerReason(Controller, STATUS_NOT_SUPPORTED, "the target requires authentication");
     return STATUS_SUCCESS;

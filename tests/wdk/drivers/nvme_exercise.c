@@ -77,7 +77,7 @@ static VOID Start(OPERATION *Operation)
 static VOID Completed(NVME_REQUEST *Request)
 {
     OPERATION *operation = CONTAINING_RECORD(Request, OPERATION, Request);
-    BOOLEAN again = !Stopping;
+    BOOLEAN again = !ReadNoFence(&Stopping);
 
     InterlockedIncrement(&Done);
     if (Request->Status == STATUS_SUCCESS) {
@@ -183,7 +183,7 @@ static VOID Interfere(VOID)
         break;
     case ExerciseAbort:
         Pause(1000);
-        Stopping = TRUE;
+        WriteNoFence(&Stopping, TRUE);
         NvmeAbortAll(Controller, 1);
         break;
     default:
@@ -228,7 +228,9 @@ static VOID Print(VOID)
 
 static NTSTATUS WaitForChange(VOID)
 {
-    while (NvmeControllerNamespaces(Controller, NULL, 0) < 2)
+    NVME_NAMESPACE namespaces[2];
+
+    while (NvmeControllerNamespaces(Controller, namespaces, 2) < 2)
         KeWaitForSingleObject(&Changed, Executive, KernelMode, FALSE, NULL);
     return STATUS_SUCCESS;
 }

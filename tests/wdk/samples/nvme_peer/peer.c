@@ -219,7 +219,7 @@ static void accept_connection(NDK_CONNECTOR *connector)
                connector->Dispatch->NdkAccept(connector, q->qp, 0, 16, &reply, sizeof reply, disconnected, q,
                                               request_done, &c),
                NULL) != STATUS_SUCCESS)
-        q->ended = true;
+        peer_drop(q);
 }
 
 void peer_drop(struct peer_queue *q)
@@ -277,7 +277,7 @@ static void handle_result(struct peer_queue *q, const NDK_RESULT_EX *r)
     struct peer_command *c = r->RequestContext;
 
     if (r->Status != STATUS_SUCCESS) {
-        q->ended = true;
+        peer_drop(q);
     } else if (r->Type == NdkOperationTypeReceive) {
         handle_receive(q, r->RequestContext, r->BytesTransferred);
     } else if (r->Type == NdkOperationTypeRead) {
