@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks the calls of a provider that the library itself makes, for example those with which the verifier finds out an
- * object's address. They are not the consumer's, so they are not recorded as its calls.
+ * Marks the calls that the library itself makes to a provider, for example to find out a region's tokens. The trace
+ * does not record these calls, because the consumer did not make them.
  */
 #ifndef BASE_OWN_CALL_H
 #define BASE_OWN_CALL_H

@@ -2,8 +2,8 @@
 /*
  * The public functions that open and close adapters. An adapter that is opened while verification is on is wrapped: the
  * consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own objects. While
- * tracing is on, the tables of the provider's objects are those of the calltrace layer, so that layer is nearer to the
- * provider than the verify layer.
+ * tracing is on, the calltrace layer has replaced the dispatch tables of the provider's objects. So a call of the
+ * consumer passes first through the verify layer, then through the calltrace layer.
  */
 #include <pthread.h>
 
@@ -45,7 +45,7 @@ static void front_start(void)
     provider_set_unwrap(verify_unwrap);
 }
 
-/* `by` is the return address of the consumer's call. */
+/* Opens an adapter, and wraps it if verification is on. `by` is the return address of the consumer's call. */
 static NTSTATUS front_open(NDK_VERSION version, uint32_t if_index, const ondk_config_t *options, const void *by,
                            NDK_ADAPTER **adapter)
 {

@@ -11,7 +11,7 @@
 
 _Static_assert((int)REPORT_EVENTS <= (int)TRACE_LAST_MAX, "the trace returns as many events as a report has");
 
-/* The events of the provider's objects have the provider's addresses, those of the consumer's calls have both. */
+/* If `object` is a proxy of the verify layer, also finds the events of the provider's object behind the proxy. */
 static unsigned last_events_read(const void *object, struct report_event *events, unsigned max)
 {
     const void *real = object ? verify_unwrap((void *)(uintptr_t)object) : NULL;

@@ -19,7 +19,7 @@ struct messages {
     atomic_int refs;
     const void *qp;
     _Atomic uint64_t receives; /* since the queue pair was created */
-    _Atomic uint64_t sends;    /* accepted by the provider, since the peer is known */
+    _Atomic uint64_t sends;    /* accepted by the provider since messages_pair was called */
     atomic_bool is_over;       /* nothing is reported about later sends of the queue pair and of its peer */
     atomic_bool is_reported;   /* a send of the queue pair was reported */
 };

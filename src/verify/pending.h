@@ -62,7 +62,7 @@ bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const str
 /* Removes a call that completed inline. */
 void pending_remove(struct pending *p);
 /*
- * Must be called before the call's completion callback. Removes the call, and reports its context if it is dead.
+ * Must be called before the call's completion callback. Removes the call. If the call's context is dead, reports that.
  * `frame` is the caller's stack frame. A context below that frame on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);

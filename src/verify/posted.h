@@ -4,8 +4,9 @@
  * contexts of this layer: the proxy as QPContext, and the record as RequestContext. NdkGetCqResults(Ex) restores the
  * consumer's contexts and retires the record.
  *
- * A request with NDK_OP_FLAG_SILENT_SUCCESS has a record, but a result only if it fails. Initiator requests complete in
- * the order of their posts. So a polled result also retires the silent requests that were posted to the queue before.
+ * A silent request (NDK_OP_FLAG_SILENT_SUCCESS) has a record, but a result only if it fails. Initiator requests
+ * complete in the order of their posts. So a polled result also retires the silent requests that were posted to the
+ * queue before.
  *
  * The record of an inline request has no buffers, because the provider copies them during the post. A record has at
  * most posted->room SGEs. If all records are in use, a request is not recorded, and the provider receives the

@@ -57,7 +57,7 @@ struct queue {
     _Atomic uint64_t swept;          /* queue pairs whose closed_as <= swept have left `pairs` */
     atomic_int arms;                 /* calls of NdkArmCq minus notifications; may be more than 1: see cq_end_arm */
     _Atomic uint64_t polled_ms;      /* time of the latest poll: see posted_now_ms */
-    atomic_int users;                /* requests of its queue pairs, also silent ones, whose results were not polled */
+    atomic_int users;                /* requests of its queue pairs, also silent ones, that no result has retired */
     atomic_int open_chains;          /* of its queue pairs: see posted_chain.h */
 };
 

@@ -20,7 +20,7 @@ enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 struct irp_block {
     bool system;              /* the completion frees the IRP; otherwise IoFreeIrp does */
     bool completed;           /* all stack locations of the IRP are completed, and `result` is valid */
-    bool completing;          /* the output is being copied to the sender's buffer, so that the sender must wait */
+    bool completing;          /* the output is being copied to the sender's buffer; the sender must wait */
     bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
     atomic_int references;    /* the owner's reference, and the sender's while the sender waits */
     atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
