@@ -20,7 +20,7 @@ struct diagnosis {
     const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
 };
 
-/* Diagnoses a connection that failed at one of its sides at least. Returns false if out of memory. */
+/* Diagnoses a connection that failed at one of its sides or at both. Returns false if out of memory. */
 bool diagnose(struct diagnosis *d, const struct story *s);
 void diagnose_free(struct diagnosis *d);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files of the diagnosis. Each function writes sentences into the texts of the work. */
+/* Shared by the files of the diagnosis. Each function writes sentences to the streams of struct diagnose_work. */
 #ifndef NDKTRACE_DIAGNOSE_INTERNAL_H
 #define NDKTRACE_DIAGNOSE_INTERNAL_H
 

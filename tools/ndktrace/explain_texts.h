@@ -21,7 +21,7 @@ struct explain_texts {
     char *missing;                 /* what the traces do not have; "" if nothing is missing */
 };
 
-/* Makes the texts of a connection that failed at one of its sides at least. Returns false if out of memory. */
+/* Makes the texts of a connection that failed at one of its sides or at both. Returns false if out of memory. */
 bool explain_texts_make(struct explain_texts *t, const struct story *s);
 void explain_texts_free(struct explain_texts *t);
 

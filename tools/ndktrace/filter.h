@@ -16,7 +16,7 @@ struct filter {
     double since, until; /* seconds since the beginning of the trace */
     /* Set by filter_learn. */
     uint64_t behind; /* if `object` is a verifier's proxy: the object behind the proxy; 0: none */
-    /* The connections of which an event names the object, sorted. */
+    /* Sorted: each connection that has an event which names the object. */
     size_t n_tied;
     struct filter_tied {
         const struct trace_file *file;

@@ -19,7 +19,7 @@ struct html_diagnoses {
     const struct traces *traces;
     const size_t *event_of;
     struct calls calls;
-    struct story *failed; /* the connections that failed at one of their sides at least */
+    struct story *failed; /* the connections that failed at one side or at both */
     size_t n_failed, n_listeners;
     bool is_out_of_memory;
 };
