@@ -66,7 +66,10 @@ struct command {
     size_t n_options;
     /* Stores an argument that is no option, and returns NULL or what is wrong. Not set if no argument is accepted. */
     const char *(*add_argument)(void *options, const char *word);
-    /* Is called for each stored option with its value, or with NULL. Returns NULL or what is wrong. May be NULL. */
+    /*
+     * Called after an option was stored. `value` is NULL if the option has none. Returns NULL or what is wrong.
+     * Optional.
+     */
     const char *(*on_option)(void *options, const struct command_option *o, const char *value);
     const struct command_status *statuses; /* exit codes; a NULL text at the end */
     const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */

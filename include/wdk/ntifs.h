@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers include, and drivers that flush files. It declares the same as wdm.h and the
- * routine below, but no other routine for file systems.
+ * The header that file system drivers include, and drivers that flush files. It declares what wdm.h declares, and of
+ * the routines for file systems only the one below.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H

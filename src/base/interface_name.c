@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds names of interfaces: see interface_name.h. if_indextoname opens a socket, which a child of fork must not inherit. */
+/*
+ * Finds names of interfaces: see interface_name.h. if_indextoname opens a socket that a child of fork must not inherit.
+ */
 #include "base/interface_name.h"
 
 #include "base/fork.h"

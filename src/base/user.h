@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Is the user whom the kernel reports, for example as a peer's (SO_PEERCRED), the user of this process? False for the
- * overflow user, 65534, if this process is in a user namespace without some users: the kernel reports each of those as
- * the overflow user.
+ * Returns true if `uid`, which the kernel has reported (for example by SO_PEERCRED), is the user of this process.
+ * Exception: if the process's user namespace does not have all users, returns false for the overflow user (65534),
+ * because the kernel reports every missing user as the overflow user.
  */
 bool user_is_own(uid_t uid);
 

@@ -21,7 +21,7 @@ struct verify_setting {
     bool full;
     bool json;
     struct verify_name output, junit;
-    struct verify_name advice[VERIFY_MAX_ADVICE]; /* rules that are advice; nobody has checked that they exist */
+    struct verify_name advice[VERIFY_MAX_ADVICE]; /* names of rules; the parser does not check that the rules exist */
     uint32_t advice_count;
     uint32_t stall_ms;
     uint32_t exit_status; /* 0: the program's own */

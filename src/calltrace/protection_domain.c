@@ -5,7 +5,7 @@
 
 /* ---- protection domains ---- */
 
-/* o: NULL if memory ran out. */
+/* Stores the limits in *o. Does nothing if `o` is NULL (out of memory). */
 static void traced_create_set_sges(struct traced_object *o, ULONG receive, ULONG initiator)
 {
     if (o)

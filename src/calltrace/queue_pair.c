@@ -4,9 +4,9 @@
 #include "calltrace/traced_call.h"
 
 /*
- * Returns the sum of the lengths, or 0 if there are more SGEs than the limit `max`: the provider refuses such a request
- * without reading the list, which may be shorter. A consumer may free its list when the request has completed, so it is
- * read before the call.
+ * Returns the sum of the SGEs' lengths. Returns 0 if there are more SGEs than `max`: the provider refuses such a
+ * request without reading the list, so the list may be shorter. Must be called before the provider's post, because the
+ * consumer may free the list when the request has completed.
  */
 static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
 {

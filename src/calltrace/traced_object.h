@@ -35,7 +35,7 @@ struct traced_object {
     _Atomic(const void *) address; /* the provider's object; NULL before it is created */
     const void *real;              /* the provider's dispatch table */
     struct traced_object *next;    /* in the same bucket of the table */
-    struct traced_sges sges;       /* the limits with which it was created */
+    struct traced_sges sges;       /* the limits with which the object was created */
     unsigned opens;                /* of an adapter */
     union {                        /* the consumer's callback, which the create call has registered */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;

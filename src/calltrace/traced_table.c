@@ -71,7 +71,7 @@ static bool traced_table_fits(const struct traced_table *t, const void *real, un
     return true;
 }
 
-/* Returns the table that fits, or a free one, among the first `max` tables of the type. NULL: there is none. */
+/* Searches the first `max` tables of the type for one that fits, or else a free one. Returns NULL if there is none. */
 static struct traced_table *traced_table_find(NDK_OBJECT_TYPE type, const void *real, unsigned count,
                                               struct traced_sges sges, unsigned max)
 {

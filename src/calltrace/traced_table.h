@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch tables that the layer gives to objects. There is one for each table of a provider, not for each object,
- * and for each pair of limits of SGEs. An entry reads the address of the provider's table and the limits from the traced
- * table, so a call needs neither lock nor lookup. The invariant: a traced table never changes after the first object has received it.
+ * The dispatch tables that the layer gives to objects. There is one for each combination of a provider's table and
+ * limits of SGEs, not one for each object. An entry reads the address of the provider's table and the limits from the
+ * traced table, so a call needs neither lock nor lookup. The invariant: a traced table never changes after the first
+ * object has received it.
  *
  * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then looks the
  * provider's table up by the object's address.
@@ -17,7 +18,7 @@
 
 enum { TRACED_TABLES_MAX = 16 }; /* for each type of object */
 
-/* The most SGEs of a request, of queue pairs and shared receive queues. 0: not known, or no requests of this kind. */
+/* The most SGEs that a queue pair or shared receive queue allows in a request. 0: not known, or no such requests. */
 struct traced_sges {
     ULONG receive, initiator;
 };
@@ -39,7 +40,7 @@ struct traced_table {
     union traced_dispatch pub; /* must be first: objects point to it */
     const void *real;          /* the provider's table */
     unsigned entries;          /* how many entries the version of the objects has */
-    struct traced_sges sges;   /* of all objects that have the table */
+    struct traced_sges sges;   /* the limits of all objects that have the table */
 };
 
 extern struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
@@ -63,7 +64,7 @@ static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *ob
 #define TRACED_REAL(type, object)                                                                                      \
     ((__typeof__((object)->Dispatch))traced_table_real(NdkObjectType##type, (object), (object)->Dispatch))
 
-/* The limits of an object with this Dispatch. Both are 0 if the consumer has replaced it. */
+/* Returns the limits of an object with this Dispatch. Returns zeros if the consumer has replaced the Dispatch. */
 static inline struct traced_sges traced_table_sges(const void *dispatch)
 {
     if (__builtin_expect(traced_table_is_ours(dispatch), 1))

@@ -70,7 +70,10 @@ const struct rule_table *report_rules(void);
 
 /* Returns the rule with this name, or NULL if there is none. The name has `length` bytes. */
 const struct rule *report_find_rule(const char *name, size_t length);
-/* Makes these rules advice, and no others. At most VERIFY_MAX_ADVICE rules. Reports that were made before stay counted. */
+/*
+ * Makes these rules advice, at most VERIFY_MAX_ADVICE. Undoes earlier calls. Does not change the counts of earlier
+ * reports.
+ */
 void report_set_advice(const struct rule *const *rules, size_t count);
 /* Returns the kind of the rule. A rule that report_set_advice has made advice is RULE_ADVICE. */
 enum rule_kind report_rule_kind(const struct rule *rule);

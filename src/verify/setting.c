@@ -63,7 +63,10 @@ struct advice {
     uint32_t count;
 };
 
-/* Finds the rules. Returns false, and prints a line for each name that no rule has, if there is such a name. */
+/*
+ * Finds the rules that the setting names. If there are names that no rule has, prints a line for each and returns
+ * false.
+ */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
     advice->count = 0;

@@ -23,7 +23,7 @@ bool adapter_open(ondk_wdk_device_t **adapter, FILE *out);
 /* Returns the most bytes that a command may transfer. */
 uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter);
 
-/* Writes the disks among the units that the last scan has found, in the order of their addresses. Returns their count. */
+/* Fills `units` with the disks that the last scan has found, in the order of their addresses. Returns their number. */
 uint32_t adapter_list_disks(ondk_wdk_device_t *adapter, struct adapter_unit units[ADAPTER_MAX_UNITS]);
 
 #endif

@@ -22,13 +22,13 @@ struct unit_command unit_command_of(const struct unit *u, const char *name, uint
                                     void *data, uint32_t length);
 
 /*
- * Sends the command until the unit has executed it. Repeats it if the unit is busy or reports an event, as Windows' disk
- * driver does. Returns true, or stores why it failed and returns false. c->scsi.data_length receives the number of
- * transferred bytes.
+ * Sends the command until the unit has executed it. Like Windows' disk driver, repeats the command if the unit is busy
+ * or reports an event. Returns true, or stores why the command failed and returns false. c->scsi.data_length receives
+ * the number of transferred bytes.
  */
 bool unit_command_send(const struct unit *u, struct unit_command *c, struct unit_error *e);
 
-/* The same for a command that transfers all bytes, or has failed. */
+/* Does what unit_command_send does. Also fails if not all bytes were transferred. */
 bool unit_command_send_all(const struct unit *u, struct unit_command *c, struct unit_error *e);
 
 #endif

@@ -24,8 +24,8 @@
 enum { OWN_WORDS = 16 /* words for nbdkit before the options of this run */, MAX_PATH = 4096 };
 
 /*
- * Finds the plugin: beside ndkrun in a build tree, in the plugins' folder of the same prefix after installation. Returns
- * false if it is in neither.
+ * Finds the plugin: in a build tree beside ndkrun, after installation in the plugins' folder of ndkrun's prefix.
+ * Returns false if the plugin is in neither place.
  */
 static bool nbd_find_plugin(char path[MAX_PATH])
 {

@@ -69,8 +69,8 @@ static uint32_t run_report_ms(void)
 
 /*
  * Delays completions, as a card's interrupts do. Some published drivers depend on the delay, because they access a
- * request's memory shortly after the post. With SCHED_BATCH a thread that wakes does not preempt a running thread, as at
- * DISPATCH_LEVEL. Every thread inherits SCHED_BATCH. If the policy cannot be set, drivers work nevertheless.
+ * request's memory shortly after the post. With SCHED_BATCH, as at DISPATCH_LEVEL, a thread that wakes does not preempt
+ * a running thread. Every thread inherits SCHED_BATCH. If the policy cannot be set, drivers work nevertheless.
  */
 static bool run_set_timing(void)
 {
@@ -79,8 +79,8 @@ static bool run_set_timing(void)
 }
 
 /*
- * Replaces the provider's report of a close that hangs by that of ndkrun, which has the stacks that created the objects.
- * Such stacks exist only if verification is on.
+ * Replaces the provider's report of a close that hangs by ndkrun's own report, which has the stacks of the objects'
+ * creation. Such stacks exist only if verification is on.
  */
 static bool run_set_close_report(struct options *o)
 {

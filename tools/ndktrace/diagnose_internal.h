@@ -40,7 +40,7 @@ bool diagnose_connect(struct diagnose_work *w);
 /* In diagnose_stream.c, for failures of an established connection. */
 bool diagnose_stream(struct diagnose_work *w);
 
-/* diagnose_connect.c, for diagnose_establish.c: the seconds between two records; the side's time limit that has passed. */
+/* In diagnose_connect.c: returns the seconds between two records; writes which time limit of the side has passed. */
 double diagnose_between(const struct story *s, size_t from, size_t to);
 void diagnose_write_limit(const struct diagnose_work *w);
 
@@ -50,8 +50,8 @@ void diagnose_lost_replied(struct diagnose_work *w);
 void diagnose_unanswered(struct diagnose_work *w);
 
 /*
- * The records of the frame that the Terminate is about: the sender's and the finder's record. END_NONE: not in the
- * traces.
+ * The frame that the Terminate is about. `sent` is its record by the sender, `received` its record by the side that
+ * found the error. END_NONE: the traces do not have the record.
  */
 struct diagnose_culprit {
     const struct story_side *sender, *finder;

@@ -13,7 +13,7 @@ struct diagnose_region {
     size_t released; /* the call that ended the token before the access */
 };
 
-/* Finds the last call of one of the routines on the object that began until until_ns. */
+/* Finds the object's last call of one of the routines. Considers only calls that began at until_ns or before. */
 static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
                                  const char *const *routines, uint64_t until_ns)
 {

@@ -183,7 +183,7 @@ static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_c
             diagnose_who(c->finder, false));
 }
 
-/* Explains a result with STATUS_SUCCESS whose message caused the error. */
+/* If the message that caused the error has a result with STATUS_SUCCESS, explains this. */
 static void diagnose_write_success(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct trace_records *records = &w->s->traces->records;

@@ -11,7 +11,7 @@
 
 enum { MAX_PENDING = 20, MAX_OPEN = 20, EXPLAIN_MAX_REFUSALS = 20 };
 
-/* A section that is printed so far. */
+/* A section of which `count` items are printed so far. */
 struct explain_list {
     FILE *out;
     size_t count;

@@ -18,7 +18,7 @@ bool explain_unfinished(FILE *out, const struct traces *traces, const struct cal
 
 /* Prints a section about listeners that failed, and about peers that were refused for lack of resources. */
 void explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls);
-/* Calls write(to, text) for the first ones of these. Returns the number of all. */
+/* Calls write(to, text) for at most 20 of these listeners and peers. Returns the number of all. */
 size_t explain_each_refusal(const struct traces *traces, const struct calls *calls,
                             void (*write)(void *to, const char *text), void *to);
 

@@ -175,7 +175,7 @@ static void explain_write_reads(FILE *what, FILE *change, const struct explain_r
     fputs(" to the number of reads that may be in flight, at least 1.", change);
 }
 
-/* Writes the words of the trace for a status: the cause, and behind a semicolon what to do. */
+/* Writes the trace's words for a status: the cause to `what`, and the part behind a semicolon, if any, to `change`. */
 static void explain_status(FILE *what, FILE *change, const char *words)
 {
     const char *behind = strstr(words, "; ");

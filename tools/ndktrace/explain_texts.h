@@ -42,7 +42,9 @@ size_t explain_find_kinds(struct explain_kind *kinds, const struct calls *calls,
 size_t explain_kind_record(const struct explain_kind *kind);
 /* Writes for example "NdkRead returned STATUS_NOT_SUPPORTED". */
 void explain_kind_headline(FILE *out, const struct explain_kind *kind);
-/* Writes sentences about the cause of the kind's first call to `what`, and what to change to `change`, or nothing. */
+/*
+ * Explains the kind's first call: writes the cause to the stream `what`, and advice to the stream `change`, if known.
+ */
 void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind);
 /* Returns the event that led to the failure of the kind's first call. */

@@ -18,7 +18,10 @@ struct listeners_found {
     size_t record; /* the event `listening` */
     size_t closed; /* the event that closed the listener, or END_NONE */
 };
-/* Finds who listened at the server's address when the connection began. `side` is one that the traces have. */
+/*
+ * Finds the listener at the server's address, and its state when the connection began. `side`: one that the traces
+ * have.
+ */
 struct listeners_found listeners_find(const struct story *s, const struct story_side *side);
 
 #endif

@@ -42,7 +42,7 @@ struct story_side {
 
 /* The event that led to a failure, mostly a call of a program. */
 struct story_cause {
-    size_t record; /* END_NONE: none is known, or it is the first event that went wrong */
+    size_t record; /* END_NONE: not known, or the same as the first event that went wrong */
     enum story_role role;
     const char *note; /* a sentence about it, or NULL */
 };

@@ -137,7 +137,7 @@ static void timeline_add_routine(struct timeline *t, const struct story_side *si
     timeline_add(t, &w, side->role, first->record, first->begin_ns);
 }
 
-/* Receives of the queue pair, and arms of its completion queues. */
+/* Adds the receives of the queue pair, and the arms of its completion queues. */
 static void timeline_add_waits(struct timeline *t, const struct story_side *side)
 {
     const struct call *create = story_create_qp(t->story, side);
@@ -151,7 +151,7 @@ static void timeline_add_waits(struct timeline *t, const struct story_side *side
         timeline_add_routine(t, side, "NdkArmCq", initiator_cq);
 }
 
-/* The call that led to the failure, if it has no line yet. */
+/* Adds the call that led to the failure, unless it has a line already. */
 static void timeline_add_cause(struct timeline *t, const struct story_side *side)
 {
     const struct call *c;
@@ -424,7 +424,7 @@ static void timeline_add_end_of_trace(struct timeline *t, const struct story_sid
     timeline_add(t, &w, side->role, STORY_END_OF_TRACE, trace_record_realtime(story_record(t->story, last)));
 }
 
-/* The listener at the server's address. */
+/* Adds the listener at the server's address. */
 static void timeline_add_listener(struct timeline *t)
 {
     const struct story *s = t->story;

@@ -6,8 +6,8 @@
 #include "story.h"
 
 /*
- * Prints the lines. Those of the record `wrong` and of the cause, if they are not END_NONE, are marked. Returns false if
- * out of memory.
+ * Prints the lines. Marks the lines of the record `wrong` and of the cause's record, unless they are END_NONE. Returns
+ * false if out of memory.
  */
 bool timeline_print(FILE *out, const struct story *s, size_t wrong, struct story_cause cause);
 
