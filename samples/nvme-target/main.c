@@ -45,7 +45,9 @@ static const char usage[] =
     "  --fast                   registers each buffer for one command (fast registration)\n"
     "  --help                   prints this text\n"
     "\n"
-    "Exit status: 0 after SIGINT or SIGTERM, 1 if the target could not start, 2 for a wrong command line.\n"
+    "Exit status: 0 after SIGINT or SIGTERM, 1 if the target could not start, 2 if the command line is wrong or a "
+    "disk\n"
+    "cannot be opened.\n"
     "A Linux host connects with: nvme connect -t rdma -a ADDRESS -s PORT -n NQN\n";
 
 struct options {
@@ -58,9 +60,10 @@ struct options {
 
 /* ---- The command line -------------------------------------------------------------------------------------------- */
 
+/* Prints that the option's value is wrong, and returns false. */
 static bool wrong(const char *option, const char *value, const char *text)
 {
-    fprintf(stderr, "nvme-target: %s %s: %s; --help lists the options\n", option, value, text);
+    fprintf(stderr, "nvme-target: --%s %s: %s; --help lists the options\n", option, value, text);
     return false;
 }
 
@@ -156,9 +159,11 @@ static bool parse_address(const char *value, struct target_settings *settings)
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
     struct target_port *port = &settings->port;
     struct addrinfo *found;
+    uint32_t number;
 
-    if (!split_address(value, port) || getaddrinfo(port->address, port->service, &hints, &found))
-        return wrong("--listen", value, "ADDRESS or ADDRESS:PORT is needed, as numbers");
+    if (!split_address(value, port) || !parse_number("listen: port", port->service, 1, 65535, &number) ||
+        getaddrinfo(port->address, port->service, &hints, &found))
+        return wrong("listen", value, "ADDRESS or ADDRESS:PORT is needed, as numbers");
     memcpy(&settings->address, found->ai_addr, found->ai_addrlen);
     settings->address_len = found->ai_addrlen;
     port->family = found->ai_family == AF_INET ? NVME_ADRFAM_IPV4 : NVME_ADRFAM_IPV6;
@@ -166,7 +171,7 @@ static bool parse_address(const char *value, struct target_settings *settings)
     settings->if_index = interface_of(found->ai_addr);
     freeaddrinfo(found);
     if (!settings->if_index) /* for example 0.0.0.0, which belongs to no interface */
-        return wrong("--listen", value, "no interface of this machine has the address; ndkinfo lists those that exist");
+        return wrong("listen", value, "no interface of this machine has the address; ndkinfo lists those that exist");
     return true;
 }
 
@@ -217,7 +222,7 @@ static bool parse_block(const char *value, uint8_t *shift)
         if (strtoul(value, NULL, 10) == 1u << *shift)
             return true;
     }
-    return wrong("--block", value, "512, 1024, 2048 or 4096 is needed");
+    return wrong("block", value, "512, 1024, 2048 or 4096 is needed");
 }
 
 /* Handles the options that are numbers. */

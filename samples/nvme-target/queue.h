@@ -26,8 +26,7 @@ struct pair_slot {
     uint8_t *small;             /* TARGET_SMALL_TRANSFER bytes */
     struct pair_buffer *buffer; /* for more data than that, or NULL */
     bool is_registered;         /* the buffer, by fast registration */
-    struct worker_work work;
-    uint16_t disk_status;
+    struct worker_work work;    /* for a disk operation */
 };
 
 /* First in, first out. `end` is the last entry's `next`, or `first`. */
@@ -77,9 +76,9 @@ struct target_pair {
  */
 void pair_on_request(void *context, NDK_CONNECTOR *connector);
 /*
- * Ends the queue pair, if it has not ended: nothing is posted afterwards. The reason is for the log. pair_end sends what
- * was posted and disconnects; pair_abort resets the connection, because the host is silent or broke a rule. Lock is
- * held.
+ * Ends the queue pair, if it has not ended: nothing is posted afterwards. The reason is for the log. pair_end ends the
+ * outstanding requests and disconnects; pair_abort resets the connection, because the host is silent or broke a rule.
+ * Lock is held.
  */
 void pair_end(struct target_pair *pair, const char *reason);
 void pair_abort(struct target_pair *pair, const char *reason);

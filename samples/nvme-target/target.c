@@ -12,6 +12,8 @@
 #include "queue.h"
 #include "wait.h"
 
+#define TOO_SHORT "the adapter has no queue pairs of 32 receives and 32 requests"
+
 void target_settings_init(struct target_settings *settings)
 {
     memset(settings, 0, sizeof *settings);
@@ -192,26 +194,31 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
 /* ---- Start ------------------------------------------------------------------------------------------------------- */
 
 /*
- * A consumer must not exceed an adapter's limits. Makes queues smaller where that helps. Returns false if the target
- * needs more than the adapter has.
+ * A consumer must not exceed an adapter's limits. Makes queues smaller where that helps. Returns NULL, or a text that
+ * names what the adapter lacks.
  */
-static bool target_check_limits(struct target *target)
+static const char *target_check_limits(struct target *target)
 {
     NDK_ADAPTER_INFO *info = &target->info;
     struct target_settings *settings = &target->settings;
     ULONG size = sizeof *info, most;
-    NTSTATUS status = target->adapter->Dispatch->NdkQueryAdapterInfo(target->adapter, info, &size);
 
-    if (!NT_SUCCESS(status))
-        return false;
+    if (!NT_SUCCESS(target->adapter->Dispatch->NdkQueryAdapterInfo(target->adapter, info, &size)))
+        return "NdkQueryAdapterInfo";
     most = settings->has_srq ? info->MaxSrqDepth : info->MaxReceiveQueueDepth;
     if (target->subsystem.max_entries > most)
         target->subsystem.max_entries = (uint16_t)most;
     if (settings->n_srq_receives > most)
         settings->n_srq_receives = most;
-    return most >= NVME_RDMA_ADMIN_QUEUE_ENTRIES && info->MaxInitiatorQueueDepth >= TARGET_MIN_INITIATOR_DEPTH &&
-           info->MaxOutboundReadLimit > 0 &&
-           (!settings->has_fast_registration || info->FRMRPageCount > TARGET_MAX_TRANSFER / PAGE_SIZE);
+    if (most < NVME_RDMA_ADMIN_QUEUE_ENTRIES)
+        return settings->has_srq ? "the adapter has no shared receive queue of 32 receives" : TOO_SHORT;
+    if (info->MaxInitiatorQueueDepth < TARGET_MIN_INITIATOR_DEPTH)
+        return TOO_SHORT;
+    if (info->MaxOutboundReadLimit == 0)
+        return "the adapter allows no reads of the host's memory";
+    if (settings->has_fast_registration && info->FRMRPageCount <= TARGET_MAX_TRANSFER / PAGE_SIZE)
+        return "the adapter's fast registrations have less than 33 pages";
+    return NULL;
 }
 
 static NTSTATUS target_create_srq(struct target *target, struct target_wait *wait)
@@ -257,8 +264,8 @@ static NTSTATUS target_create_objects(struct target *target, struct target_wait 
     *step = "opening the adapter";
     status = host_adapter_open(target->settings.if_index, &target->adapter);
     if (NT_SUCCESS(status)) {
-        *step = "the adapter's limits";
-        status = target_check_limits(target) ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED;
+        *step = target_check_limits(target);
+        status = *step ? STATUS_NOT_SUPPORTED : STATUS_SUCCESS;
     }
     if (NT_SUCCESS(status)) {
         *step = "NdkCreatePd";

@@ -2,17 +2,17 @@
 /*
  * An NVMe over Fabrics target: a consumer of NDK that serves disks to hosts. It builds as a program and as a driver.
  *
- *   main.c, driver.c                  the program; the driver with its settings from the registry
- *   host.h, host_plain.c, host_driver.c   locks, threads, memory, time, messages
- *   worker.h, worker.c                threads for what may wait
- *   wait.h, wait.c                    waiting for NDK calls
- *   memory.h, memory.c                memory and its registration
- *   disk.h, disk_*.c                  the disks
- *   target.h, target.c                the adapter, the listener, all queue pairs
- *   queue.h, queue.c                  one queue pair, from the connection request to the close
- *   queue_memory.c                    the memory of a queue pair
- *   transfer.c                        the commands of a queue pair: receives, reads, writes, responses
- *   protocol.h and its files          what commands mean; nothing of NDK
+ *   main.c            the program
+ *   driver.c          the driver, with its settings from the registry
+ *   host.h            locks, threads, memory, time, messages: host_plain.c, host_driver.c
+ *   worker.h          threads for work that may wait: worker.c
+ *   wait.h            waiting for NDK calls: wait.c
+ *   memory.h          memory and its registration: memory.c
+ *   disk.h            the disks: disk_memory.c, disk_file_plain.c, disk_file_driver.c
+ *   target.h          the adapter, the listener, all queue pairs: target.c
+ *   queue.h           a queue pair: queue.c, from the connection request to the close; queue_memory.c, its memory;
+ *                     transfer.c, its commands
+ *   protocol.h        the meaning of commands, without NDK
  *
  * A host connects one queue pair for the admin queue and one for each I/O queue. The transport treats all queue pairs
  * alike; the protocol assigns them to controllers.
@@ -22,7 +22,7 @@
  *   thread                   runs
  *   provider (callbacks)     connection requests, results, disconnects, completions of calls; disks of memory
  *   workers                  the opening and closing of queue pairs; disks that may wait
- *   keeper                   every KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
+ *   keeper                   every TARGET_KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
  *   main, or the system's    target_start, target_stop
  *
  * Locks, in the order of acquisition. No thread waits while it has one:
@@ -32,7 +32,7 @@
  *   target->lock         the protocol: subsystem, controllers, queues
  *   target->srq_lock, the list of the workers, the stripes of disks: none other is acquired under these
  *
- * What a host can make the target allocate is bounded: by max_queues, and for each queue pair by max_entries.
+ * The memory that hosts can make the target allocate is bounded: by max_queues, and for each queue pair by max_entries.
  */
 #ifndef NVME_TARGET_TARGET_H
 #define NVME_TARGET_TARGET_H
@@ -124,9 +124,7 @@ void target_stop(struct target *target);
 
 /* ---- For queue.c ---- */
 
-/*
- * Adds a queue pair to the list. Returns false if the target stops, or has no room for one with so many receives.
- */
+/* Adds a queue pair to the list. Returns false if the target stops, or has no room for one with so many receives. */
 bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
 /* Removes a closed queue pair: no other thread uses it any more. target_stop waits until the last one is removed. */
 void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
