@@ -6,7 +6,7 @@
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
  *   Port            REG_DWORD     default 4420
  *   Nqn             REG_SZ        the subsystem's name
- *   MemoryMiB       REG_DWORD     the size of a disk of memory, namespace 1; 0: none; default 64
+ *   MemoryMiB       REG_DWORD     the size of a disk of memory, namespace 1; 0: none; default 64, with files 0
  *   Files           REG_MULTI_SZ  files as further namespaces, for example \??\C:\disk.img
  *   ReadOnlyFiles   REG_MULTI_SZ  the same, and hosts cannot write
  *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; without it, all
@@ -181,7 +181,7 @@ static VOID ReadKey(HANDLE Key, struct target_settings *Settings, ULONG *Port, U
 /* Reads the settings and opens the disks. CloseDisks is needed even after a failure. */
 static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_settings *Settings)
 {
-    ULONG port = 4420, memory = 64;
+    ULONG port = 4420, memory = MAXULONG;
     OBJECT_ATTRIBUTES attributes;
     NTSTATUS status;
     HANDLE key;
@@ -193,6 +193,8 @@ static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_setting
         ReadKey(key, Settings, &port, &memory);
         ZwClose(key);
     }
+    if (memory == MAXULONG) /* there is no such value */
+        memory = Files[0] || ReadOnlyFiles[0] ? 0 : 64;
     status = CopyNarrow(Settings->nqn, sizeof(Settings->nqn), Nqn);
     if (NT_SUCCESS(status))
         status = AddHosts(Settings, Hosts);

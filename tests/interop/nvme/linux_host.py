@@ -37,7 +37,7 @@ class Target:
         if not self.is_driver():
             return [*self.peers.command, "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN, "--file", self.disk]
         registry = (f"Interface=dword:{socket.if_nametoindex('lo')}", "Address=sz:127.0.0.1",
-                    f"Port=dword:{self.port}", f"Nqn=sz:{NQN}", "File=sz:\\??\\C:\\disk.img")
+                    f"Port=dword:{self.port}", f"Nqn=sz:{NQN}", "Files=multi_sz:\\??\\C:\\disk.img")
         options = [word for value in registry for word in ("--reg", value)]
         return [*self.peers.command[:-1], "--verify", "stop,full", "--files", self.files, *options,
                 self.peers.command[-1]]
