@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DriverEntry, and the entry points with which Storport starts and stops the adapter. A virtual miniport has no
- * hardware, so it has no interrupts, no ports and no DMA. Storport calls:
+ * hardware, so it has no interrupts, no ports and no DMA, and Storport does not call HwStorBuildIo. Storport calls:
  *
  *   FindAdapter                PASSIVE_LEVEL   describes the adapter
  *   Initialize                 high IRQL       only asks for PassiveInitialize

@@ -379,6 +379,35 @@ static void test_read_only(void **state)
     unlink(path);
 }
 
+/* Blocks of 4096 bytes: capacity, a transfer at the end of the disk, and one that is not a multiple of them. */
+static void test_large_blocks(void **state)
+{
+    const char *arguments[] = { "--block", "4096", "--memory", "1M", NULL };
+    uint8_t capacity[8], out[4096], in[4096] = { 0 };
+    ondk_wdk_scsi_command_t c = { .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity };
+
+    (void)state;
+    memset(out, 0x3c, sizeof out);
+    assert_true(process_start(&target, target_program, arguments));
+    driver_start(true, 60);
+    wait_for_units(1);
+    assert_int_equal(disk_send(&c), OK);
+    assert_memory_equal(capacity, ((uint8_t[]){ 0, 0, 0, 255, 0, 0, 16, 0 }), 8);
+    c = (ondk_wdk_scsi_command_t){
+        .cdb_length = 10, .cdb = { 0x2a, [5] = 255, [8] = 1 }, .out = true, .data = out, .data_length = sizeof out
+    };
+    assert_int_equal(disk_send(&c), OK);
+    c.cdb[0] = 0x28;
+    c.out = false;
+    c.data = in;
+    assert_int_equal(disk_send(&c), OK);
+    assert_memory_equal(in, out, sizeof in);
+    c.data_length = 512;
+    assert_int_equal(disk_send(&c), 5);
+    driver_stop();
+    assert_int_equal(process_stop(&target, SIGTERM), 0);
+}
+
 /* The target is not there at first: its disk appears when it is. */
 static void test_late_target(void **state)
 {
@@ -505,6 +534,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_depths),
         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_large_blocks),
         cmocka_unit_test(test_controls),
         cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_late_target),
