@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "ndktrace/align.h"
-#include "ndktrace/diagnose.h"
 #include "ndktrace/explain_rest.h"
+#include "ndktrace/explain_texts.h"
 #include "ndktrace/owners.h"
 #include "ndktrace/packets.h"
 #include "ndktrace/perfetto.h"
@@ -99,17 +99,16 @@ static void explain(int file)
     t.files[0].path = "file";
     require(traces_read(&t) && calls_find(&calls, &t.records));
     for (size_t i = 0; i < t.align.ends.count; i++) {
-        struct diagnosis d;
+        struct explain_texts texts = { .wrong = END_NONE, .cause = { .record = END_NONE } };
         struct story s;
 
         story_collect(&s, &t, &calls, &t.align.ends.ends[i]);
-        if (s.sides[0].outcome != END_NONE || s.sides[1].outcome != END_NONE) {
-            require(diagnose(&d, &s));
-            diagnose_free(&d);
-        }
-        require(timeline_print(out, &s, END_NONE));
+        if (s.sides[0].outcome != END_NONE || s.sides[1].outcome != END_NONE)
+            require(explain_texts_make(&texts, &s));
+        require(timeline_print(out, &s, texts.wrong, texts.cause));
+        explain_texts_free(&texts);
     }
-    (void)explain_refusals(out, &t, &calls);
+    explain_refusals(out, &t, &calls);
     (void)explain_failed_calls(out, &t, &calls, NULL, 0);
     (void)explain_unfinished(out, &t, &calls);
     require(perfetto_write(out, &t, &written));
