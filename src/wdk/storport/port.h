@@ -50,9 +50,10 @@ struct port_request {
     int references;  /* one of the queue, one of the sender, one during HwStartIo; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
-    bool completed;   /* `call` has the results */
-    bool abandoned;   /* watch.c has given up the request: no sender waits for it */
-    int64_t deadline; /* interrupt time */
+    bool completed;       /* `call` has the results */
+    bool abandoned;       /* watch.c has given up the request: no sender waits for it */
+    pthread_cond_t ended; /* signalled when the request is completed or abandoned; its sender waits for it */
+    int64_t deadline;     /* interrupt time */
     struct port_unit *unit;
     struct port_call call;
     void *srb, *extension, *data, *sense;

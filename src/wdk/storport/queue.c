@@ -295,11 +295,11 @@ static bool port_retry(struct port_adapter *a, struct port_request *r)
     return true;
 }
 
-static void port_end_request(struct port_adapter *a, struct port_request *r)
+static void port_end_request(struct port_request *r)
 {
     port_request_collect(r);
     r->completed = true;
-    pthread_cond_broadcast(&a->changed);
+    pthread_cond_signal(&r->ended);
     port_request_unref(r);
 }
 
@@ -319,7 +319,7 @@ static void port_finish(struct port_adapter *a, struct port_request *r, const vo
     pthread_mutex_lock(&a->lock);
     port_record_completion(a, r->srb, by);
     if (!port_retry(a, r))
-        port_end_request(a, r);
+        port_end_request(r);
     port_pump_locked(a);
     port_unref(a);
     pthread_mutex_unlock(&a->lock);
@@ -413,7 +413,7 @@ static bool port_wait_for_request(struct port_adapter *a, struct port_request *r
 
     pthread_mutex_lock(&a->lock);
     while (!r->completed && !r->abandoned)
-        pthread_cond_wait(&a->changed, &a->lock);
+        pthread_cond_wait(&r->ended, &a->lock);
     completed = r->completed;
     *call = r->call;
     port_request_unref(r);

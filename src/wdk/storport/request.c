@@ -183,6 +183,7 @@ struct port_request *port_request_alloc(struct port_adapter *a, const struct por
         return NULL;
     r->call = *call;
     r->references = 2;
+    pthread_cond_init(&r->ended, NULL);
     r->sense = call->sense_length ? pool_alloc(call->sense_length) : NULL;
     if ((call->sense_length && !r->sense) || !port_request_alloc_data(r) || !port_request_alloc_srb(a, r)) {
         port_request_free(r);
@@ -212,6 +213,7 @@ void port_request_free(struct port_request *r)
     port_request_free_block(r->sense);
     port_request_free_block(r->mdl);
     port_request_free_block(r->data);
+    pthread_cond_destroy(&r->ended);
     free(r);
 }
 

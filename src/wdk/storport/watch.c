@@ -83,7 +83,7 @@ static bool port_watch_escalate(struct port_adapter *a, struct port_request *r, 
     r->call.srb_status = SRB_STATUS_TIMEOUT;
     r->call.length = 0;
     r->call.sense_length = 0;
-    pthread_cond_broadcast(&a->changed);
+    pthread_cond_signal(&r->ended);
     return false;
 }
 
@@ -103,7 +103,7 @@ void port_end_waiting(struct port_adapter *a)
         r->call.srb_status = port_srb_status(r->srb);
         r->state = REQUEST_COMPLETED;
         r->completed = true;
-        pthread_cond_broadcast(&a->changed);
+        pthread_cond_signal(&r->ended);
         port_request_unref(r);
     }
 }
