@@ -136,7 +136,7 @@ static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInfor
     UNREFERENCED_PARAMETER(Again);
     d->settings = settings;
     d->settings.Units = min(d->settings.Units, BLOCKDISK_UNITS);
-    d->blocks = d->settings.Blocks;
+    d->blocks = d->settings.Huge ? 1ULL << 33 : d->settings.Blocks;
     ConfigInfo->VirtualDevice = TRUE;
     ConfigInfo->MaximumTransferLength = d->settings.MaxTransfer;
     ConfigInfo->MaximumNumberOfTargets = 1;
@@ -164,8 +164,8 @@ static VOID free_resources(PVOID DeviceExtension)
     for (ULONG i = 0; i < d->settings.Units; i++)
         (void)StorPortFreePool(d, d->units[i].data);
     DbgPrint("blockdisk: reads %d, writes %d, fua %d, flushes %d, unmaps %d, write sames %d, most at once %d, "
-             "largest %u\n", c->reads, c->writes, c->fua_writes, c->flushes, c->unmaps, c->write_sames,
-             c->most_active, c->largest);
+             "largest %u, long %d\n", c->reads, c->writes, c->fua_writes, c->flushes, c->unmaps, c->write_sames,
+             c->most_active, c->largest, c->long_commands);
 }
 
 /* ---- The driver -------------------------------------------------------------------------------------------------- */
@@ -176,7 +176,8 @@ static VOID free_resources(PVOID DeviceExtension)
 static NTSTATUS read_settings(PUNICODE_STRING RegistryPath)
 {
     RTL_QUERY_REGISTRY_TABLE table[] = { VALUE(BlockSize), VALUE(Blocks),   VALUE(MaxTransfer), VALUE(Units),
-                                         VALUE(Modern),    VALUE(ReadOnly), VALUE(NoWriteSame), { 0 } };
+                                         VALUE(Modern),    VALUE(ReadOnly), VALUE(NoWriteSame),
+                                         VALUE(Huge),      { 0 } };
     NTSTATUS status = RtlQueryRegistryValues(RTL_REGISTRY_ABSOLUTE, RegistryPath->Buffer, table, NULL, NULL);
 
     return status == STATUS_OBJECT_NAME_NOT_FOUND ? STATUS_SUCCESS : status; /* no setting is given */

@@ -15,6 +15,7 @@ struct settings {
     ULONG Modern;   /* READ CAPACITY(16), vital product data, MODE SENSE, FUA, UNMAP, WRITE SAME */
     ULONG ReadOnly;
     ULONG NoWriteSame; /* the limits mention it, but the unit refuses it */
+    ULONG Huge;        /* the unit reports 2^33 blocks; the first ones repeat */
 };
 
 /* An order is written to the last block of a unit. */
@@ -45,6 +46,7 @@ struct unit {
 
 struct counters {
     LONG reads, writes, fua_writes, flushes, unmaps, write_sames;
+    LONG long_commands; /* reads and writes of 16 bytes */
     LONG active, most_active;
     ULONG largest; /* bytes */
 };
@@ -61,7 +63,7 @@ struct blockdisk {
     struct settings settings;
     struct unit units[BLOCKDISK_UNITS];
     struct counters counters;
-    ULONG blocks; /* now */
+    ULONGLONG blocks; /* now */
     ULONG delay;  /* microseconds */
     KSPIN_LOCK lock;
     LIST_ENTRY pending;

@@ -99,7 +99,7 @@ static UCHAR capacity(struct blockdisk *d, PSCSI_REQUEST_BLOCK srb)
     UCHAR data[32] = { 0 };
 
     if (srb->Cdb[0] == SCSIOP_READ_CAPACITY) {
-        put(data, d->blocks - 1, 4);
+        put(data, min(d->blocks - 1, MAXULONG), 4);
         put(data + 4, d->settings.BlockSize, 4);
         return answer(d, srb, data, 8);
     }
@@ -191,13 +191,15 @@ static UCHAR obstruct(struct unit *u, PSCSI_REQUEST_BLOCK srb, const struct rang
 static UCHAR transfer(struct blockdisk *d, struct unit *u, PSCSI_REQUEST_BLOCK srb, const struct range *r, BOOLEAN out)
 {
     ULONG size = d->settings.BlockSize, length = r->blocks * size;
-    PUCHAR at = u->data + r->block * size;
+    PUCHAR at = u->data + r->block % d->settings.Blocks * size;
     PVOID data;
 
     if (length > srb->DataTransferLength || StorPortGetSystemAddress(d, srb, &data))
         return SRB_STATUS_INTERNAL_ERROR;
     if (length > d->counters.largest)
         d->counters.largest = length;
+    if (srb->CdbLength == 16)
+        InterlockedIncrement(&d->counters.long_commands);
     if (!out) {
         InterlockedIncrement(&d->counters.reads);
         RtlCopyMemory(data, at, length);

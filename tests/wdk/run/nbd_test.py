@@ -222,6 +222,15 @@ def other_units():
         c.close()
         server.stop('read-only')
 
+    server = Server('--reg', 'Huge=dword:1')
+    c = server.connect()
+    check('a huge unit: the size', c.size == BLOCK << 33, c.size)
+    check('a huge unit: blocks behind 2^32', c.write((5 << 30) * BLOCK + 4096, b'1' * 512, FUA) == OK and
+          c.read((5 << 30) * BLOCK, 8192) == (OK, bytes(4096) + b'1' * 512 + bytes(3584)))
+    c.close()
+    seen = counters(server.stop('a huge unit'))
+    check('a huge unit: commands of 16 bytes', (seen['long'], seen['fua']) == (2, 1), seen)
+
     server = Server('--reg', 'BlockSize=dword:520')
     try:
         server.connect()
