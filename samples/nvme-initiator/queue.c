@@ -56,8 +56,6 @@ VOID NvmeQueueFail(NVME_QUEUE *Queue, NTSTATUS Status, const CHAR *Reason)
     NvmeControllerLost(Queue->Controller, Status, Reason);
 }
 
-/* ---- Work that is done without the lock -------------------------------------------------------------------------- */
-
 VOID NvmeRequestEnd(NVME_REQUEST *Request, NTSTATUS Status)
 {
     Request->Status = Status;
@@ -68,23 +66,6 @@ static VOID WorkInitialize(NVME_WORK *Work)
 {
     InitializeListHead(&Work->Start);
     InitializeListHead(&Work->Done);
-}
-
-/* Starts slots and completes requests, until none is left. */
-static VOID WorkRun(NVME_WORK *Work)
-{
-    while (!IsListEmpty(&Work->Start)) {
-        NVME_SLOT *slot = CONTAINING_RECORD(RemoveHeadList(&Work->Start), NVME_SLOT, Link);
-        NTSTATUS status = NvmeSlotMap(slot);
-
-        if (status != STATUS_PENDING)
-            NvmeSlotMapped(slot, status);
-    }
-    while (!IsListEmpty(&Work->Done)) {
-        NVME_REQUEST *request = CONTAINING_RECORD(RemoveHeadList(&Work->Done), NVME_REQUEST, Link);
-
-        NvmeRequestEnd(request, request->Status);
-    }
 }
 
 /* ---- Slots: Lock is held ----------------------------------------------------------------------------------------- */
@@ -142,32 +123,56 @@ static VOID SlotFinish(NVME_SLOT *Slot, UCHAR Pending, NVME_WORK *Work)
         SlotEndAnswered(Slot, Work);
 }
 
+/* ---- Starting slots: no lock is held ------------------------------------------------------------------------------ */
+
 /*
  * Handles the end of NvmeSlotMap: sends the command. If the data could not be mapped, only this request fails. If the
  * queue has failed meanwhile, the slot keeps the request for NvmeQueueTakeRequests.
  */
-VOID NvmeSlotMapped(PVOID Context, NTSTATUS Status)
+static VOID SlotStarted(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
 {
-    NVME_SLOT *slot = Context;
-    NVME_QUEUE *queue = slot->Queue;
-    NVME_WORK work;
+    NVME_QUEUE *queue = Slot->Queue;
     KIRQL irql;
 
-    WorkInitialize(&work);
     KeAcquireSpinLock(&queue->Lock, &irql);
-    slot->Pending &= ~NVME_PENDING_START;
+    Slot->Pending &= ~NVME_PENDING_START;
     if (!NT_SUCCESS(Status)) {
-        slot->Mapped = FALSE;
-        SlotEnd(slot, STATUS_INSUFFICIENT_RESOURCES, &work);
+        Slot->Mapped = FALSE;
+        SlotEnd(Slot, STATUS_INSUFFICIENT_RESOURCES, Work);
     } else if (queue->State == NvmeQueueOpen) {
-        Status = NvmeSlotSend(slot);
+        Status = NvmeSlotSend(Slot);
         if (NT_SUCCESS(Status))
-            slot->Pending |= NVME_PENDING_SEND | NVME_PENDING_RESPONSE;
+            Slot->Pending |= NVME_PENDING_SEND | NVME_PENDING_RESPONSE;
         else
             NvmeQueueFail(queue, Status, "a command could not be posted");
     }
     KeReleaseSpinLock(&queue->Lock, irql);
     ExReleaseRundownProtection(&queue->Starting); /* the queue may be closed now: no access to it after this */
+}
+
+/* Starts slots and completes requests, until none is left. A slot that cannot be started frees its place for another. */
+static VOID WorkRun(NVME_WORK *Work)
+{
+    while (!IsListEmpty(&Work->Start)) {
+        NVME_SLOT *slot = CONTAINING_RECORD(RemoveHeadList(&Work->Start), NVME_SLOT, Link);
+        NTSTATUS status = NvmeSlotMap(slot);
+
+        if (status != STATUS_PENDING)
+            SlotStarted(slot, status, Work);
+    }
+    while (!IsListEmpty(&Work->Done)) {
+        NVME_REQUEST *request = CONTAINING_RECORD(RemoveHeadList(&Work->Done), NVME_REQUEST, Link);
+
+        NvmeRequestEnd(request, request->Status);
+    }
+}
+
+VOID NvmeSlotMapped(PVOID Context, NTSTATUS Status)
+{
+    NVME_WORK work;
+
+    WorkInitialize(&work);
+    SlotStarted(Context, Status, &work);
     WorkRun(&work);
 }
 
