@@ -235,6 +235,12 @@ def case_not_iwarp(case):
     server.communicate(timeout=LIMIT_S)
 
 
+def case_rejected(case):
+    case.start_server(case.tools["ndkping"], "-S", "-ServerAddr", ADDRESS, "--reject")
+    case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS)
+    case.end_server(interrupt=True)
+
+
 def case_private_data(case):
     case.start_server(case.tools["ndkping"], "-S", "-ServerAddr", ADDRESS, ONDK_MAX_PRIVATE="16")
     case.run_client(case.tools["ndkping"], "-C", "-ServerAddr", ADDRESS, "--private-data", "00" * 64)
@@ -330,6 +336,11 @@ EXPECTED = {
     "too_many_reads": {"both": [
         "failed: the client had too many reads in flight", "the two sides had agreed on 8 reads at a time",
         r"\n> .* server Arrived: a read request for 4096 bytes"]},
+    "rejected": {"both": [
+        "failed: the server's program rejected the client", f"The server's program called NdkReject at {TIME}",
+        "To change: Nothing in the network", r"\n> .* server The program called NdkReject",
+        "The client's NdkConnect completed with STATUS_CONNECTION_REFUSED"],
+        "client": ["failed: the server rejected the client's request", NOT_TRACED.format("server")]},
     "private_data": {"both": [
         "failed: the client's request has too much private data for the server", "It has 64 bytes of private data",
         r"\n> .* server The client's MPA request arrived .*64 bytes of private data",

@@ -365,6 +365,7 @@ static void diagnose_server_refused(struct diagnose_work *w)
             w->wrong = reject->record;
         }
         fputs(".", w->what);
+        fputs("Nothing in the network. The log of the server's program should have its reason.\n", w->advice);
     } else {
         fprintf(w->what, " So the server's NDK provider %s, before the server's program got the request.",
                 is_dropped ? "ended the connection" : "refused it");
