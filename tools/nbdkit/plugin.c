@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "call.h"
 #include "connections.h"
 #include "nbd.h"
-#include "call.h"
 #include "options.h"
 #include "run.h"
 #include "unit.h"
@@ -40,11 +40,11 @@
 enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 /* 10 seconds */ };
 
 static struct options options;
-static int exit_code;   /* of the process; 0: nbdkit's own */
-static int folder;      /* where nbdkit was started; a daemon changes to the root folder */
-static FILE *json;      /* standard output, which nbdkit replaces by /dev/null */
-static bool has_socket; /* nbdkit listens, and the process is not its parent that a daemon leaves */
-static bool is_running; /* the drivers are loaded */
+static int exit_code = -1; /* of the process; negative: nbdkit's own */
+static int folder;         /* where nbdkit was started; a daemon changes to the root folder */
+static FILE *json;         /* standard output, which nbdkit replaces by /dev/null */
+static bool has_socket;    /* nbdkit listens, and this process is not the parent of a daemon */
+static bool is_running;    /* the drivers are loaded */
 static ondk_wdk_device_t *adapter;
 static pthread_t watch;
 static atomic_bool is_ending; /* no new connection is accepted */
@@ -58,7 +58,7 @@ static void plugin_exit(void)
 {
     if (has_socket && options.nbd)
         (void)unlink(options.nbd);
-    if (exit_code)
+    if (exit_code >= 0)
         _exit(exit_code);
 }
 
@@ -169,19 +169,25 @@ static int plugin_after_fork(void)
         return 0;
     }
     exit_code = plugin_end_run();
-    if (!exit_code)
-        exit_code = call_interrupted() ? CALL_INTERRUPTED_TWICE : NDKRUN_NOT_LOADED;
+    if (exit_code == NDKRUN_OK && !call_interrupted())
+        exit_code = NDKRUN_NOT_LOADED; /* there is no adapter */
     return -1;
 }
 
+/* If the exit code is 0, nbdkit ends the process, so that a leak checker runs. */
 static void plugin_unload(void)
 {
+    int code;
+
     if (!is_running)
         return;
-    call_interrupt(); /* the watch still waits if nbdkit ends because of SIGHUP or a filter */
+    if (!atomic_load(&is_ending))
+        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, and the watch still waits */
     atomic_store(&has_ended, true);
     pthread_join(watch, NULL);
-    exit_code = plugin_end_run();
+    code = plugin_end_run();
+    if (code)
+        exit_code = code;
 }
 
 /* ---- Exports ----------------------------------------------------------------------------------------------------- */
@@ -293,7 +299,7 @@ static int plugin_block_size(void *handle, uint32_t *minimum, uint32_t *preferre
     const struct unit *u = handle;
 
     *minimum = u->block_size;
-    *preferred = u->best_size < u->block_size ? u->block_size : u->best_size;
+    *preferred = u->best_size;
     *maximum = UINT32_MAX; /* a request is split */
     return 0;
 }

@@ -111,11 +111,14 @@ static uint32_t unit_min(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-/* Returns the greatest power of 2 from UNIT_MIN_BEST to UNIT_MAX_BEST that divides the sizes the unit prefers. */
+/*
+ * Returns a power of 2 for requests: the size of a physical block, or a greater size that divides the best size of
+ * transfers.
+ */
 static uint32_t unit_best_size(const struct unit_facts *f)
 {
     uint64_t best = (uint64_t)f->best_transfer * f->block_size;
-    uint32_t size = UNIT_MIN_BEST;
+    uint32_t size = f->block_size > UNIT_MIN_BEST ? f->block_size : UNIT_MIN_BEST;
 
     if (unit_is_power_of_2(f->physical_size) && f->physical_size > size)
         size = unit_min(f->physical_size, UNIT_MAX_BEST);

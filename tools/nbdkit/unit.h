@@ -29,7 +29,7 @@ struct unit {
     /* Set by unit_init. */
     uint64_t size;       /* bytes */
     uint32_t block_size; /* a power of 2, at most 64 KiB */
-    uint32_t best_size;  /* the size and alignment of requests that the unit prefers: a power of 2, 4 KiB to 1 MiB */
+    uint32_t best_size;  /* the preferred size and alignment of requests: a power of 2, 4 KiB to 1 MiB */
     uint32_t max_transfer_blocks;
     uint32_t max_unmap_blocks;      /* 0: the unit does not support UNMAP */
     uint32_t max_write_same_blocks; /* 0: the unit does not support WRITE SAME */

@@ -237,7 +237,7 @@ def other_units():
         check('blocks of 520 bytes are refused', False)
     except (nbd_client.Refused, EOFError):
         pass
-    check('blocks of 520 bytes have a message', 'power of 2' in server.stop('blocks of 520 bytes'))
+    check('blocks of 520 bytes have a message', 'unit 0:0:0: its block size' in server.stop('blocks of 520 bytes'))
 
 
 def parallel():
@@ -347,6 +347,8 @@ def stopping():
 
     server = Server('--run-for', '0.2')
     server.wait('--run-for')
+    summary = json.loads((folder / 'json').read_text(encoding='utf-8'))
+    check('--run-for: --json', summary['interrupted'] is False, summary)
 
 
 def killed():
