@@ -9,6 +9,22 @@
 #include "unit_command.h"
 
 enum { CDB_6 = 6, CDB_10 = 10, CDB_16 = 16 };
+enum operation {
+    OP_INQUIRY = 0x12,
+    OP_MODE_SENSE_6 = 0x1a,
+    OP_READ_CAPACITY_10 = 0x25,
+    OP_READ_10 = 0x28,
+    OP_WRITE_10 = 0x2a,
+    OP_SYNCHRONIZE_CACHE_10 = 0x35,
+    OP_UNMAP = 0x42,
+    OP_READ_16 = 0x88,
+    OP_WRITE_16 = 0x8a,
+    OP_WRITE_SAME_16 = 0x93,
+    OP_SERVICE_ACTION_IN_16 = 0x9e,
+};
+enum { ACTION_READ_CAPACITY_16 = 0x10, PAGE_BLOCK_LIMITS = 0xb0, PAGE_PROVISIONING = 0xb2, PAGE_ALL_MODES = 0x3f };
+/* Bits of the second byte of a command. */
+enum { BIT_VITAL_PRODUCT_DATA = 0x01, BIT_FUA = 0x08, BIT_UNMAP = 0x08 };
 enum {
     UNIT_MAX_TRANSFER = 32 << 20, /* bytes in a command, if the adapter allows more */
     UNIT_MAX_BLOCK = 65536,       /* NBD's largest minimum block size */
@@ -32,10 +48,10 @@ struct unit_facts {
 static bool unit_query_capacity_16(const struct unit *u, struct unit_facts *f)
 {
     uint8_t data[32] = { 0 };
-    struct unit_command c = unit_command_of(u, "READ CAPACITY(16)", 0x9e, CDB_16, data, sizeof data);
+    struct unit_command c = unit_command_of(u, "READ CAPACITY(16)", OP_SERVICE_ACTION_IN_16, CDB_16, data, sizeof data);
     struct unit_error ignored;
 
-    c.scsi.cdb[1] = 0x10; /* the service action */
+    c.scsi.cdb[1] = ACTION_READ_CAPACITY_16;
     unit_put(c.scsi.cdb + 10, sizeof data, 4);
     if (!unit_command_send(u, &c, &ignored) || c.scsi.data_length < 14)
         return false;
@@ -48,7 +64,7 @@ static bool unit_query_capacity_16(const struct unit *u, struct unit_facts *f)
 static bool unit_query_capacity_10(const struct unit *u, struct unit_facts *f, struct unit_error *e)
 {
     uint8_t data[8] = { 0 };
-    struct unit_command c = unit_command_of(u, "READ CAPACITY(10)", 0x25, CDB_10, data, sizeof data);
+    struct unit_command c = unit_command_of(u, "READ CAPACITY(10)", OP_READ_CAPACITY_10, CDB_10, data, sizeof data);
 
     if (!unit_command_send_all(u, &c, e))
         return false;
@@ -60,11 +76,11 @@ static bool unit_query_capacity_10(const struct unit *u, struct unit_facts *f, s
 /* Reads a page of vital product data. Returns false if the unit does not have the page. */
 static bool unit_query_page(const struct unit *u, uint8_t page, uint8_t *data, uint8_t length)
 {
-    struct unit_command c = unit_command_of(u, "INQUIRY", 0x12, CDB_6, data, length);
+    struct unit_command c = unit_command_of(u, "INQUIRY", OP_INQUIRY, CDB_6, data, length);
     struct unit_error ignored;
 
     memset(data, 0, length);
-    c.scsi.cdb[1] = 1;
+    c.scsi.cdb[1] = BIT_VITAL_PRODUCT_DATA;
     c.scsi.cdb[2] = page;
     c.scsi.cdb[4] = length;
     return unit_command_send(u, &c, &ignored) && c.scsi.data_length > 4 && data[1] == page;
@@ -74,13 +90,13 @@ static void unit_query_limits(const struct unit *u, struct unit_facts *f)
 {
     uint8_t data[64];
 
-    if (unit_query_page(u, 0xb0, data, sizeof data)) { /* block limits */
+    if (unit_query_page(u, PAGE_BLOCK_LIMITS, data, sizeof data)) {
         f->max_transfer = (uint32_t)unit_get(data + 8, 4);
         f->best_transfer = (uint32_t)unit_get(data + 12, 4);
         f->max_unmap = (uint32_t)unit_get(data + 20, 4);
         f->max_write_same = unit_get(data + 36, 8);
     }
-    if (unit_query_page(u, 0xb2, data, sizeof data)) { /* logical block provisioning */
+    if (unit_query_page(u, PAGE_PROVISIONING, data, sizeof data)) {
         f->can_unmap = data[5] & 0x80;
         f->can_unmap_by_write_same = data[5] & 0x40;
     }
@@ -90,10 +106,10 @@ static void unit_query_limits(const struct unit *u, struct unit_facts *f)
 static void unit_query_mode(struct unit *u)
 {
     uint8_t data[192] = { 0 };
-    struct unit_command c = unit_command_of(u, "MODE SENSE(6)", 0x1a, CDB_6, data, sizeof data);
+    struct unit_command c = unit_command_of(u, "MODE SENSE(6)", OP_MODE_SENSE_6, CDB_6, data, sizeof data);
     struct unit_error ignored;
 
-    c.scsi.cdb[2] = 0x3f; /* all pages */
+    c.scsi.cdb[2] = PAGE_ALL_MODES;
     c.scsi.cdb[4] = sizeof data;
     if (!unit_command_send(u, &c, &ignored) || c.scsi.data_length < 4)
         return;
@@ -182,17 +198,20 @@ static bool unit_check_alignment(const struct unit *u, uint32_t length, uint64_t
     return unit_fail(u, EINVAL, text, e);
 }
 
-/* Returns a command for blocks, of 10 bytes if the unit's last block has a 32-bit number, otherwise of 16 bytes. */
+/* Returns a read or write, of 10 bytes if the unit's last block has a 32-bit number, otherwise of 16 bytes. */
 static struct unit_command unit_block_command(const struct unit *u, bool out, void *data, uint64_t block,
                                               uint32_t blocks)
 {
+    static const struct {
+        const char *name;
+        uint8_t operation, cdb_length;
+    } commands[2][2] = {
+        { { "READ(10)", OP_READ_10, CDB_10 }, { "WRITE(10)", OP_WRITE_10, CDB_10 } },
+        { { "READ(16)", OP_READ_16, CDB_16 }, { "WRITE(16)", OP_WRITE_16, CDB_16 } },
+    };
     bool is_long = u->size / u->block_size > UINT32_MAX;
-    struct unit_command c = unit_command_of(u,
-                                            out       ? (is_long ? "WRITE(16)" : "WRITE(10)")
-                                            : is_long ? "READ(16)"
-                                                      : "READ(10)",
-                                            (uint8_t)((out ? 0x2a : 0x28) + (is_long ? 0x60 : 0)),
-                                            is_long ? CDB_16 : CDB_10, data, blocks * u->block_size);
+    struct unit_command c = unit_command_of(u, commands[is_long][out].name, commands[is_long][out].operation,
+                                            commands[is_long][out].cdb_length, data, blocks * u->block_size);
 
     c.scsi.out = out;
     c.block = block;
@@ -214,7 +233,7 @@ static bool unit_transfer(const struct unit *u, bool out, uint8_t *data, uint32_
         uint32_t blocks = unit_min(left, u->max_transfer_blocks);
         struct unit_command c = unit_block_command(u, out, data, block, blocks);
 
-        c.scsi.cdb[1] = fua ? 0x08 : 0;
+        c.scsi.cdb[1] = fua ? BIT_FUA : 0;
         if (!unit_command_send_all(u, &c, e))
             return false;
         data += (size_t)blocks * u->block_size;
@@ -238,7 +257,7 @@ bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_
 static bool unit_send_unmap(const struct unit *u, uint64_t block, uint32_t blocks, struct unit_error *e)
 {
     uint8_t list[24] = { 0 };
-    struct unit_command c = unit_command_of(u, "UNMAP", 0x42, CDB_10, list, sizeof list);
+    struct unit_command c = unit_command_of(u, "UNMAP", OP_UNMAP, CDB_10, list, sizeof list);
 
     unit_put(list, sizeof list - 2, 2);
     unit_put(list + 2, 16, 2);
@@ -255,9 +274,9 @@ static bool unit_send_write_same(const struct unit *u, uint64_t block, uint32_t 
                                  struct unit_error *e)
 {
     static uint8_t zeros[UNIT_MAX_BLOCK];
-    struct unit_command c = unit_command_of(u, "WRITE SAME(16)", 0x93, CDB_16, zeros, u->block_size);
+    struct unit_command c = unit_command_of(u, "WRITE SAME(16)", OP_WRITE_SAME_16, CDB_16, zeros, u->block_size);
 
-    c.scsi.cdb[1] = unmap ? 0x08 : 0;
+    c.scsi.cdb[1] = unmap ? BIT_UNMAP : 0;
     unit_put(c.scsi.cdb + 2, block, 8);
     unit_put(c.scsi.cdb + 10, blocks, 4);
     c.scsi.out = true;
@@ -299,7 +318,7 @@ bool unit_zero(const struct unit *u, uint32_t length, uint64_t offset, bool may_
 /* A unit that does not support the command has no cache. */
 bool unit_flush(const struct unit *u, struct unit_error *e)
 {
-    struct unit_command c = unit_command_of(u, "SYNCHRONIZE CACHE(10)", 0x35, CDB_10, NULL, 0);
+    struct unit_command c = unit_command_of(u, "SYNCHRONIZE CACHE(10)", OP_SYNCHRONIZE_CACHE_10, CDB_10, NULL, 0);
 
     return unit_command_send(u, &c, e) || e->number == EOPNOTSUPP;
 }

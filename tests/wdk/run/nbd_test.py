@@ -306,7 +306,8 @@ def changing_units():
     order(c, REMOVE, 1)
     check('a removed unit: a read', c.read(0, BLOCK)[0] == EIO)
     for name in ('0:0:9', '1:0:0', 'disk', '0:0:1'):
-        while f"export '{name}': the adapter has no such disk" not in server.text(): # until the port has scanned the bus
+        words = f"export '{name}': the adapter has no such disk"
+        while words not in server.text(): # until the port has scanned the bus
             try:
                 server.connect(name).close()
             except (nbd_client.Refused, EOFError):
