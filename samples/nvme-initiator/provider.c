@@ -37,7 +37,36 @@ VOID NvmeProviderDeregister(VOID)
     WskDeregister(&Registration);
 }
 
-/* Each reconnect calls this again, because the route may have changed together with the network. */
+static BOOLEAN IsSameAddress(const SOCKADDR_INET *One, const SOCKADDR_INET *Other)
+{
+    if (One->si_family != Other->si_family)
+        return FALSE;
+    if (One->si_family == AF_INET)
+        return One->Ipv4.sin_addr.s_addr == Other->Ipv4.sin_addr.s_addr;
+    return RtlEqualMemory(&One->Ipv6.sin6_addr, &Other->Ipv6.sin6_addr, sizeof(One->Ipv6.sin6_addr));
+}
+
+/* Returns the interface that has the local address, or 0. */
+static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local)
+{
+    MIB_UNICASTIPADDRESS_TABLE *table;
+    NET_IFINDEX index = 0;
+    ULONG i;
+
+    if (!NT_SUCCESS(GetUnicastIpAddressTable(Local->si_family, &table)))
+        return 0;
+    for (i = 0; i < table->NumEntries && index == 0; i++)
+        if (IsSameAddress(&table->Table[i].Address, Local))
+            index = table->Table[i].InterfaceIndex;
+    FreeMibTable(table);
+    return index;
+}
+
+/*
+ * Each reconnect calls this again, because the route may have changed together with the network. The route to an
+ * address of this machine leads to the loopback interface, whose adapter does not have the local address. So the
+ * interface is the one that has this address.
+ */
 NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
 {
     MIB_IPFORWARD_ROW2 route;
@@ -48,8 +77,8 @@ NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
     status = GetBestRoute2(NULL, 0, NULL, &Target->Address, 0, &route, &Target->LocalAddress);
     if (!NT_SUCCESS(status))
         return status;
-    Target->Interface = route.InterfaceIndex;
-    return STATUS_SUCCESS;
+    Target->Interface = FindInterface(&Target->LocalAddress);
+    return Target->Interface ? STATUS_SUCCESS : STATUS_NETWORK_UNREACHABLE;
 }
 
 /* Version 1.2 is the first version with NdkGetCqResultsEx and NDK_OP_FLAG_DEFER. */
