@@ -111,6 +111,18 @@ static void check_requests(struct good_host *h)
     check_rejected(h, &request, sizeof request, NVME_RDMA_INVALID_QID);
 }
 
+/* A host whose memory cannot be read. */
+static void check_read_limit(struct good_host *h)
+{
+    struct host_queue q;
+
+    assert_true(host_open(&q, 8));
+    q.read_limit = 0;
+    assert_int_equal(host_connect(&q, &h->process.address, 0, 0), STATUS_CONNECTION_REFUSED);
+    assert_int_equal(q.reject_status, NVME_RDMA_INVALID_IRD);
+    host_close(&q);
+}
+
 /* ---- Queues that are disconnected -------------------------------------------------------------------------------- */
 
 static void check_disconnected(struct host_queue *q)
@@ -242,6 +254,7 @@ static void run_hostile(const char *const *arguments)
 
     good_start(&h, arguments);
     check_requests(&h);
+    check_read_limit(&h);
     check_capsules(&h);
     check_wrong_key(&h, NVME_IO_READ);
     check_wrong_key(&h, NVME_IO_WRITE);
@@ -304,6 +317,23 @@ static void test_limits(void **state)
     good_stop(&h);
 }
 
+/* The receives of the shared receive queue are promised to queue pairs, and no more than there are. */
+static void test_srq_limit(void **state)
+{
+    struct host_queue q, other;
+    static struct good_host h;
+
+    (void)state;
+    good_start(&h, (const char *const[]){ "--memory", "16M", "--srq", "48", NULL }); /* 32 and 8 */
+    open_raw(&h, &q);                                                                /* 8 */
+    assert_true(host_open(&other, 2));
+    assert_int_equal(host_connect(&other, &h.process.address, 0, 0), STATUS_CONNECTION_REFUSED);
+    assert_int_equal(other.reject_status, NVME_RDMA_NO_RESOURCES);
+    host_close(&other);
+    host_close(&q);
+    good_stop(&h);
+}
+
 static void test_allowed_hosts(void **state)
 {
     struct host_queue q;
@@ -320,9 +350,9 @@ static void test_allowed_hosts(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hostile), cmocka_unit_test(test_hostile_srq),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hostile),     cmocka_unit_test(test_hostile_srq),
                                         cmocka_unit_test(test_silent_host), cmocka_unit_test(test_limits),
-                                        cmocka_unit_test(test_allowed_hosts) };
+                                        cmocka_unit_test(test_srq_limit),   cmocka_unit_test(test_allowed_hosts) };
 
     if (argc != 2) {
         fprintf(stderr, "usage: nvme_target_hostile PROGRAM\n");
