@@ -13,7 +13,8 @@ struct _NVME_CONTROLLER {
     NVME_CREATE Create;
     KSPIN_LOCK Lock;
     LIST_ENTRY Held;
-    BOOLEAN Holding;
+    BOOLEAN Holding, SlowAborts;
+    LONG AbortLater; /* the namespace whose requests the thread has to end */
     NVME_STATE State;
     ULONG Listed;
     ULONGLONG Blocks;
@@ -81,44 +82,6 @@ NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, 
 
 /* ---- Controllers ------------------------------------------------------------------------------------------------- */
 
-static VOID ControllerThread(PVOID Context)
-{
-    NVME_CONTROLLER *controller = Context;
-
-    for (;;) {
-        KeWaitForSingleObject(&controller->Wake, Executive, KernelMode, FALSE, NULL);
-        if (controller->Stopping)
-            break;
-        controller->Create.Changed(controller, controller->Create.Context);
-    }
-    PsTerminateSystemThread(STATUS_SUCCESS);
-}
-
-NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Controller)
-{
-    NVME_CONTROLLER *controller;
-    HANDLE thread;
-
-    if (strstr(Create->Target.Subsystem, "refused"))
-        return STATUS_CONNECTION_REFUSED;
-    controller = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*controller), NVME_TAG);
-    RtlZeroMemory(controller, sizeof(*controller));
-    controller->References = 1;
-    controller->Create = *Create;
-    controller->State = NvmeStateLive;
-    controller->Listed = 1;
-    controller->Blocks = FAKE_BLOCKS;
-    KeInitializeSpinLock(&controller->Lock);
-    InitializeListHead(&controller->Held);
-    KeInitializeEvent(&controller->Wake, SynchronizationEvent, FALSE);
-    PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, ControllerThread, controller);
-    ObReferenceObjectByHandle(thread, THREAD_ALL_ACCESS, NULL, KernelMode, (PVOID *)&controller->Thread, NULL);
-    ZwClose(thread);
-    controller->Create.Changed(controller, controller->Create.Context);
-    *Controller = controller;
-    return STATUS_SUCCESS;
-}
-
 VOID NvmeControllerReference(NVME_CONTROLLER *Controller)
 {
     InterlockedIncrement(&Controller->References);
@@ -158,6 +121,49 @@ static VOID EndHeld(NVME_CONTROLLER *Controller, ULONG NamespaceId, NTSTATUS Sta
     KeReleaseSpinLock(&Controller->Lock, irql);
     while (!IsListEmpty(&ended))
         Complete(CONTAINING_RECORD(RemoveHeadList(&ended), NVME_REQUEST, Link), Status, 0);
+}
+
+static VOID ControllerThread(PVOID Context)
+{
+    NVME_CONTROLLER *controller = Context;
+
+    for (;;) {
+        ULONG aborted;
+
+        KeWaitForSingleObject(&controller->Wake, Executive, KernelMode, FALSE, NULL);
+        if (controller->Stopping)
+            break;
+        aborted = (ULONG)InterlockedExchange(&controller->AbortLater, 0);
+        if (aborted)
+            EndHeld(controller, aborted, STATUS_CANCELLED);
+        controller->Create.Changed(controller, controller->Create.Context);
+    }
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Controller)
+{
+    NVME_CONTROLLER *controller;
+    HANDLE thread;
+
+    if (strstr(Create->Target.Subsystem, "refused"))
+        return STATUS_CONNECTION_REFUSED;
+    controller = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*controller), NVME_TAG);
+    RtlZeroMemory(controller, sizeof(*controller));
+    controller->References = 1;
+    controller->Create = *Create;
+    controller->State = NvmeStateLive;
+    controller->Listed = 1;
+    controller->Blocks = FAKE_BLOCKS;
+    KeInitializeSpinLock(&controller->Lock);
+    InitializeListHead(&controller->Held);
+    KeInitializeEvent(&controller->Wake, SynchronizationEvent, FALSE);
+    PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, ControllerThread, controller);
+    ObReferenceObjectByHandle(thread, THREAD_ALL_ACCESS, NULL, KernelMode, (PVOID *)&controller->Thread, NULL);
+    ZwClose(thread);
+    controller->Create.Changed(controller, controller->Create.Context);
+    *Controller = controller;
+    return STATUS_SUCCESS;
 }
 
 VOID NvmeControllerDelete(NVME_CONTROLLER *Controller)
@@ -227,6 +233,9 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
         break;
     case FAKE_RELEASE:
         Controller->Holding = FALSE;
+        break;
+    case FAKE_SLOW_ABORTS:
+        Controller->SlowAborts = TRUE;
         break;
     case FAKE_NAMESPACES:
         Controller->Listed = Order->value;
@@ -312,5 +321,10 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 
 VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId)
 {
-    EndHeld(Controller, NamespaceId, STATUS_CANCELLED);
+    if (!Controller->SlowAborts) {
+        EndHeld(Controller, NamespaceId, STATUS_CANCELLED);
+        return;
+    }
+    InterlockedExchange(&Controller->AbortLater, (LONG)NamespaceId);
+    KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }

@@ -13,6 +13,7 @@ enum { FAKE_BLOCK = 512, FAKE_BLOCKS = 2048, FAKE_ORDER_LBA = FAKE_BLOCKS - 1, F
 enum fake_action {
     FAKE_HOLD = 1, /* later requests are not completed until they are aborted, or with FAKE_RELEASE */
     FAKE_RELEASE,
+    FAKE_SLOW_ABORTS, /* aborted requests end later, in another thread */
     FAKE_NAMESPACES, /* value: one bit for each namespace that the controller lists, from namespace 1 on */
     FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
     FAKE_STATE,      /* value: an NVME_STATE */

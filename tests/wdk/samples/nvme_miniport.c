@@ -1,103 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The NVMe initiator's Storport miniport above controllers in memory (nvme_fake.c): commands, resets, changes of
- * namespaces, device controls, and removal with requests outstanding.
+ * namespaces, and removal with requests outstanding. nvme_controls.c tests its device controls.
  */
-#include "host.h"
+#include "nvme_port.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
-
-#include "nvme-initiator/nvmeioctl.h"
-#include "drivers/nvme_fake.h"
-
-#define PORT "\\Device\\RaidPort0"
-
-enum { NEVER = 3600 }; /* seconds */
-
-enum {
-    OK = 0,
-    INVALID_PARAMETER = (int)0xC000000D,
-    NO_SUCH_DEVICE = (int)0xC000000E,
-    BUFFER_TOO_SMALL = (int)0xC0000023,
-    NAME_COLLISION = (int)0xC0000035,
-    IO_TIMEOUT = (int)0xC00000B5,
-    NO_DEVICE = (int)0xC00000C0,
-    IO_ERROR = (int)0xC0000185,
-    REFUSED = (int)0xC0000236,
-    NOT_CONNECTED = (int)0xC000009D,
-    NO_MEMORY = (int)0xC000009A,
-};
-
-static ondk_wdk_driver_t *driver;
-static ondk_wdk_device_t *port;
-
-static void start(void)
-{
-    uint32_t status = 1;
-
-    driver = host_load("nvme_fake");
-    if (ondk_wdk_open(PORT, &port, &status))
-        fail_msg("%s", ondk_wdk_error());
-}
-
-static void stop(void)
-{
-    ondk_wdk_close(port);
-    host_unload(driver);
-    assert_int_equal(ondk_verify_breaches(), 0);
-}
-
-static int send(ondk_wdk_scsi_command_t *c)
-{
-    uint32_t status = 1;
-
-    c->timeout = c->timeout ? c->timeout : NEVER;
-    assert_int_equal(ondk_wdk_scsi(port, c, &status), 0);
-    return (int)status;
-}
-
-static ondk_wdk_scsi_command_t transfer(bool out, uint16_t lba, uint16_t blocks, void *data)
-{
-    return (ondk_wdk_scsi_command_t){
-        .cdb_length = 10,
-        .cdb = { out ? 0x2a : 0x28, 0, 0, 0, (uint8_t)(lba >> 8), (uint8_t)lba, 0, (uint8_t)(blocks >> 8),
-                 (uint8_t)blocks },
-        .out = out,
-        .data = data,
-        .data_length = blocks * (uint32_t)FAKE_BLOCK,
-    };
-}
-
-static void order_target(uint8_t target, enum fake_action action, uint32_t value)
-{
-    uint8_t block[FAKE_BLOCK] = { 0 };
-    struct fake_order order = { FAKE_MAGIC, (uint32_t)action, value };
-    ondk_wdk_scsi_command_t c = transfer(true, FAKE_ORDER_LBA, 1, block);
-
-    memcpy(block, &order, sizeof order);
-    c.target = target;
-    assert_int_equal(send(&c), OK);
-    assert_int_equal(c.scsi_status, 0);
-}
-
-static void order(enum fake_action action, uint32_t value)
-{
-    order_target(0, action, value);
-}
-
-/* Returns the sense key, or 0 for success. */
-static int send_sense(ondk_wdk_scsi_command_t *c)
-{
-    assert_int_equal(send(c), OK);
-    if (!c->scsi_status)
-        return 0;
-    assert_int_equal(c->scsi_status, 2);
-    assert_int_equal(c->sense_length, 18);
-    assert_int_equal(c->data_length, 0);
-    return c->sense[2];
-}
 
 /* ---- Commands ---------------------------------------------------------------------------------------------------- */
 
@@ -220,74 +129,7 @@ static void test_failures(void **state)
     stop();
 }
 
-/* ---- Resets ------------------------------------------------------------------------------------------------------ */
-
-static void test_timeout(void **state)
-{
-    uint8_t block[FAKE_BLOCK];
-    ondk_wdk_scsi_command_t c;
-
-    (void)state;
-    start();
-    order(FAKE_HOLD, 0);
-    c = transfer(false, 0, 1, block);
-    c.timeout = 1;
-    assert_int_equal(send(&c), IO_ERROR); /* SRB_STATUS_BUS_RESET, by the reset of the unit */
-    assert_int_equal(c.data_length, 0);
-    order(FAKE_RELEASE, 0);
-    c = transfer(false, 0, 1, block);
-    assert_int_equal(send(&c), OK);
-    stop();
-}
-
-struct reader {
-    pthread_t thread;
-    atomic_int answer; /* 1: none yet */
-};
-
-static void *read_block(void *context)
-{
-    uint8_t block[FAKE_BLOCK];
-    ondk_wdk_scsi_command_t c = transfer(false, 0, 1, block);
-
-    atomic_store(&((struct reader *)context)->answer, send(&c));
-    return NULL;
-}
-
-static void readers_start(struct reader *readers, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        atomic_store(&readers[i].answer, 1);
-        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_block, &readers[i]), 0);
-    }
-}
-
-static void readers_join(struct reader *readers, unsigned n, int expected)
-{
-    for (unsigned i = 0; i < n; i++) {
-        pthread_join(readers[i].thread, NULL);
-        assert_int_equal(atomic_load(&readers[i].answer), expected);
-    }
-}
-
 /* ---- Changes ----------------------------------------------------------------------------------------------------- */
-
-/* The number of units that the port has found. */
-static unsigned units(void)
-{
-    uint8_t data[1024];
-    uint32_t length = 0, status = 1;
-
-    assert_int_equal(ondk_wdk_device_control(port, 0x4100c, NULL, 0, data, sizeof data, &length, &status), 0);
-    assert_int_equal(status, OK);
-    return data[4];
-}
-
-static void wait_for_units(unsigned wanted)
-{
-    while (units() != wanted)
-        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
-}
 
 /* Without its namespace, unit 0 answers that it is not connected, so that the others can be found. */
 static void test_no_first_unit(void **state)
@@ -387,158 +229,83 @@ static void test_reconnecting(void **state)
     stop();
 }
 
-/* ---- Device controls --------------------------------------------------------------------------------------------- */
+/* ---- Resets ------------------------------------------------------------------------------------------------------ */
 
-static int control(const NVME_IOCTL_REQUEST *request, uint32_t size, void *out, uint32_t room, uint32_t *length)
-{
-    uint32_t status = 1;
+struct reader {
+    pthread_t thread;
+    uint8_t lun;
+    atomic_int answer; /* 1: none yet */
+};
 
-    assert_int_equal(ondk_wdk_device_control(port, 0x4d038, request, size, out, room, length, &status), 0);
-    return (int)status;
-}
-
-static NVME_IOCTL_REQUEST request_of(uint32_t operation, const char *address, const char *subsystem)
-{
-    NVME_IOCTL_REQUEST r = { .Size = sizeof r, .Operation = operation };
-
-    strcpy(r.Address, address);
-    strcpy(r.Subsystem, subsystem);
-    return r;
-}
-
-static int connect_to(const char *address, const char *subsystem, uint32_t *target)
-{
-    NVME_IOCTL_REQUEST r = request_of(NVME_IOCTL_CONNECT, address, subsystem);
-    NVME_IOCTL_CONNECTED connected = { 99 };
-    int status = control(&r, sizeof r, &connected, sizeof connected, NULL);
-
-    *target = connected.TargetId;
-    return status;
-}
-
-static int disconnect(uint32_t target)
-{
-    NVME_IOCTL_REQUEST r = request_of(NVME_IOCTL_DISCONNECT, "", "");
-
-    r.TargetId = target;
-    return control(&r, sizeof r, NULL, 0, NULL);
-}
-
-static void test_connect(void **state)
+static void *read_block(void *context)
 {
     uint8_t block[FAKE_BLOCK];
-    uint32_t target = 0;
+    ondk_wdk_scsi_command_t c = transfer(false, 0, 1, block);
+    struct reader *r = context;
+
+    c.lun = r->lun;
+    atomic_store(&r->answer, send(&c));
+    return NULL;
+}
+
+static void readers_start(struct reader *readers, unsigned n, uint8_t lun)
+{
+    for (unsigned i = 0; i < n; i++) {
+        readers[i].lun = lun;
+        atomic_store(&readers[i].answer, 1);
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_block, &readers[i]), 0);
+    }
+}
+
+static void readers_join(struct reader *readers, unsigned n, int expected)
+{
+    for (unsigned i = 0; i < n; i++) {
+        pthread_join(readers[i].thread, NULL);
+        assert_int_equal(atomic_load(&readers[i].answer), expected);
+    }
+}
+
+/* A request that takes too long: SRB_STATUS_BUS_RESET, by the reset of its unit. The next one is answered. */
+static void expire_and_read(void)
+{
+    uint8_t block[FAKE_BLOCK];
     ondk_wdk_scsi_command_t c = transfer(false, 0, 1, block);
 
-    (void)state;
-    start();
-    assert_int_equal(connect_to("127.0.0.1:4420", "nqn.fake", &target), NAME_COLLISION);
-    assert_int_equal(connect_to("127.0.0.1", "nqn.fake", &target), NAME_COLLISION);
-    assert_int_equal(connect_to("127.0.0.1", "nqn.refused", &target), REFUSED);
-    assert_int_equal(connect_to("elsewhere", "nqn.fake", &target), INVALID_PARAMETER);
-    assert_int_equal(connect_to("127.0.0.1", "", &target), INVALID_PARAMETER);
-    assert_int_equal(connect_to("127.0.0.1:4421", "nqn.fake", &target), OK);
-    assert_int_equal(target, 1);
-    wait_for_units(2);
-    c.target = 1;
+    order(FAKE_HOLD, 0);
+    c.timeout = 1;
+    assert_int_equal(send(&c), IO_ERROR);
+    assert_int_equal(c.data_length, 0);
+    order(FAKE_RELEASE, 0);
+    c = transfer(false, 0, 1, block);
     assert_int_equal(send(&c), OK);
+}
+
+static void test_timeout(void **state)
+{
+    (void)state;
+    start();
+    expire_and_read();
+    order(FAKE_SLOW_ABORTS, 0);
+    expire_and_read();
+    stop();
+}
+
+/* The reset of a unit ends no request of another one. */
+static void test_reset_of_unit(void **state)
+{
+    struct reader other;
+
+    (void)state;
+    start();
+    order(FAKE_NAMESPACES, 3);
+    wait_for_units(2);
+    order(FAKE_HOLD, 0);
+    readers_start(&other, 1, 1);
+    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* the request is outstanding now */
+    expire_and_read();
+    assert_int_equal(atomic_load(&other.answer), 1);
     assert_int_equal(disconnect(0), OK);
-    wait_for_units(1);
-    assert_int_equal(disconnect(0), NO_SUCH_DEVICE);
-    assert_int_equal(disconnect(8), NO_SUCH_DEVICE);
-    c.target = 0;
-    assert_int_equal(send(&c), NO_DEVICE);
-    assert_int_equal(connect_to("127.0.0.1:4422", "nqn.fake", &target), OK);
-    assert_int_equal(target, 0);
-    for (uint32_t i = 2; i < 8; i++) {
-        char address[32];
-
-        snprintf(address, sizeof address, "127.0.0.1:%u", 5000 + i);
-        assert_int_equal(connect_to(address, "nqn.fake", &target), OK);
-        assert_int_equal(target, i);
-    }
-    assert_int_equal(connect_to("127.0.0.1:6000", "nqn.fake", &target), NO_MEMORY);
-    stop();
-}
-
-static void test_list(void **state)
-{
-    struct {
-        NVME_IOCTL_CONTROLLERS list;
-        NVME_IOCTL_CONTROLLER second;
-    } out;
-    NVME_IOCTL_REQUEST r = request_of(NVME_IOCTL_LIST, "", "");
-    uint32_t target, length = 0;
-
-    (void)state;
-    start();
-    assert_int_equal(connect_to("127.0.0.1:4421", "nqn.other", &target), OK);
-    assert_int_equal(control(&r, sizeof r, &out, sizeof out, &length), OK);
-    assert_int_equal(length, sizeof out);
-    assert_int_equal(out.list.Count, 2);
-    assert_int_equal(out.list.Controllers[0].State, NVME_IOCTL_LIVE);
-    assert_string_equal(out.list.Controllers[0].Address, "127.0.0.1:4420");
-    assert_string_equal(out.list.Controllers[0].Subsystem, "nqn.fake");
-    assert_string_equal(out.list.Controllers[0].Model, "Fake");
-    assert_string_equal(out.list.Controllers[0].Serial, "FAKE");
-    assert_int_equal(out.list.Controllers[0].Namespaces, 1);
-    assert_string_equal(out.second.Subsystem, "nqn.other");
-    assert_int_equal(out.second.TargetId, 1);
-    assert_int_equal(control(&r, sizeof r, &out, sizeof out - 1, &length), OK); /* room for one */
-    assert_int_equal(length, sizeof out.list);
-    assert_int_equal(out.list.Count, 2);
-    assert_int_equal(control(&r, sizeof r, &out, 3, &length), BUFFER_TOO_SMALL);
-    stop();
-}
-
-/* The entries are those of a target that ends no string. */
-static void test_discover(void **state)
-{
-    struct {
-        NVME_IOCTL_LOG log;
-        NVME_IOCTL_ENTRY second;
-    } out;
-    NVME_IOCTL_REQUEST r = request_of(NVME_IOCTL_DISCOVER, "127.0.0.1", "");
-    uint32_t length = 0;
-
-    (void)state;
-    start();
-    assert_int_equal(control(&r, sizeof r, &out, sizeof out, &length), OK);
-    assert_int_equal(length, sizeof out);
-    assert_int_equal(out.log.Count, 2);
-    assert_int_equal(out.log.Entries[0].IsDiscovery, 1);
-    assert_int_equal(strlen(out.log.Entries[0].Subsystem), NVME_IOCTL_NAME_SIZE - 1);
-    assert_memory_equal(out.log.Entries[0].Subsystem, "n?nn", 4);
-    assert_string_equal(out.log.Entries[0].Address + strspn(out.log.Entries[0].Address, "1"), ":4420");
-    assert_int_equal(out.second.IsDiscovery, 0);
-    assert_string_equal(out.second.Address + 1 + strspn(out.second.Address + 1, "f"), "]:4420");
-    assert_int_equal(control(&r, sizeof r, &out, offsetof(NVME_IOCTL_LOG, Entries), &length), OK);
-    assert_int_equal(length, offsetof(NVME_IOCTL_LOG, Entries));
-    r.Address[0] = 'x';
-    assert_int_equal(control(&r, sizeof r, &out, sizeof out, &length), INVALID_PARAMETER);
-    stop();
-}
-
-static void test_wrong_controls(void **state)
-{
-    NVME_IOCTL_REQUEST r = request_of(99, "", "");
-
-    (void)state;
-    start();
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
-    assert_int_equal(control(&r, sizeof r - 1, NULL, 0, NULL), BUFFER_TOO_SMALL);
-    r = request_of(NVME_IOCTL_LIST, "", "");
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), BUFFER_TOO_SMALL);
-    r.Size--;
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
-    r = request_of(NVME_IOCTL_LIST, "", "");
-    memset(r.Address, 'a', sizeof r.Address);
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
-    r = request_of(NVME_IOCTL_LIST, "", "");
-    memset(r.Subsystem, 'a', sizeof r.Subsystem);
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
-    r = request_of(NVME_IOCTL_CONNECT, "127.0.0.1:4421", "nqn.fake");
-    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), BUFFER_TOO_SMALL);
+    readers_join(&other, 1, NO_DEVICE);
     stop();
 }
 
@@ -552,7 +319,7 @@ static void test_disconnect_outstanding(void **state)
     (void)state;
     start();
     order(FAKE_HOLD, 0);
-    readers_start(readers, 16);
+    readers_start(readers, 16, 0);
     nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* most of them are outstanding now */
     assert_int_equal(disconnect(0), OK);
     readers_join(readers, 16, NO_DEVICE);
@@ -569,7 +336,7 @@ static void test_disconnect_running(void **state)
         struct reader readers[4];
         uint32_t target;
 
-        readers_start(readers, 4);
+        readers_start(readers, 4, 0);
         assert_int_equal(disconnect(0), OK);
         for (int i = 0; i < 4; i++) {
             pthread_join(readers[i].thread, NULL);
@@ -590,13 +357,10 @@ int main(void)
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_first_unit),
         cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_reset_of_unit),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_reconnecting),
-        cmocka_unit_test(test_connect),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_discover),
-        cmocka_unit_test(test_wrong_controls),
         cmocka_unit_test(test_disconnect_outstanding),
         cmocka_unit_test(test_disconnect_running),
     };
