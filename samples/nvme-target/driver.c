@@ -19,7 +19,6 @@
 #include "target.h"
 
 #include <ip2string.h>
-#include <ntstrsafe.h>
 
 DRIVER_INITIALIZE DriverEntry;
 static DRIVER_UNLOAD TargetUnload;
@@ -30,22 +29,28 @@ static struct target Target;
 static struct disk *Disks[TARGET_MAX_NAMESPACES];
 static ULONG DiskCount;
 
-/* ---- The registry: a value that does not exist, or has another type, leaves the variable as it is ---------------- */
+/* ---- The registry ------------------------------------------------------------------------------------------------ */
 
-static VOID ReadNumber(HANDLE Key, PCWSTR Name, ULONG *Value)
+/* Returns a REG_DWORD, or the default if there is no such value. */
+static ULONG ReadNumber(HANDLE Key, PCWSTR Name, ULONG Default)
 {
     UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + sizeof(ULONG)];
     KEY_VALUE_PARTIAL_INFORMATION *information = (KEY_VALUE_PARTIAL_INFORMATION *)room;
     UNICODE_STRING name;
-    ULONG size;
+    ULONG size, number;
 
     RtlInitUnicodeString(&name, Name);
-    if (NT_SUCCESS(ZwQueryValueKey(Key, &name, KeyValuePartialInformation, information, sizeof(room), &size)) &&
-        information->Type == REG_DWORD && information->DataLength == sizeof(ULONG))
-        RtlCopyMemory(Value, information->Data, sizeof(ULONG));
+    if (!NT_SUCCESS(ZwQueryValueKey(Key, &name, KeyValuePartialInformation, information, sizeof(room), &size)) ||
+        information->Type != REG_DWORD || information->DataLength != sizeof(ULONG))
+        return Default;
+    RtlCopyMemory(&number, information->Data, sizeof(number));
+    return number;
 }
 
-/* Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters. The text always has two zeroes at the end. */
+/*
+ * Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters. The text always has two zeroes at the end. It does
+ * not change if there is no such value.
+ */
 static VOID ReadText(HANDLE Key, PCWSTR Name, ULONG Type, WCHAR *Text)
 {
     static UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + TEXT_CHARS * sizeof(WCHAR)]; /* DriverEntry runs once */
@@ -75,21 +80,37 @@ static NTSTATUS CopyNarrow(CHAR *To, ULONG Size, const WCHAR *From)
     return STATUS_SUCCESS;
 }
 
+/* Writes the number in decimal. The text has room for six characters. */
+static VOID WriteNumber(CHAR *Text, USHORT Number)
+{
+    CHAR digits[5];
+    ULONG n = 0;
+
+    do {
+        digits[n++] = (CHAR)('0' + Number % 10);
+        Number /= 10;
+    } while (Number);
+    while (n)
+        *Text++ = digits[--n];
+    *Text = 0;
+}
+
 /* ---- Settings ---------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS SetAddress(struct target_settings *Settings, const WCHAR *Text, USHORT Port)
 {
     SOCKADDR_IN *v4 = (SOCKADDR_IN *)&Settings->address;
     SOCKADDR_IN6 *v6 = (SOCKADDR_IN6 *)&Settings->address;
-    PCWSTR end;
+    USHORT none = 0;
 
     Settings->port.id = 1;
-    if (NT_SUCCESS(RtlIpv4StringToAddressW(Text, TRUE, &end, (struct in_addr *)&v4->sin_addr)) && !*end) {
+    if (NT_SUCCESS(RtlIpv4StringToAddressExW(Text, TRUE, (struct in_addr *)&v4->sin_addr, &none)) && !none) {
         v4->sin_family = AF_INET;
         v4->sin_port = RtlUshortByteSwap(Port);
         Settings->address_len = sizeof(*v4);
         Settings->port.family = NVME_ADRFAM_IPV4;
-    } else if (NT_SUCCESS(RtlIpv6StringToAddressW(Text, &end, (struct in6_addr *)&v6->sin6_addr)) && !*end) {
+    } else if (NT_SUCCESS(RtlIpv6StringToAddressExW(Text, (struct in6_addr *)&v6->sin6_addr, &v6->sin6_scope_id,
+                   &none)) && !none) {
         v6->sin6_family = AF_INET6;
         v6->sin6_port = RtlUshortByteSwap(Port);
         Settings->address_len = sizeof(*v6);
@@ -97,7 +118,7 @@ static NTSTATUS SetAddress(struct target_settings *Settings, const WCHAR *Text, 
     } else {
         return STATUS_INVALID_PARAMETER;
     }
-    RtlStringCbPrintfA(Settings->port.service, sizeof(Settings->port.service), "%u", Port);
+    WriteNumber(Settings->port.service, Port);
     return CopyNarrow(Settings->port.address, sizeof(Settings->port.address), Text);
 }
 
@@ -155,34 +176,30 @@ static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
 static WCHAR Address[TEXT_CHARS] = L"192.168.1.1", Nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
 static WCHAR Files[TEXT_CHARS], ReadOnlyFiles[TEXT_CHARS], Hosts[TEXT_CHARS];
 
-static VOID ReadKey(HANDLE Key, struct target_settings *Settings, ULONG *Port, ULONG *MemoryMiB)
+static VOID ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Port, ULONG *MemoryMiB)
 {
-    ULONG fast = 0, controllers = Settings->max_controllers;
-
-    Settings->n_srq_receives = 0;
-    ReadNumber(Key, L"Interface", &Settings->if_index);
     ReadText(Key, L"Address", REG_SZ, Address);
-    ReadNumber(Key, L"Port", Port);
     ReadText(Key, L"Nqn", REG_SZ, Nqn);
-    ReadNumber(Key, L"MemoryMiB", MemoryMiB);
     ReadText(Key, L"Files", REG_MULTI_SZ, Files);
     ReadText(Key, L"ReadOnlyFiles", REG_MULTI_SZ, ReadOnlyFiles);
     ReadText(Key, L"Hosts", REG_MULTI_SZ, Hosts);
-    ReadNumber(Key, L"SrqDepth", &Settings->n_srq_receives);
-    ReadNumber(Key, L"Fast", &fast);
-    ReadNumber(Key, L"Buffers", &Settings->max_buffers);
-    ReadNumber(Key, L"MaxControllers", &controllers);
-    ReadNumber(Key, L"MaxQueues", &Settings->max_queues);
+    *Port = (USHORT)ReadNumber(Key, L"Port", *Port);
+    *MemoryMiB = ReadNumber(Key, L"MemoryMiB", Files[0] || ReadOnlyFiles[0] ? 0 : *MemoryMiB);
+    Settings->if_index = ReadNumber(Key, L"Interface", Settings->if_index);
+    Settings->n_srq_receives = ReadNumber(Key, L"SrqDepth", 0);
     Settings->has_srq = Settings->n_srq_receives != 0;
-    Settings->has_fast_registration = fast != 0;
-    Settings->max_controllers = (USHORT)controllers;
+    Settings->has_fast_registration = ReadNumber(Key, L"Fast", 0) != 0;
+    Settings->max_buffers = ReadNumber(Key, L"Buffers", Settings->max_buffers);
+    Settings->max_controllers = (USHORT)ReadNumber(Key, L"MaxControllers", Settings->max_controllers);
+    Settings->max_queues = ReadNumber(Key, L"MaxQueues", Settings->max_queues);
 }
 
 /* Reads the settings and opens the disks. CloseDisks is needed even after a failure. */
 static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_settings *Settings)
 {
-    ULONG port = 4420, memory = MAXULONG;
     OBJECT_ATTRIBUTES attributes;
+    USHORT port = 4420;
+    ULONG memory = 64;
     NTSTATUS status;
     HANDLE key;
 
@@ -193,13 +210,11 @@ static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_setting
         ReadKey(key, Settings, &port, &memory);
         ZwClose(key);
     }
-    if (memory == MAXULONG) /* there is no such value */
-        memory = Files[0] || ReadOnlyFiles[0] ? 0 : 64;
     status = CopyNarrow(Settings->nqn, sizeof(Settings->nqn), Nqn);
     if (NT_SUCCESS(status))
         status = AddHosts(Settings, Hosts);
     if (NT_SUCCESS(status))
-        status = SetAddress(Settings, Address, (USHORT)port);
+        status = SetAddress(Settings, Address, port);
     if (!NT_SUCCESS(status))
         host_log("Address, Nqn or Hosts in the registry is invalid");
     if (NT_SUCCESS(status) && memory)

@@ -6,8 +6,8 @@ set -eu
 command -v x86_64-w64-mingw32-gcc >/dev/null || { echo "skipped: gcc-mingw-w64-x86-64 is not installed"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-"$1/samples/mingw/build" "$dir" hello echo nvme-initiator
-for sample in hello echo nvme-initiator; do
+"$1/samples/mingw/build" "$dir" hello echo nvme-target nvme-initiator
+for sample in hello echo nvme-target nvme-initiator; do
     x86_64-w64-mingw32-objdump -x "$dir/$sample.sys" >"$dir/$sample.txt"
     libraries='-e netio.sys -e ntoskrnl.exe -e HAL.dll'
     wanted='pei-x86-64 (NT.native) DLL.Name:.netio.sys WskRegister WskDeregister DLL.Name:.ntoskrnl.exe KeWaitForSingleObject'
