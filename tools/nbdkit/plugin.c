@@ -422,4 +422,5 @@ static struct nbdkit_plugin plugin = {
     .zero = plugin_zero,
 };
 
+struct nbdkit_plugin *plugin_init(void); /* the macro defines it without a declaration */
 NBDKIT_REGISTER_PLUGIN(plugin)

@@ -211,7 +211,7 @@ def other_units():
     check('WRITE SAME is refused: zeros are written', c.write(0, b'1' * 8192) == c.request(ZERO, 0, 4096) == OK and
           c.read(0, 8192) == (OK, bytes(4096) + b'1' * 4096))
     c.close()
-    server.stop('blocks of 4096 bytes')
+    check('WRITE SAME is refused: no error', 'error' not in server.stop('blocks of 4096 bytes'), server.text())
 
     for options in (('--reg', 'ReadOnly=dword:1'), ('--nbd-read-only',)):
         server = Server(*options)
