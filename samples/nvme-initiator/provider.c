@@ -46,8 +46,8 @@ static BOOLEAN IsSameAddress(const SOCKADDR_INET *One, const SOCKADDR_INET *Othe
     return RtlEqualMemory(&One->Ipv6.sin6_addr, &Other->Ipv6.sin6_addr, sizeof(One->Ipv6.sin6_addr));
 }
 
-/* Returns the interface that has the local address, or 0. */
-static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local)
+/* Returns the interface that has the local address, or 0. If several have it, returns Preferred, if that is one. */
+static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local, NET_IFINDEX Preferred)
 {
     MIB_UNICASTIPADDRESS_TABLE *table;
     NET_IFINDEX index = 0;
@@ -55,7 +55,7 @@ static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local)
 
     if (!NT_SUCCESS(GetUnicastIpAddressTable(Local->si_family, &table)))
         return 0;
-    for (i = 0; i < table->NumEntries && index == 0; i++)
+    for (i = 0; i < table->NumEntries && (index == 0 || index != Preferred); i++)
         if (IsSameAddress(&table->Table[i].Address, Local))
             index = table->Table[i].InterfaceIndex;
     FreeMibTable(table);
@@ -77,7 +77,7 @@ NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
     status = GetBestRoute2(NULL, 0, NULL, &Target->Address, 0, &route, &Target->LocalAddress);
     if (!NT_SUCCESS(status))
         return status;
-    Target->Interface = FindInterface(&Target->LocalAddress);
+    Target->Interface = FindInterface(&Target->LocalAddress, route.InterfaceIndex);
     return Target->Interface ? STATUS_SUCCESS : STATUS_NETWORK_UNREACHABLE;
 }
 

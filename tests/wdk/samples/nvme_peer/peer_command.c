@@ -31,7 +31,7 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
     c->answer->sq_id = c->queue->qid;
     if (io && io == options.wrong_cid)
         c->answer->cid ^= 0x0300;
-    if (io && io == options.drop) {
+    if (io && (io == options.drop || (options.drop_every && io % options.drop_every == 0))) {
         peer_drop(c->queue);
         return;
     }
