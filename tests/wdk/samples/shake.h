@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled in front of the echo sample's sources: some of its steps are delayed at random, so that callbacks, work
+ * Compiled in front of a sample's sources: some of its steps are delayed at random, so that callbacks, work
  * items and the unload meet in orders that are rare otherwise. Nothing else changes.
  */
 #ifndef TESTS_WDK_SAMPLES_SHAKE_H
