@@ -84,8 +84,7 @@ def tree(crc):
                     try:
                         peers.machine.run(cycle(target, queues))
                     except Failed as e:
-                        raise Failed(f"cycle {number + 1} with {queues} I/O queues: {e}; the target printed "
-                                     f"{program.output()[-1500:]!r}") from e
+                        raise Failed(f"cycle {number + 1} with {queues} I/O queues: {e}; {program.describe()}") from e
             target.stop(program)
     return scenario
 
@@ -113,7 +112,7 @@ def killed(peers):
         status, output = peers.machine.end(job)
         if status or " failed=0 lost=0" not in output or "reconnects=2" not in output:
             raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; the kernel's last messages: "
-                         f"{peers.machine.kernel_says()!r}; the target printed {program.output()[-1500:]!r}")
+                         f"{peers.machine.kernel_says()!r}; {program.describe()}")
         target.stop(program)
     return output.splitlines()[0]
 

@@ -86,6 +86,16 @@ class Machine:
             self.guest = None
 
 
+class Peers:
+    """What a scenario gets: the guest, the command of the sample, a directory."""
+
+    def __init__(self, machine, directory, command):
+        self.machine, self.directory, self.command = machine, directory, command
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+
 class Program:
     """A program of this machine with its output in a file."""
 
@@ -93,10 +103,15 @@ class Program:
         self.output_file = tempfile.TemporaryFile()
         self.command = shlex.join(command)
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output_file,
-                                        stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
+                                        stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})},
+                                        start_new_session=True)
 
     def output(self):
         return os.pread(self.output_file.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    def describe(self):
+        state = "runs" if self.process.poll() is None else f"has ended with {self.process.returncode}"
+        return f"{os.path.basename(self.process.args[0])} {state} and printed {self.output()[-2500:]!r}"
 
     def wait_until(self, what, is_true, seconds=60):
         deadline = time.monotonic() + seconds
@@ -131,9 +146,9 @@ class Program:
         return self.process.returncode, output
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)     # a shell's children, too
+        self.process.wait()
         self.output_file.close()
 
 

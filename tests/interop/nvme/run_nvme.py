@@ -4,6 +4,7 @@
 
     run_nvme.py --alone                     the guest with itself, which proves the guest
     run_nvme.py --target COMMAND            Linux' nvme-rdma with samples/nvme-target
+    run_nvme.py --initiator COMMAND         samples/nvme-initiator with Linux' nvmet-rdma
     run_nvme.py --list
 
     [--only NAME]... [--cache DIR] [--verbose]
@@ -22,19 +23,10 @@ import traceback
 
 import guest_alone
 import linux_host
-from peers import HERE, Failed, Machine, own_network
+import linux_target
+from peers import HERE, Failed, Machine, Peers, own_network
 
-SETS = {"alone": guest_alone, "target": linux_host}
-
-
-class Peers:
-    """What a scenario gets: the guest, the command of the sample, a directory."""
-
-    def __init__(self, machine, directory, command):
-        self.machine, self.directory, self.command = machine, directory, command
-
-    def path(self, name):
-        return os.path.join(self.directory, name)
+SETS = {"alone": guest_alone, "target": linux_host, "initiator": linux_target}
 
 
 def build_guest(cache):
