@@ -100,10 +100,7 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     Request->NvmeStatus = 0;
     Request->Result = 0;
     Request->Aborted = Request->AbortSent = FALSE;
-    if (Request->Direction != NvmeNoData && (Request->Length == 0 || Request->Length > NVME_MAX_TRANSFER))
-        NvmeRequestEnd(Request, STATUS_INVALID_BUFFER_SIZE);
-    else
-        ControllerSend(Controller, Request);
+    ControllerSend(Controller, Request);
 }
 
 /* Sends the parked requests. */
@@ -444,6 +441,7 @@ static NVME_CONTROLLER *ControllerAllocate(const NVME_CREATE *Create)
     controller->Context = Create->Context;
     controller->Info.Target = Create->Target;
     controller->Info.State = NvmeStateConnecting;
+    controller->Info.MaxTransfer = NVME_MAX_TRANSFER; /* until Identify Controller has been read */
     controller->LostTime = KeQueryInterruptTime();
     NvmeFormatTarget(&Create->Target, controller->Name, sizeof(controller->Name));
     KeInitializeSpinLock(&controller->Lock);

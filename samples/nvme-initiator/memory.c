@@ -193,6 +193,8 @@ NTSTATUS NvmeSlotMap(NVME_SLOT *Slot)
 
     if (request->Direction == NvmeNoData)
         return STATUS_SUCCESS;
+    if (request->Length == 0 || request->Length > Slot->Queue->Controller->Info.MaxTransfer)
+        return STATUS_INVALID_BUFFER_SIZE;
     Slot->CapsuleData = SlotCapsuleData(Slot);
     if (Slot->CapsuleData)
         return STATUS_SUCCESS;

@@ -215,7 +215,10 @@ struct _NVME_CONTROLLER {
     KEVENT Wake;                        /* synchronization: something for the thread to do */
 
     KSPIN_LOCK Lock;
-    /* Lock guards the following members. The thread, which alone writes Info and Namespaces, reads them without it. */
+    /*
+     * Lock guards the following members. The thread, which alone writes Info and Namespaces, reads them without it.
+     * Info.MaxTransfer is written while no queue is open to requests, so their queues read it without it.
+     */
     NVME_CONTROLLER_INFO Info;
     NVME_NAMESPACE Namespaces[NVME_MAX_NAMESPACES];
     LIST_ENTRY Parked;                  /* requests that wait for a connection */

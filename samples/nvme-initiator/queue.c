@@ -138,7 +138,7 @@ static VOID SlotStarted(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
     Slot->Pending &= ~NVME_PENDING_START;
     if (!NT_SUCCESS(Status)) {
         Slot->Mapped = FALSE;
-        SlotEnd(Slot, STATUS_INSUFFICIENT_RESOURCES, Work);
+        SlotEnd(Slot, Status == STATUS_INVALID_BUFFER_SIZE ? Status : STATUS_INSUFFICIENT_RESOURCES, Work);
     } else if (queue->State == NvmeQueueOpen) {
         Status = NvmeSlotSend(Slot);
         if (NT_SUCCESS(Status))
