@@ -251,6 +251,7 @@ void peer_send(struct peer_command *c, uint32_t length, bool invalidate, uint32_
     NDK_QP *qp = c->queue->qp;
     NDK_SGE sge = sge_of(c->answer, length, c->queue->token);
 
+    c->queue->outstanding--;
     if (invalidate)
         qp->Dispatch->NdkSendAndInvalidate(qp, c, &sge, 1, 0, token);
     else
@@ -267,6 +268,10 @@ static void handle_receive(struct peer_queue *q, void *received, uint32_t length
         exit(1);
     }
     q->free = c->next;
+    if (++q->outstanding > options.receives) {
+        printf("more commands than receives\n");
+        exit(1);
+    }
     memcpy(c->capsule, received, length);
     post_receive(q, received);
     peer_execute(c, length);
@@ -336,10 +341,10 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct peer_options, name)                                                                     \
     }
-    OPTION(port),     OPTION(wrong_cid), OPTION(short_answer), OPTION(wrong_token), OPTION(silent),
-    OPTION(error),    OPTION(drop),      OPTION(drop_every),   OPTION(die),         OPTION(stop),
-    OPTION(change),   OPTION(deaf),      OPTION(reject),       OPTION(refuse),      OPTION(queues),
-    OPTION(receives), OPTION(mdts),      OPTION(no_capsule),   OPTION(plain_send),
+    OPTION(port),   OPTION(wrong_cid),  OPTION(short_answer), OPTION(old_cid),    OPTION(twice),  OPTION(wrong_token),
+    OPTION(silent), OPTION(error),      OPTION(drop),         OPTION(drop_every), OPTION(die),    OPTION(stop),
+    OPTION(change), OPTION(deaf),       OPTION(reject),       OPTION(refuse),     OPTION(queues), OPTION(receives),
+    OPTION(mdts),   OPTION(no_capsule), OPTION(plain_send),
 };
 
 static void parse(const char *argument)

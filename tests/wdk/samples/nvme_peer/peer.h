@@ -31,8 +31,10 @@ struct peer_options {
     unsigned port;
     unsigned plain_send;   /* never invalidates a token */
     unsigned wrong_cid;    /* answers with a command identifier that does not exist */
+    unsigned old_cid;      /* answers with the identifier of an earlier command of the same slot */
+    unsigned twice;        /* answers twice */
     unsigned short_answer; /* answers with 12 bytes */
-    unsigned wrong_token;  /* invalidates the token of another command */
+    unsigned wrong_token;  /* invalidates the token of the queue's next command */
     unsigned silent;       /* is never answered */
     unsigned error;        /* fails with NVME_WRITE_FAULT */
     unsigned drop;         /* disconnects its queue instead of an answer */
@@ -75,6 +77,7 @@ struct peer_queue {
     struct nvme_rdma_queue values;
     uint8_t *memory; /* answers and pages, then receives */
     struct peer_command *free;
+    unsigned outstanding; /* commands without an answer */
     NDK_MR *mr;
     uint32_t token;
     struct peer_command commands[PEER_COMMANDS];

@@ -14,7 +14,7 @@ static unsigned io_commands;
 static struct peer_command *held_event; /* the asynchronous event request */
 static uint32_t registers_cc;
 static bool second_namespace, deaf;
-static uint32_t last_key; /* of another command than the present one */
+static struct peer_command *without_token; /* waits for the token of another command */
 
 static void result(struct peer_command *c, uint64_t value)
 {
@@ -31,19 +31,23 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
     c->answer->sq_id = c->queue->qid;
     if (io && io == options.wrong_cid)
         c->answer->cid ^= 0x0300;
+    if (io && io == options.old_cid)
+        c->answer->cid ^= 0x8000;
     if (io && (io == options.drop || (options.drop_every && io % options.drop_every == 0))) {
         peer_drop(c->queue);
         return;
     }
-    if (io && io == options.wrong_token && last_key) {
-        peer_send(c, sizeof *c->answer, true, last_key);
+    if (io && io == options.wrong_token) {
+        without_token = c;
         return;
     }
-    if (c->sgl.kind == NVME_SGL_KIND_HOST && c->sgl.length)
-        last_key = c->sgl.key;
     peer_send(c, io && io == options.short_answer ? 12 : sizeof *c->answer,
               c->sgl.kind == NVME_SGL_KIND_HOST && c->sgl.length && c->sgl.invalidate && !options.plain_send,
               c->sgl.key);
+    if (io && io == options.twice) {
+        c->queue->outstanding++;
+        peer_send(c, sizeof *c->answer, false, 0);
+    }
 }
 
 void peer_answer(struct peer_command *c, uint16_t status)
@@ -185,6 +189,11 @@ static void io(struct peer_command *c, uint32_t length)
     uint64_t offset = command->io.lba << PEER_SHIFT;
     uint64_t bytes = (uint64_t)(command->io.blocks + 1) << PEER_SHIFT;
 
+    if (without_token && without_token->queue == c->queue && c->sgl.kind == NVME_SGL_KIND_HOST) {
+        peer_send(without_token, sizeof *c->answer, true, c->sgl.key);
+        without_token = NULL;
+        return;
+    }
     if (options.silent && io_commands + 1 == options.silent) {
         io_commands++;
         return;
