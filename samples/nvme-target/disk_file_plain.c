@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,11 +79,16 @@ static void file_close(struct disk *disk)
     host_free(disk);
 }
 
-/* Returns the size of a file or block device, or -1 and sets errno. */
-static off_t file_size(int fd)
+/*
+ * Returns the size of a file or block device, and locks it: two targets that write to one file would destroy its file
+ * system. Returns -1 and sets errno if it is no such file, or if another process has locked it.
+ */
+static off_t file_lock(int fd, bool is_read_only)
 {
     struct stat st;
 
+    if (flock(fd, (is_read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
+        return -1; /* other errors: a file system without locks */
     if (fstat(fd, &st))
         return -1;
     if (S_ISREG(st.st_mode))
@@ -91,6 +97,18 @@ static off_t file_size(int fd)
         return lseek(fd, 0, SEEK_END);
     errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     return -1;
+}
+
+static const char *file_advice(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return "; create it: truncate -s 64M FILE";
+    case EWOULDBLOCK:
+        return "; another process serves it";
+    default:
+        return "";
+    }
 }
 
 struct disk *disk_file_open(host_path path, bool is_read_only)
@@ -104,10 +122,10 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
     };
     int fd = open(path, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
     struct file_disk *file = NULL;
-    off_t size = fd >= 0 ? file_size(fd) : -1;
+    off_t size = fd >= 0 ? file_lock(fd, is_read_only) : -1;
 
     if (size < 0)
-        host_log("%s: %s%s", path, strerror(errno), errno == ENOENT ? "; create it: truncate -s 64M FILE" : "");
+        host_log("%s: %s%s", path, strerror(errno), file_advice(errno));
     else
         file = host_alloc(sizeof *file);
     if (!file) {

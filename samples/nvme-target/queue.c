@@ -12,8 +12,9 @@
  *   PAIR_ENDED    pair_end                         none           never
  *
  * The lock is held from the test of the state until the post returns. So when pair_end has returned, no post is running
- * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected, NdkAccept
- * failed, or the target stops. pair_abort calls it: the host broke the protocol or is silent, or a request failed.
+ * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected,
+ * NdkAccept failed, or the target stops. pair_abort calls it: the host broke the protocol or is silent, or a request
+ * failed.
  *
  * pair->work runs three routines on a worker, one after the other. Each is queued only when the one before it does not
  * use the queue pair any more:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem, the
- * workers and the keeper. target_start creates them; target_stop ends all queue pairs, waits until the last one is
+ * The parts that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem,
+ * the workers and the keeper. target_start creates them; target_stop ends all queue pairs, waits until the last one is
  * closed, and closes the rest, each object before those that it depends on. target_stop also ends a target whose start
  * has failed: what is NULL was not created.
  */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,6 +24,7 @@
 #define BAD_NQN "nqn.2026-11.org.example:bad"
 
 static const char *program;
+static char file_name[] = "/tmp/nvme-target-XXXXXX";
 
 /* ---- The well-behaved host --------------------------------------------------------------------------------------- */
 
@@ -275,7 +277,7 @@ static void test_hostile(void **state)
 static void test_hostile_srq(void **state)
 {
     (void)state;
-    run_hostile((const char *const[]){ "--memory", "16M", "--srq", "256", "--fast", "--buffers", "1", NULL });
+    run_hostile((const char *const[]){ "--file", file_name, "--srq", "256", "--fast", "--buffers", "1", NULL });
 }
 
 /* ---- Silence and numbers ----------------------------------------------------------------------------------------- */
@@ -348,6 +350,22 @@ static void test_allowed_hosts(void **state)
     good_stop(&h);
 }
 
+static int make_file(void **state)
+{
+    int fd = mkstemp(file_name);
+    bool is_made = fd >= 0 && ftruncate(fd, 16 << 20) == 0;
+
+    (void)state;
+    close(fd);
+    return is_made ? 0 : -1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(file_name);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_hostile),     cmocka_unit_test(test_hostile_srq),
@@ -360,5 +378,5 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     setenv("ONDK_VERIFY", "stop,full", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

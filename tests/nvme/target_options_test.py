@@ -80,6 +80,12 @@ def main():
         run('a file that does not exist', 2, ['No such file', 'truncate -s'], *LISTEN, *NQN, '--file', '/nobody')
         run('a directory', 2, ['s a directory'], *LISTEN, *NQN, '--read-only', directory)
         run('a small file', 1, ['a disk is smaller than one block'], *LISTEN, *NQN, '--file', small)
+        with open(small, 'wb') as file:
+            file.truncate(4096)
+        program, _ = start(*LISTEN, *NQN, '--file', small)
+        run('a file in use', 2, ['another process serves it'], *LISTEN, *NQN, '--read-only', small)
+        program.send_signal(signal.SIGTERM)
+        check('SIGTERM', program.wait(60) == 0, program.stderr.read())
     run('a narrow card', 1, ['no shared receive queue'], *LISTEN, *NQN, *MEMORY, '--srq', '64',
         env={'ONDK_PROFILE': 'narrow'})
     run('a card with few pages', 1, ['fast registrations'], *LISTEN, *NQN, *MEMORY, '--fast',
