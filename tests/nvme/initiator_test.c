@@ -453,6 +453,7 @@ static void test_killed(void **state)
 /* The target stays away for longer than IoFailSeconds: requests fail. When it is back, the disk works again. */
 static void test_gone(void **state)
 {
+    ondk_wdk_scsi_command_t ready = { .cdb_length = 6 };
     NVME_IOCTL_CONTROLLER c;
     uint8_t block[BLOCK];
 
@@ -468,9 +469,12 @@ static void test_gone(void **state)
     assert_int_equal(c.State, NVME_IOCTL_RECONNECTING);
     assert_true(*c.LastReason);
     assert_int_equal(units(), 1);
+    assert_int_equal(disk_send(&ready), 2); /* not ready */
     target_start("--memory", "64M");
     wait_for_state(NVME_IOCTL_LIVE);
     assert_int_equal(transfer(false, 0, 0, block, sizeof block), OK);
+    while (disk_send(&ready) != OK)
+        nap(10);
     driver_stop();
     assert_int_equal(process_stop(&target, SIGTERM), 0);
 }
