@@ -98,29 +98,23 @@ static NVME_DISK_GROUP *RemoveGroup(NVME_ADAPTER *Adapter, ULONG TargetId)
 
 /* ---- Changes: in the controller's thread, at PASSIVE_LEVEL ------------------------------------------------------- */
 
-/* Lock is held for the functions on disks. Returns the LUN that the namespace has, or a free one, or none. */
+static BOOLEAN HasLun(const NVME_DISK_GROUP *Group, ULONG Lun)
+{
+    return Lun < NVME_SCSI_MAX_LUNS && Group->Luns >> Lun & 1;
+}
+
+/* Returns the LUN that the namespace has, or a free one, or NVME_SCSI_MAX_LUNS if there is none. Lock is held. */
 static ULONG FindLun(const NVME_DISK_GROUP *Group, ULONG NamespaceId)
 {
     ULONG lun, unused = NVME_SCSI_MAX_LUNS;
 
     for (lun = NVME_SCSI_MAX_LUNS; lun-- > 0;) {
-        if (!Group->Disks[lun].Present)
+        if (!HasLun(Group, lun))
             unused = lun;
         else if (Group->Disks[lun].Unit.NamespaceId == NamespaceId)
             return lun;
     }
     return unused;
-}
-
-static ULONGLONG PresentLuns(const NVME_DISK_GROUP *Group)
-{
-    ULONGLONG luns = 0;
-    ULONG lun;
-
-    for (lun = 0; lun < NVME_SCSI_MAX_LUNS; lun++)
-        if (Group->Disks[lun].Present)
-            luns |= 1ULL << lun;
-    return luns;
 }
 
 static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_NAMESPACE *Namespace)
@@ -149,28 +143,33 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
     return unit;
 }
 
+/* Describes a disk that may be new. The next command reports a changed capacity. Lock is held. */
+static VOID UpdateDisk(NVME_DISK *Disk, BOOLEAN New, const NVME_SCSI_UNIT *Unit)
+{
+    if (New)
+        Disk->Attention = FALSE;
+    else if (Disk->Unit.BlockCount != Unit->BlockCount || Disk->Unit.BlockSize != Unit->BlockSize)
+        Disk->Attention = TRUE;
+    Disk->Unit = *Unit;
+}
+
 /* Makes the disks those of Group->Found and Group->Info. Returns TRUE if there are others than before. Lock is held. */
 static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
 {
-    ULONGLONG before = PresentLuns(Group), listed = 0;
-    ULONG i, lun;
+    ULONGLONG before = Group->Luns, listed = 0;
+    ULONG i;
 
     for (i = 0; i < Count; i++) {
         NVME_SCSI_UNIT unit = DescribeUnit(&Group->Info, &Group->Found[i]);
-        NVME_DISK *disk;
+        ULONG lun = FindLun(Group, unit.NamespaceId);
 
-        lun = FindLun(Group, unit.NamespaceId);
         if (lun == NVME_SCSI_MAX_LUNS)
             continue;
-        disk = &Group->Disks[lun];
-        disk->Attention = disk->Present && (disk->Attention || disk->Unit.BlockCount != unit.BlockCount ||
-            disk->Unit.BlockSize != unit.BlockSize);
-        disk->Unit = unit;
-        disk->Present = TRUE;
+        UpdateDisk(&Group->Disks[lun], (BOOLEAN)!HasLun(Group, lun), &unit);
+        Group->Luns |= 1ULL << lun;
         listed |= 1ULL << lun;
     }
-    for (lun = 0; lun < NVME_SCSI_MAX_LUNS; lun++)
-        Group->Disks[lun].Present = (BOOLEAN)(listed >> lun & 1);
+    Group->Luns = listed;
     return listed != before;
 }
 
@@ -245,8 +244,8 @@ NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULON
         if (!NT_SUCCESS(status))
             RemoveGroup(Adapter, group->TargetId);
     }
-    KeReleaseMutex(&Adapter->Connecting, FALSE);
     *TargetId = group->TargetId;
+    KeReleaseMutex(&Adapter->Connecting, FALSE); /* from now on the group may be disconnected */
     if (!NT_SUCCESS(status))
         NvmeDisksRelease(group);
     return status;
@@ -271,11 +270,11 @@ NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId)
 /* ---- SRBs -------------------------------------------------------------------------------------------------------- */
 
 /* Returns SRB_STATUS_PENDING, or why the unit cannot have the SRB. Lock is held. */
-static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun, ULONGLONG Luns)
+static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun)
 {
-    if (!Luns)
+    if (!Group->Luns)
         return SRB_STATUS_NO_DEVICE;
-    if (Lun >= NVME_SCSI_MAX_LUNS || (Lun != 0 && !Group->Disks[Lun].Present))
+    if (Lun != 0 && !HasLun(Group, Lun))
         return SRB_STATUS_INVALID_LUN;
     return IsListEmpty(&Group->Resets) ? SRB_STATUS_PENDING : SRB_STATUS_BUSY; /* Storport sends it again later */
 }
@@ -284,8 +283,7 @@ static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun, ULONGLONG Luns)
 static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *View)
 {
     ULONG lun = Srb->Srb->Lun;
-    ULONGLONG luns = PresentLuns(Group);
-    UCHAR status = CheckUnit(Group, lun, luns);
+    UCHAR status = CheckUnit(Group, lun);
     NVME_DISK *disk;
 
     if (status != SRB_STATUS_PENDING)
@@ -295,10 +293,10 @@ static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *Vie
     disk->Outstanding++;
     Srb->Group = Group;
     Srb->Lun = lun;
-    View->Luns = luns;
-    View->Present = disk->Present;
+    View->Luns = Group->Luns;
+    View->Present = HasLun(Group, lun);
     View->Unit = disk->Unit;
-    View->Attention = disk->Present && disk->Attention && NvmeScsiReportsAttention((const CDB *)Srb->Srb->Cdb);
+    View->Attention = View->Present && disk->Attention && NvmeScsiReportsAttention((const CDB *)Srb->Srb->Cdb);
     if (View->Attention)
         disk->Attention = FALSE;
     return status;

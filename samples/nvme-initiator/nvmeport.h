@@ -15,7 +15,6 @@ typedef struct _NVME_ADAPTER NVME_ADAPTER;
 
 /* One namespace, which is one logical unit. */
 typedef struct _NVME_DISK {
-    BOOLEAN Present;
     BOOLEAN Attention; /* the capacity has changed, and the next command reports that */
     LONG Outstanding;  /* SRBs of this unit that are not completed */
     NVME_SCSI_UNIT Unit;
@@ -31,6 +30,7 @@ typedef struct _NVME_DISK_GROUP {
     NVME_CONTROLLER *Controller;          /* NULL until the controller exists; then the group has a reference */
     LONG Outstanding;                     /* SRBs of the group that are not completed */
     LIST_ENTRY Resets;                    /* SRBs that wait for the completion of others */
+    ULONGLONG Luns;                       /* one bit for each of the Disks that exists */
     NVME_DISK Disks[NVME_SCSI_MAX_LUNS];
     /* Only the controller's thread uses these: they are too large for its stack. */
     NVME_NAMESPACE Found[NVME_MAX_NAMESPACES];
