@@ -23,6 +23,13 @@ static VOID EndCommand(NVME_SRB *Srb, UCHAR Status)
     NvmeDisksEnd(group, lun);
 }
 
+/* Ends a command that the controller has not answered. */
+static VOID FailCommand(NVME_SRB *Srb, UCHAR Status)
+{
+    Srb->Srb->DataTransferLength = 0;
+    EndCommand(Srb, Status);
+}
+
 /* Less data than the SRB has room for is SRB_STATUS_DATA_OVERRUN, too, which is not an error. */
 static UCHAR SetAnswer(NVME_SRB *Srb)
 {
@@ -63,16 +70,13 @@ static UCHAR SrbStatusOf(NTSTATUS Status)
 static VOID RequestCompleted(NVME_REQUEST *Request)
 {
     NVME_SRB *srb = Request->Context;
-    UCHAR status;
 
-    if (Request->Status == STATUS_SUCCESS || Request->Status == STATUS_IO_DEVICE_ERROR) {
-        NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
-        status = SetAnswer(srb);
-    } else {
-        srb->Srb->DataTransferLength = 0;
-        status = SrbStatusOf(Request->Status);
+    if (Request->Status != STATUS_SUCCESS && Request->Status != STATUS_IO_DEVICE_ERROR) {
+        FailCommand(srb, SrbStatusOf(Request->Status));
+        return;
     }
-    EndCommand(srb, status);
+    NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
+    EndCommand(srb, SetAnswer(srb));
 }
 
 /* Sends the NVMe command of srb->Scsi. */
@@ -88,7 +92,7 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
     request->Context = Srb;
     if (Step == NvmeScsiSendData) {
         if (StorPortGetOriginalMdl(Srb->Group->Adapter, Srb->Srb, &mdl) != STOR_STATUS_SUCCESS || !mdl) {
-            EndCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
+            FailCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
             return;
         }
         request->Direction = Srb->Scsi.Direction == NvmeScsiDataIn ? NvmeFromController : NvmeToController;
@@ -136,7 +140,7 @@ static VOID StartCommand(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
         return;
     }
     if (!DescribeCommand(Adapter, Srb, view.Luns)) {
-        EndCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
+        FailCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
         return;
     }
     if (view.Attention)
