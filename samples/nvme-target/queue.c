@@ -29,12 +29,17 @@
  * pair_close waits for each step before the next one:
  *
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback of the
- *      connector runs or will run.
+ *      connector runs or will run. If the target stops and the host does not answer the disconnect, pair_reset has
+ *      closed the connector already, which cancels NdkDisconnect.
  *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. The receives
  *      of the SRQ among them would be lost.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses memory.
  *   4. The last results are read. The flag is_cq_closed keeps later notifications from the CQ, which is closed.
  *   5. The memory is freed, and the receives of the SRQ are posted again. The queue pair leaves the list and is freed.
+ *
+ * pair_disconnect and pair_reset call the connector with the lock held, so that the second finds what the first has
+ * done. The completion routines of these calls do not acquire the lock. pair_close calls it without the lock, because
+ * the close may complete NdkAccept.
  *
  * Each function runs in the given thread, and has pair->lock held if the table has "lock":
  *
@@ -43,7 +48,7 @@
  *   pair_on_accepted              provider, or the worker that runs pair_open
  *   pair_on_disconnected          provider
  *   pair_on_results               provider
- *   pair_end                      any, lock
+ *   pair_end, pair_reset          any, lock
  *   pair_open, _disconnect, _close  worker
  *   functions of transfer.c       any, lock; pair_memory_init and pair_memory_fini: worker
  */
@@ -262,6 +267,13 @@ static enum nvme_rdma_status pair_init(struct target_pair *pair, struct target *
     return status;
 }
 
+static void pair_free(struct target_pair *pair)
+{
+    host_semaphore_fini(&pair->connector_closed);
+    host_lock_fini(&pair->lock);
+    host_free(pair);
+}
+
 /* Creates no object, because a callback must not wait. */
 void pair_on_request(void *context, NDK_CONNECTOR *connector)
 {
@@ -275,12 +287,12 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector)
         return;
     }
     host_lock_init(&pair->lock);
+    host_semaphore_init(&pair->connector_closed);
     if (!target_add_pair(target, pair, pair->n_receives)) {
         host_lock_acquire(&target->lock);
         target_queue_close(&pair->queue);
         host_lock_release(&target->lock);
-        host_lock_fini(&pair->lock);
-        host_free(pair);
+        pair_free(pair);
         pair_reject(connector, NVME_RDMA_NO_RESOURCES);
         return;
     }
@@ -300,11 +312,42 @@ static void pair_close_qp(struct target_pair *pair)
     host_lock_release(&pair->lock);
 }
 
-static void pair_close(void *context)
+static void pair_on_connector_closed(void *context)
 {
     struct target_pair *pair = context;
 
-    target_close(&pair->connector->Header, pair->connector->Dispatch->NdkCloseConnector);
+    host_semaphore_post(&pair->connector_closed);
+}
+
+/* Begins the close of the connector. */
+static void pair_close_connector(struct target_pair *pair)
+{
+    NDK_CONNECTOR *connector = pair->connector;
+
+    if (connector->Dispatch->NdkCloseConnector(&connector->Header, pair_on_connector_closed, pair) != STATUS_PENDING)
+        pair_on_connector_closed(pair);
+}
+
+void pair_reset(struct target_pair *pair)
+{
+    if (!pair->is_disconnecting || pair->is_connector_closed)
+        return;
+    pair->is_connector_closed = true;
+    pair_close_connector(pair);
+}
+
+static void pair_close(void *context)
+{
+    struct target_pair *pair = context;
+    bool has_to_close;
+
+    host_lock_acquire(&pair->lock);
+    has_to_close = !pair->is_connector_closed;
+    pair->is_connector_closed = true;
+    host_lock_release(&pair->lock);
+    if (has_to_close)
+        pair_close_connector(pair);
+    host_semaphore_wait(&pair->connector_closed);
     if (pair->qp)
         pair_close_qp(pair);
     host_lock_acquire(&pair->lock);
@@ -314,8 +357,7 @@ static void pair_close(void *context)
         target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
     pair_memory_fini(pair);
     target_remove_pair(pair->target, pair, pair->n_receives);
-    host_lock_fini(&pair->lock); /* the keeper acquires the locks of the queue pairs in the list */
-    host_free(pair);
+    pair_free(pair); /* not before: the keeper acquires the locks of the queue pairs in the list */
 }
 
 static void pair_on_disconnect_done(void *context, NTSTATUS status)
@@ -330,17 +372,15 @@ static void pair_disconnect(void *context)
 {
     struct target_pair *pair = context;
     NTSTATUS status = STATUS_SUCCESS;
-    bool has_to_disconnect;
 
     host_lock_acquire(&pair->lock);
-    has_to_disconnect = pair->is_connected && !pair->is_aborted;
-    if (has_to_disconnect) { /* after a flush, the results of all requests are in the CQ */
-        pair->qp->Dispatch->NdkFlush(pair->qp);
+    if (pair->is_connected && !pair->is_aborted) {
+        pair->qp->Dispatch->NdkFlush(pair->qp); /* then the results of all requests are in the CQ */
         transfer_poll(pair);
-    }
-    host_lock_release(&pair->lock);
-    if (has_to_disconnect)
         status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);
+        pair->is_disconnecting = status == STATUS_PENDING;
+    }
+    host_lock_release(&pair->lock); /* if pending, pair_close may free the queue pair as soon as it has the lock */
     if (status != STATUS_PENDING)
         pair_on_disconnect_done(pair, status);
 }

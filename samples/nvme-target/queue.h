@@ -51,12 +51,15 @@ struct target_pair {
     struct pair_slot *slots;
     struct pair_buffer *buffers;
     uint32_t n_slots, n_buffers;
-    struct worker_work work; /* for pair_open, pair_disconnect and pair_close, one after the other */
+    struct host_semaphore connector_closed; /* posted when the close of the connector has completed */
+    struct worker_work work;                /* for pair_open, pair_disconnect and pair_close, one after the other */
 
     struct host_lock lock; /* guards the members below, posts, calls of the CQ, and slots that no worker has */
     enum pair_state state;
-    bool is_connected; /* NdkAccept has succeeded */
-    bool is_aborted;   /* NdkDisconnect is not called */
+    bool is_connected;     /* NdkAccept has succeeded */
+    bool is_aborted;       /* NdkDisconnect is not called */
+    bool is_disconnecting; /* NdkDisconnect is or was pending */
+    bool is_connector_closed;
     bool is_cq_closed;
     bool has_controller; /* Connect has succeeded, and was logged */
     uint32_t references;
@@ -82,6 +85,8 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector);
  */
 void pair_end(struct target_pair *pair, const char *reason);
 void pair_abort(struct target_pair *pair, const char *reason);
+/* Resets the connection if its host does not answer NdkDisconnect. Lock is held. */
+void pair_reset(struct target_pair *pair);
 /* References keep the queue pair from its close: a slot that a worker has holds one. Lock is held. */
 void pair_ref(struct target_pair *pair);
 void pair_unref(struct target_pair *pair);

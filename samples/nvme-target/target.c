@@ -90,18 +90,31 @@ static void target_check_pair(struct target_pair *pair, uint64_t now_ms)
         pair_abort(pair, "the host's keep-alive has expired");
 }
 
-/* Ends the queue pairs that have to end, or all of them. */
-static void target_check_pairs(struct target *target, bool ends_all)
+/* Ends the queue pairs that have to end. */
+static void target_check_pairs(struct target *target)
 {
     uint64_t now_ms = host_now_ms();
 
     host_lock_acquire(&target->pairs_lock);
     for (struct target_pair *pair = target->pairs; pair; pair = pair->next) {
         host_lock_acquire(&pair->lock);
-        if (ends_all)
-            pair_end(pair, "the target stops");
-        else if (pair->state != PAIR_ENDED)
+        if (pair->state != PAIR_ENDED)
             target_check_pair(pair, now_ms);
+        host_lock_release(&pair->lock);
+    }
+    host_lock_release(&target->pairs_lock);
+}
+
+/* Ends all queue pairs. If that has been done before, resets the connections whose hosts have not answered. */
+static void target_end_pairs(struct target *target)
+{
+    host_lock_acquire(&target->pairs_lock);
+    for (struct target_pair *pair = target->pairs; pair; pair = pair->next) {
+        host_lock_acquire(&pair->lock);
+        if (pair->state == PAIR_ENDED)
+            pair_reset(pair);
+        else
+            pair_end(pair, "the target stops");
         host_lock_release(&pair->lock);
     }
     host_lock_release(&target->pairs_lock);
@@ -114,7 +127,7 @@ static void target_run_keeper(void *context)
 
     while (!stops) {
         host_semaphore_wait_ms(&target->keeper_wake, TARGET_KEEPER_MS);
-        target_check_pairs(target, false);
+        target_check_pairs(target);
         host_lock_acquire(&target->pairs_lock);
         stops = target->keeper_stops;
         host_lock_release(&target->pairs_lock);
@@ -345,9 +358,9 @@ void target_stop(struct target *target)
     target->is_stopping = true; /* requests for connections are rejected from now on */
     has_pairs = target->n_pairs != 0;
     host_lock_release(&target->pairs_lock);
-    target_check_pairs(target, true);
-    if (has_pairs)
-        host_semaphore_wait(&target->all_closed);
+    target_end_pairs(target);
+    while (has_pairs && !host_semaphore_wait_ms(&target->all_closed, TARGET_DISCONNECT_MS))
+        target_end_pairs(target);
     host_lock_acquire(&target->pairs_lock);
     target->keeper_stops = true;
     host_lock_release(&target->pairs_lock);

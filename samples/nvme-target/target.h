@@ -48,6 +48,7 @@ enum {
     TARGET_MAX_TRANSFER = 131072, /* bytes of a command */
     TARGET_SMALL_TRANSFER = 4096, /* each command has a buffer of this size; larger ones are shared by a queue pair */
     TARGET_KEEPER_MS = 500,
+    TARGET_DISCONNECT_MS = 2000, /* the time that hosts have to disconnect when the target stops */
     TARGET_MIN_INITIATOR_DEPTH = 32, /* of the adapter: event requests hold slots for a long time */
 };
 #define TARGET_CAPSULE_SIZE (sizeof(struct nvme_command) + TARGET_CAPSULE_DATA)
@@ -119,7 +120,7 @@ void target_settings_init(struct target_settings *settings);
  */
 bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
                   uint32_t n_disks);
-/* Disconnects all hosts, waits until everything is closed, and frees everything but *target. */
+/* Disconnects all hosts, which have TARGET_DISCONNECT_MS to answer, waits until everything is closed, and frees everything but *target. */
 void target_stop(struct target *target);
 
 /* ---- For queue.c ---- */

@@ -302,6 +302,22 @@ static void test_silent_host(void **state)
     good_stop(&h);
 }
 
+/* A host that never answers the disconnect does not keep the target from its end. */
+static void test_host_without_answer(void **state)
+{
+    struct host_queue q;
+    static struct good_host h;
+
+    (void)state;
+    setenv("ONDK_DISCONNECT_MS", "600000", 1);
+    good_start(&h, (const char *const[]){ "--memory", "16M", NULL });
+    unsetenv("ONDK_DISCONNECT_MS");
+    open_raw(&h, &q);
+    good_stop(&h);
+    assert_true(consumer_is_disconnected(&q.c));
+    host_close(&q);
+}
+
 static void test_limits(void **state)
 {
     struct host_queue q, other;
@@ -368,9 +384,10 @@ static int remove_file(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hostile),     cmocka_unit_test(test_hostile_srq),
-                                        cmocka_unit_test(test_silent_host), cmocka_unit_test(test_limits),
-                                        cmocka_unit_test(test_srq_limit),   cmocka_unit_test(test_allowed_hosts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_hostile),      cmocka_unit_test(test_hostile_srq),
+                                        cmocka_unit_test(test_silent_host),  cmocka_unit_test(test_host_without_answer),
+                                        cmocka_unit_test(test_limits),       cmocka_unit_test(test_srq_limit),
+                                        cmocka_unit_test(test_allowed_hosts) };
 
     if (argc != 2) {
         fprintf(stderr, "usage: nvme_target_hostile PROGRAM\n");
