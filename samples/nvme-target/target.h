@@ -120,7 +120,10 @@ void target_settings_init(struct target_settings *settings);
  */
 bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
                   uint32_t n_disks);
-/* Disconnects all hosts, which have TARGET_DISCONNECT_MS to answer, waits until everything is closed, and frees everything but *target. */
+/*
+ * Disconnects all hosts, which have TARGET_DISCONNECT_MS to answer. Waits until everything is closed, and frees
+ * everything but *target.
+ */
 void target_stop(struct target *target);
 
 /* ---- For queue.c ---- */

@@ -302,7 +302,7 @@ static void test_silent_host(void **state)
     good_stop(&h);
 }
 
-/* A host that never answers the disconnect does not keep the target from its end. */
+/* The target stops even if a host never answers the disconnect. */
 static void test_host_without_answer(void **state)
 {
     struct host_queue q;
