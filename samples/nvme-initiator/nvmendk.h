@@ -61,7 +61,7 @@ VOID NvmeCloseAdapter(NDK_ADAPTER *Adapter);
 
 /* ---- A slot: one command that the target has; the states are in queue.c ---- */
 
-#define NVME_PENDING_START 1      /* NvmeQueueRun or NdkBuildLAM uses the slot */
+#define NVME_PENDING_START 1      /* the slot is being started: NvmeSlotMap uses it */
 #define NVME_PENDING_SEND 2       /* the send has no result yet */
 #define NVME_PENDING_RESPONSE 4   /* the controller has not completed the command */
 #define NVME_PENDING_INVALIDATE 8 /* NdkInvalidate has no result yet */
@@ -117,7 +117,7 @@ typedef struct _NVME_QUEUE {
     BOOLEAN CqClosing;        /* Cq must not be called any more */
     LIST_ENTRY Free;          /* slots */
     LIST_ENTRY Waiting;       /* requests without a slot */
-    /* The controller's thread creates and deletes the following members while the queue is not open. */
+    /* The controller's thread writes the following members. Others read them only while the queue is open or failed. */
     EX_RUNDOWN_REF Starting;  /* one acquisition for each slot with NVME_PENDING_START */
     NVME_SLOT *Slots;
     NDK_ADAPTER *Adapter;     /* the controller's */

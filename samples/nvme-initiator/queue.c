@@ -123,7 +123,7 @@ static VOID SlotFinish(NVME_SLOT *Slot, UCHAR Pending, NVME_WORK *Work)
         SlotEndAnswered(Slot, Work);
 }
 
-/* ---- Starting slots: no lock is held ------------------------------------------------------------------------------ */
+/* ---- Starting slots: no lock is held ----------------------------------------------------------------------------- */
 
 /*
  * Handles the end of NvmeSlotMap: sends the command. If the data could not be mapped, only this request fails. If the
@@ -150,7 +150,7 @@ static VOID SlotStarted(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
     ExReleaseRundownProtection(&queue->Starting); /* the queue may be closed now: no access to it after this */
 }
 
-/* Starts slots and completes requests, until none is left. A slot that cannot be started frees its place for another. */
+/* Starts slots and completes requests, until none is left. A slot that cannot be started makes room for another. */
 static VOID WorkRun(NVME_WORK *Work)
 {
     while (!IsListEmpty(&Work->Start)) {
@@ -357,7 +357,7 @@ VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId)
 {
     PLIST_ENTRY entry, next;
     NVME_WORK work;
-    ULONG i;
+    ULONG count, i;
     KIRQL irql;
 
     WorkInitialize(&work);
@@ -372,7 +372,8 @@ VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId)
         request->Status = STATUS_CANCELLED;
         InsertTailList(&work.Done, entry);
     }
-    for (i = 0; Queue->Slots && i < Queue->Depth; i++) {
+    count = (Queue->State == NvmeQueueOpen || Queue->State == NvmeQueueFailed) && Queue->Slots ? Queue->Depth : 0;
+    for (i = 0; i < count; i++) {
         NVME_REQUEST *request = Queue->Slots[i].Request;
 
         if (request && NvmeRequestMatches(request, Request, NamespaceId) && !request->Aborted) {
