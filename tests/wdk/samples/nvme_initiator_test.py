@@ -37,6 +37,8 @@ CASES = [
     ('a short answer', {'short_answer': 50}, {}, ['of a wrong length', RECONNECTED], []),
     ('a wrong token', {'wrong_token': 50}, {'Bytes': 8192, 'Depth': 32}, ['a wrong token', RECONNECTED], []),
     ('the target drops a queue', {'drop': 50}, {'Bytes': 8192, 'Depth': 32}, [RECONNECTED], []),
+    ('the target drops a queue with waiting requests', {'drop': 60},
+     {'Bytes': 8192, 'Depth': 64, 'QueueDepth': 4, 'IoQueues': 1}, ['1280 requests', RECONNECTED], []),
     ('the target drops queues again and again', {'drop_every': 150}, {'Bytes': 8192, 'Depth': 32, 'Rounds': 40},
      ['2560 requests', r' reconnects 1\d,'], []),
     ('a command without answer', {'silent': 50}, {'CommandSeconds': 1, 'AbortSeconds': 1},
