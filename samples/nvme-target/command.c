@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Begins, continues and completes commands: what all of them have in common. A command goes through these phases; an
- * operation without data, or with data in the capsule, skips those that it does not need.
+ * Begins, continues and completes commands. This file has the steps that all commands share. A command passes through
+ * these phases. A command without data, or with data in the capsule, skips the phases that it does not need.
  *
- *   phase    the transport has been asked for    and then
- *   BUFFER   a buffer                            FETCH or RUN
- *   FETCH    the data from the host              RUN
- *   RUN      what the operation wants            RUN again, or PUT
- *   PUT      the data to the host                END
- *   WAIT     to keep the command (event.c)       END
- *   END      to complete or to disconnect
+ *   phase    the transport now                   next phase
+ *   BUFFER   provides a buffer                   FETCH or RUN
+ *   FETCH    fetches the data from the host      RUN
+ *   RUN      does what the operation requests    RUN, PUT, WAIT or END
+ *   PUT      writes the data to the host         END
+ *   WAIT     keeps the command (event.c)         END
+ *   END      completes or disconnects            none
  *
- * Invariant: command_check_data has compared the length of the data with the SGL, with the buffer that will be used and
- * with the received capsule before any of them is used.
+ * Invariant: before any data are used, command_check_data has compared their length with the SGL, with the buffer and
+ * with the received capsule.
  */
 #include "internal.h"
 
@@ -78,7 +78,9 @@ static bool command_is_to_host(const struct target_command *command)
 
 static void command_set_transfer(struct target_command *command, uint32_t offset, uint8_t *data, uint32_t length)
 {
-    /* The address may wrap. The host's memory is the host's affair: its adapter checks the range against the key. */
+    /*
+     * The sum may wrap. The host's adapter checks the range against the key, so this side need not check the address.
+     */
     command->transfer.address = command->sgl.address + offset;
     command->transfer.key = command->sgl.key;
     command->transfer.length = length;
@@ -98,7 +100,10 @@ enum target_action target_fetch(struct target_command *command, uint32_t offset,
     return command->action = TARGET_FETCH;
 }
 
-/* Checks the SGL of a command with data, and sets `data` if the capsule has them. */
+/*
+ * Checks the SGL of a command with data. If the data are in the capsule, sets command->data to them. Returns
+ * NVME_SUCCESS or the status with which the command fails.
+ */
 static uint16_t command_check_data(struct target_command *command)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
@@ -107,7 +112,7 @@ static uint16_t command_check_data(struct target_command *command)
 
     if (status != NVME_SUCCESS)
         return target_reject(command, status, location + 15);
-    /* From here on the key is the host's wish, also for a command that fails. */
+    /* The response invalidates the key on the host's request even if the command fails, so the key is stored first. */
     if (command->sgl.kind == NVME_SGL_KIND_HOST && command->sgl.invalidate) {
         command->invalidate = true;
         command->invalidate_key = command->sgl.key;
@@ -127,7 +132,7 @@ static uint16_t command_check_data(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* The bytes of buffer that the command needs, or 0. */
+/* Returns the number of bytes that the command needs in a buffer, or 0 if the command needs no buffer. */
 static uint32_t command_buffer_size(const struct target_command *command)
 {
     uint32_t max = command->queue->subsystem->max_transfer;
@@ -148,7 +153,10 @@ static enum target_action command_run(struct target_command *command)
     return command->operation->run(command);
 }
 
-/* There is a buffer if the command needs one. */
+/*
+ * Starts the fetch of the command's data from the host, or runs the operation if no data must be fetched first.
+ * Requires command->buffer if command_buffer_size is not 0.
+ */
 static enum target_action command_fetch(struct target_command *command)
 {
     if (command->data_len == 0 || command->data || (command->operation->flags & OPERATION_FETCHES))
@@ -205,7 +213,7 @@ enum target_action target_command_next(struct target_command *command, uint16_t 
 
 /* ---- Beginning ---- */
 
-/* Returns why the capsule ends the queue, or NULL. */
+/* Checks the capsule. Returns NULL, or a text with the reason for which the capsule ends the queue. */
 static const char *command_check_capsule(const struct target_queue *queue, size_t len)
 {
     if (queue->closed)
@@ -247,7 +255,10 @@ static const struct target_operation *command_search_admin(const struct nvme_com
     return NULL;
 }
 
-/* Sets command->operation, or returns why the queue cannot have the command now. */
+/*
+ * Sets command->operation. Returns NVME_SUCCESS, or the status with which the command fails in the queue's present
+ * state.
+ */
 static uint16_t command_find_operation(struct target_command *command)
 {
     const struct target_queue *queue = command->queue;
@@ -255,7 +266,7 @@ static uint16_t command_find_operation(struct target_command *command)
     bool fabrics = sqe->opcode == NVME_FABRICS;
     bool connect = fabrics && sqe->fabrics_type == NVME_FABRICS_CONNECT;
 
-    /* Connect comes first, and once. */
+    /* A queue's first command must be Connect, and no later command may be Connect. */
     if (connect ? queue->controller || queue->connecting : !queue->controller)
         return target_reject(command, NVME_COMMAND_SEQUENCE_ERROR, 0);
     if (connect || queue->qid == 0)
@@ -272,7 +283,7 @@ static uint16_t command_find_operation(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* Clears what a former command has left, apart from what the transport sets. */
+/* Clears the command's members except those that the transport sets. */
 static void command_clear(struct target_command *command)
 {
     struct target_command fresh = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The configuration, and the tables of controllers and queues. A controller begins with the Connect of its admin queue.
- * It is `closing` from the end of that queue on, and free when its last queue is closed. Invariant: a queue is in its
- * controller's table exactly as long as queue->controller is set.
+ * Checks the configuration, and manages the tables of controllers and queues. Connect of an admin queue creates a
+ * controller. The controller is `closing` after its admin queue has closed, and its table entry is free again after its
+ * last queue has closed. Invariant: a queue is in the table of a controller exactly while queue->controller points to
+ * the controller.
  */
 #include "internal.h"
 
@@ -172,7 +173,10 @@ struct target_controller *target_controller_find(const struct target_subsystem *
     return NULL;
 }
 
-/* Returns the next number in the circle that is not in use. There are more numbers than controllers. */
+/*
+ * Returns the next unused controller number, and continues with 1 after the highest number. An unused number always
+ * exists, because there are more numbers than controllers.
+ */
 static uint16_t subsystem_next_cntlid(struct target_subsystem *subsystem)
 {
     do
@@ -236,7 +240,7 @@ bool target_controller_has_expired(const struct target_controller *controller, u
         return false;
     if (controller->kato_ms == 0)
         return controller->discovery && idle_ms > TARGET_DISCOVERY_MS;
-    /* A host may skip a keep-alive if there was traffic since the last one was due. */
+    /* A host may omit a keep-alive if the host has sent other commands since the previous one was due. */
     return idle_ms > UINT64_C(2) * controller->kato_ms;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The discovery log page: at which addresses a host reaches the subsystem. A host that may not connect sees none. If
- * the page changes while a host reads it in parts, the generation in the page's head changes, too.
+ * Writes the discovery log page, which lists the addresses at which a host reaches the subsystem. A host that may not
+ * connect sees no address. If the page changes while a host reads it in parts, the generation in the page's header
+ * changes, too.
  */
 #include "internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disks behind namespaces: memory, or a file. Several threads may use one disk at the same time. The caller checks
- * that each range is inside of the disk. A block of up to 4096 bytes, aligned to its size, is read and written as a
- * whole.
+ * The disks of namespaces: memory, or a file. Several threads may use one disk at the same time. The caller has checked
+ * that each range lies inside the disk. No read sees a half-written block of up to 4096 bytes, if the block is aligned
+ * to its size.
  */
 #ifndef NVME_TARGET_DISK_H
 #define NVME_TARGET_DISK_H
@@ -11,13 +11,13 @@
 
 struct disk;
 
-/* The functions of a kind of disk. Each returns whether the disk did what was asked. */
+/* The functions of one kind of disk. read, write, flush and zero return true on success. */
 struct disk_operations {
     bool (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);
     bool (*write)(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length);
-    /* Makes earlier writes survive a loss of power. */
+    /* Writes the data of completed writes to permanent storage, so that they survive a loss of power. */
     bool (*flush)(struct disk *disk);
-    /* Makes the range read as zeroes. If `deallocate` is true, its storage may be freed. */
+    /* Makes the range read as zeroes. If `deallocate` is true, the disk may free the storage of the range. */
     bool (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);
     void (*close)(struct disk *disk);
 };
@@ -26,14 +26,17 @@ struct disk {
     const struct disk_operations *operations;
     uint64_t size; /* in bytes */
     bool is_read_only;
-    bool may_wait; /* the functions may wait for a device, so a worker must call them */
+    bool may_wait; /* true if the functions may wait for a device, so that only a worker may call them */
 };
 
-/* Returns a disk of zeroed memory, whose contents are lost with it. NULL: out of memory, which was logged. */
+/*
+ * Creates a disk in zeroed memory. The contents are lost when the disk is closed. Returns NULL and logs the reason if
+ * out of memory.
+ */
 struct disk *disk_memory_open(uint64_t size);
-/* Opens a file that exists, as large as it is. NULL: the reason was logged. Waits. */
+/* Opens an existing file as a disk of the file's size. Returns NULL and logs the reason after a failure. Waits. */
 struct disk *disk_file_open(host_path path, bool is_read_only);
-/* Closes the disk, which no operation uses. Waits. */
+/* Closes the disk. Requires that no operation uses the disk. Waits. */
 void disk_close(struct disk *disk);
 
 #endif

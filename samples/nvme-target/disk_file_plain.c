@@ -55,7 +55,7 @@ static bool file_flush(struct disk *disk)
     return fdatasync(((struct file_disk *)disk)->fd) == 0;
 }
 
-/* Writes zeroes where the file system cannot make them without data. */
+/* Writes zeroes. Used if the file system cannot zero a range without writing data. */
 static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
 {
     static const uint8_t zeroes[65536];
@@ -80,15 +80,16 @@ static void file_close(struct disk *disk)
 }
 
 /*
- * Returns the size of a file or block device, and locks it: two targets that write to one file would destroy its file
- * system. Returns -1 and sets errno if it is no such file, or if another process has locked it.
+ * Returns the size of a file or block device, and locks it, because two targets that write to one file would destroy
+ * its file system. Returns -1 and sets errno if `fd` is neither a file nor a block device, or if another process has
+ * locked it.
  */
 static off_t file_lock(int fd, bool is_read_only)
 {
     struct stat st;
 
     if (flock(fd, (is_read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
-        return -1; /* other errors: a file system without locks */
+        return -1; /* other errors mean that the file system has no locks */
     if (fstat(fd, &st))
         return -1;
     if (S_ISREG(st.st_mode))

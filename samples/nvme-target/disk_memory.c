@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk of memory. Its operations never wait for a device, so callbacks of the provider may call them. Hosts may read
- * and write the same blocks at the same time. Each lock guards the stripes whose number is congruent to the lock's, so
- * that no transfer sees half of a block.
+ * A disk in memory. Its operations never wait for a device, so callbacks of the provider may call them. Hosts may read
+ * and write the same blocks at the same time. The disk is divided into stripes. A transfer holds a stripe's lock, so no
+ * transfer sees half of a written block. Several stripes share one lock: stripe number modulo number of locks.
  */
 #include "disk.h"
 
@@ -18,7 +18,7 @@ struct memory_disk {
 
 enum memory_transfer { MEMORY_READ, MEMORY_WRITE, MEMORY_ZERO };
 
-/* Transfers the part of the range that is in one stripe. Returns the length of the part. */
+/* Transfers the first part of the range, up to the end of a stripe. Returns the number of bytes transferred. */
 static uint64_t memory_transfer_stripe(struct memory_disk *memory, enum memory_transfer transfer, uint64_t offset,
                                        void *buffer, uint64_t length)
 {

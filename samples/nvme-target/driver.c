@@ -48,8 +48,8 @@ static ULONG ReadNumber(HANDLE Key, PCWSTR Name, ULONG Default)
 }
 
 /*
- * Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters. The text always has two zeroes at the end. It does
- * not change if there is no such value.
+ * Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters into *Text, and ends it with two zeroes. Leaves
+ * *Text unchanged if the registry has no such value.
  */
 static VOID ReadText(HANDLE Key, PCWSTR Name, ULONG Type, WCHAR *Text)
 {
@@ -66,7 +66,7 @@ static VOID ReadText(HANDLE Key, PCWSTR Name, ULONG Type, WCHAR *Text)
     RtlCopyMemory(Text, information->Data, information->DataLength);
 }
 
-/* Copies ASCII characters. Returns STATUS_INVALID_PARAMETER for others, and for a text that is too long. */
+/* Copies ASCII characters. Returns STATUS_INVALID_PARAMETER if a character is not ASCII or if the text is too long. */
 static NTSTATUS CopyNarrow(CHAR *To, ULONG Size, const WCHAR *From)
 {
     ULONG i;
@@ -80,7 +80,7 @@ static NTSTATUS CopyNarrow(CHAR *To, ULONG Size, const WCHAR *From)
     return STATUS_SUCCESS;
 }
 
-/* Writes the number in decimal. The text has room for six characters. */
+/* Writes the number in decimal. Requires space for six characters. */
 static VOID WriteNumber(CHAR *Text, USHORT Number)
 {
     CHAR digits[5];
@@ -122,7 +122,9 @@ static NTSTATUS SetAddress(struct target_settings *Settings, const WCHAR *Text, 
     return CopyNarrow(Settings->port.address, sizeof(Settings->port.address), Text);
 }
 
-/* Adds the disk, or NULL for a disk that could not be opened, whose reason was printed. */
+/*
+ * Adds the disk to the list. Fails if `Disk` is NULL; the function that tried to open the disk has printed the reason.
+ */
 static NTSTATUS AddDisk(struct disk *Disk)
 {
     if (!Disk)
@@ -135,7 +137,7 @@ static NTSTATUS AddDisk(struct disk *Disk)
     return STATUS_SUCCESS;
 }
 
-/* Adds the files of a list of texts, which ends with an empty one. */
+/* Adds the files of a list of strings, which ends with an empty string. */
 static NTSTATUS AddFiles(const WCHAR *Files, bool ReadOnly)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -154,7 +156,7 @@ static VOID CloseDisks(VOID)
         disk_close(Disks[--DiskCount]);
 }
 
-/* The hosts' names stay in static memory, as long as the target uses them. */
+/* Copies the hosts' names into static memory, because the target uses them until it stops. */
 static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
 {
     static CHAR names[MAX_HOSTS][NVME_NQN_SIZE];
@@ -172,7 +174,7 @@ static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
     return status;
 }
 
-/* The texts of the registry: static, because a kernel stack is small. */
+/* The strings from the registry. They are static because a kernel stack is small. */
 static WCHAR Address[TEXT_CHARS] = L"192.168.1.1", Nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
 static WCHAR Files[TEXT_CHARS], ReadOnlyFiles[TEXT_CHARS], Hosts[TEXT_CHARS];
 
@@ -194,7 +196,7 @@ static VOID ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Port, 
     Settings->max_queues = ReadNumber(Key, L"MaxQueues", Settings->max_queues);
 }
 
-/* Reads the settings and opens the disks. CloseDisks is needed even after a failure. */
+/* Reads the settings and opens the disks. The caller must call CloseDisks even after a failure. */
 static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_settings *Settings)
 {
     OBJECT_ATTRIBUTES attributes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asynchronous events, and Abort. The host leaves a few asynchronous event requests with the controller; each completes
- * when something happens that the host has asked for. An event is reported once; it is masked then until the host has
- * read its log page. Invariant: a request is in exactly one of `waiting` and `ready` from begin until the transport
- * pops it, and both together have at most TARGET_MAX_EVENTS.
+ * Asynchronous events, and the Abort command. The host sends a few asynchronous event requests in advance. The
+ * controller completes one of them when an event happens that the host has enabled. A reported event is masked until
+ * the host has read the event's log page. Invariant: a request is in exactly one of `waiting` and `ready` from
+ * async_event_run until the transport pops it, and both together contain at most TARGET_MAX_EVENTS requests.
  */
 #include "internal.h"
 
@@ -16,7 +16,10 @@ static const struct event_kind event_kinds[] = {
     { NVME_EVENT_DISCOVERY_CHANGED, NVME_NOTICE_DISCOVERY_CHANGED, NVME_LOG_DISCOVERY },
 };
 
-/* Returns the result of a request that reports a pending event, and masks the event; 0 if there is none. */
+/*
+ * Takes one pending event that the host has enabled, and masks it. Returns the result for the request that reports the
+ * event, or 0 if no event is pending.
+ */
 static uint32_t event_pop_pending(struct target_controller *controller)
 {
     uint32_t reportable = controller->events_pending & controller->event_config & ~controller->events_masked;
@@ -34,7 +37,7 @@ static uint32_t event_pop_pending(struct target_controller *controller)
     return 0;
 }
 
-/* Moves the waiting request to those that the transport pops, and completes it. */
+/* Completes the waiting request at `index`, and moves it to `ready`, from where the transport pops it. */
 static void event_complete(struct target_controller *controller, uint32_t index, uint16_t status, uint32_t result)
 {
     struct target_command *command = controller->waiting[index];
@@ -57,7 +60,7 @@ static void event_report(struct target_controller *controller)
 
 void target_event_raise(struct target_controller *controller, uint32_t event)
 {
-    /* While the event is masked, the host has not read the log page, which will contain this change, too. */
+    /* A masked event needs no report: the host has yet to read the log page, which then contains this change, too. */
     if (controller->events_masked & event)
         return;
     controller->events_pending |= event;
@@ -136,7 +139,7 @@ static uint16_t abort_prepare(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* Only asynchronous event requests wait here. Each other command ends soon, and is not aborted: the result is 1. */
+/* Aborts an asynchronous event request. Other commands end soon and are not aborted; the result 1 reports that. */
 static enum target_action abort_run(struct target_command *command)
 {
     struct target_controller *controller = command->queue->controller;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connect and the properties. Connect gives a queue its controller: a new one for an admin queue, and the one that the
- * host names for an I/O queue. Invariant: a queue joins only a controller that the same host has created, with a number
- * that no other queue of the controller has.
+ * Connect and the properties. Connect of an admin queue creates a controller. Connect of an I/O queue adds the queue to
+ * the controller that the host names. Invariant: a queue joins only a controller that the same host has created, and no
+ * two queues of a controller have the same number.
  */
 #include "internal.h"
 
 /* ---- Connect ---- */
 
-/* The status of a Connect with a wrong field; the completion's result has the field's offset. */
+/*
+ * Rejects a Connect because of a field in the command. Stores the field's `offset` in the completion, and returns the
+ * status.
+ */
 static uint16_t connect_reject_command(struct target_command *command, size_t offset)
 {
     command->completion.result = (uint32_t)offset;
@@ -31,7 +34,7 @@ static uint16_t connect_prepare(struct target_command *command)
         return target_reject(command, NVME_CONNECT_INCOMPATIBLE_FORMAT, offsetof(struct nvme_command, connect));
     if (sqe->connect.qid != queue->qid)
         return connect_reject_command(command, offsetof(struct nvme_command, connect.qid));
-    /* The queue needs two entries, and this side has posted a receive for each. */
+    /* A queue has at least two entries, and not more than this side has posted receives for. */
     if (sqe->connect.sqsize == 0 || sqe->connect.sqsize >= queue->commands)
         return connect_reject_command(command, offsetof(struct nvme_command, connect.sqsize));
     command->data_len = sizeof(struct nvme_connect_data);
@@ -166,7 +169,7 @@ static bool property_cc_is_valid(const struct target_controller *controller, uin
 {
     if (cc & (NVME_CC_CSS_MASK | NVME_CC_MPS_MASK | NVME_CC_AMS_MASK))
         return false;
-    /* A discovery controller has no I/O queues. */
+    /* A discovery controller has no I/O queues, so the sizes of their entries do not matter. */
     return controller->discovery || ((cc >> NVME_CC_IOSQES_SHIFT & 15) == 6 && (cc >> NVME_CC_IOCQES_SHIFT & 15) == 4);
 }
 
@@ -185,7 +188,7 @@ static void property_set_cc(struct target_controller *controller, uint32_t cc)
         controller->csts |= NVME_CSTS_SHUTDOWN_DONE;
 }
 
-/* A normal shutdown flushes the namespaces first. */
+/* Writes a property. If the write starts a normal shutdown, flushes the namespaces first. */
 static enum target_action property_set_run(struct target_command *command)
 {
     uint32_t cc = (uint32_t)command->sqe.property.value;

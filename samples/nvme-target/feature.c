@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set Features, Get Features and Keep Alive. Features that only remember what the host has set are in a table; those
- * with an effect have functions. Invariant: a controller's features begin with the defaults, and the host can only set
- * bits that feature_values declares.
+ * Set Features, Get Features and Keep Alive. A table lists the features whose value is only stored and returned. Each
+ * feature with an effect has functions. Invariant: a controller's features start with their defaults, and the host can
+ * set only the bits that feature_values permits.
  */
 #include "internal.h"
 
-/* ---- Features that are a value ---- */
+/* ---- Features that only store a value ---- */
 
 struct feature_value {
     uint8_t fid;
@@ -18,7 +18,7 @@ static const struct feature_value feature_values[] = {
     [FEATURE_WRITE_CACHE] = { NVME_FEATURE_WRITE_CACHE, 0x1, 0x1 },
     { NVME_FEATURE_ARBITRATION, 0xffffff07, 0x7 },
     { NVME_FEATURE_POWER, 0, 0 },
-    { NVME_FEATURE_TEMPERATURE, 0xffff, 0xffff }, /* the composite temperature's upper limit */
+    { NVME_FEATURE_TEMPERATURE, 0xffff, 0xffff }, /* upper limit of the composite temperature */
     { NVME_FEATURE_ERROR_RECOVERY, 0xffff, 0 },
     { NVME_FEATURE_WRITE_ATOMICITY, 0x1, 0 },
 };
@@ -75,7 +75,10 @@ static uint32_t feature_get_async_events(const struct target_controller *control
     return initial ? 0 : controller->event_config;
 }
 
-/* The low bits ask for events of health, which never occur here. */
+/*
+ * Sets which events the host receives. Ignores the low bits, which enable health events, because no health event occurs
+ * here.
+ */
 static uint16_t feature_set_async_events(struct target_command *command)
 {
     struct target_controller *controller = command->queue->controller;
@@ -92,7 +95,7 @@ static uint32_t feature_get_keep_alive(const struct target_controller *controlle
     return initial ? 0 : controller->kato_ms;
 }
 
-/* The timeout is rounded up to the unit that Identify announces. */
+/* Sets the keep-alive timeout, rounded up to the unit that Identify reports. */
 static uint16_t feature_set_keep_alive(struct target_command *command)
 {
     uint32_t kato_ms = command->sqe.cdw11, rest = kato_ms % TARGET_KEEP_ALIVE_MS;
@@ -104,7 +107,7 @@ static uint16_t feature_set_keep_alive(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* The host sends its identifier with Connect. */
+/* Rejects the command, because a host sets its identifier with Connect. */
 static uint16_t feature_set_host_id(struct target_command *command)
 {
     return target_reject(command, NVME_COMMAND_SEQUENCE_ERROR, offsetof(struct nvme_command, cdw10));
@@ -117,7 +120,10 @@ static const struct feature features[] = {
     { NVME_FEATURE_HOST_ID, false, false, NULL, feature_set_host_id },
 };
 
-/* Sets *feature or *value: the feature of this controller. Returns false if it has no such feature. */
+/*
+ * Finds the feature with the number in cdw10. Sets *feature if the feature has functions; otherwise sets *feature to
+ * NULL, and *value to the index in feature_values. Returns false if the controller does not have the feature.
+ */
 static bool feature_find(const struct target_command *command, const struct feature **feature, size_t *value)
 {
     const struct target_controller *controller = command->queue->controller;
@@ -198,7 +204,10 @@ static uint16_t get_features_prepare(struct target_command *command)
         command->completion.result = feature->get(controller, initial);
         return NVME_SUCCESS;
     }
-    /* The host identifier is data. Over Fabrics it has always 16 bytes, which the host confirms with bit 0. */
+    /*
+     * The host identifier is returned as data. Over Fabrics its size is always 16 bytes, which the host must request
+     * with bit 0.
+     */
     if (!(command->sqe.cdw11 & 1))
         return TARGET_REJECT_FIELD(command, cdw11);
     command->data_len = NVME_HOST_ID_SIZE;
@@ -222,7 +231,7 @@ const struct target_operation target_get_features = {
 
 /* ---- Keep Alive ---- */
 
-/* Each command counts as a sign of life, so nothing else is to be done. */
+/* Checks a Keep Alive. Every command restarts the keep-alive timer, so the command needs no other effect. */
 static uint16_t keep_alive_prepare(struct target_command *command)
 {
     if (command->queue->controller->kato_ms == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The world around the target: locks, threads, memory, time, messages, and how an adapter is opened. host_plain.c
- * implements it for a Linux process, host_driver.c for the Windows kernel. All other files of the target are the same
- * in both, and use only this header, the protocol's headers and NDK.
+ * The functions that depend on the platform: locks, threads, memory, time, messages, and the opening of an adapter.
+ * host_plain.c implements these functions for a Linux process, host_driver.c for the Windows kernel. All other files
+ * that are common to both use only this header, the protocol's headers and NDK.
  *
- * Functions marked "waits" need a thread that may wait: PASSIVE_LEVEL in a driver, no callback of the provider in a
- * process. All others may also be called by callbacks.
+ * Functions marked "Waits" need a thread that may wait: PASSIVE_LEVEL in a driver, no callback of the provider in a
+ * process. All other functions may also be called in callbacks.
  */
 #ifndef NVME_TARGET_HOST_H
 #define NVME_TARGET_HOST_H
@@ -42,7 +42,7 @@ struct host_pages {
 };
 
 typedef SOCKADDR_STORAGE host_address;
-typedef PUNICODE_STRING host_path; /* the name of a file, for example \\??\\C:\\disk.img */
+typedef PUNICODE_STRING host_path; /* a file's name, for example \\??\\C:\\disk.img */
 
 #else
 
@@ -80,7 +80,7 @@ typedef const char *host_path;
 
 /* ---- Locks and threads ------------------------------------------------------------------------------------------- */
 
-/* A lock that is held for a short time, and never during a wait. */
+/* A lock. A thread holds it only for a short time, and never waits while it holds it. */
 void host_lock_init(struct host_lock *lock);
 void host_lock_fini(struct host_lock *lock);
 void host_lock_acquire(struct host_lock *lock);
@@ -89,12 +89,12 @@ void host_lock_release(struct host_lock *lock);
 void host_semaphore_init(struct host_semaphore *semaphore);
 void host_semaphore_fini(struct host_semaphore *semaphore);
 void host_semaphore_post(struct host_semaphore *semaphore);
-/* Waits. */
+/* Waits until the semaphore's count is not 0, and decrements it. */
 void host_semaphore_wait(struct host_semaphore *semaphore);
-/* Waits at most `ms` milliseconds. Returns false after that time. */
+/* As host_semaphore_wait, but waits at most `ms` milliseconds. Returns false if the time has elapsed. Waits. */
 bool host_semaphore_wait_ms(struct host_semaphore *semaphore, uint32_t ms);
 
-/* Starts a thread, which ends when the routine returns. Returns false if the system has no resources. Waits. */
+/* Starts a thread, which ends when `routine` returns. Returns false if the system has no resources. Waits. */
 bool host_thread_start(struct host_thread *thread, void (*routine)(void *context), void *context);
 /* Waits until the thread has ended. */
 void host_thread_join(struct host_thread *thread);
@@ -106,8 +106,8 @@ void *host_alloc(size_t size);
 void host_free(void *memory);
 
 /*
- * Allocates zeroed memory that begins at a page, and describes it to NDK by an MDL. Returns false if out of memory;
- * host_pages_free may be called even then. Waits.
+ * Allocates zeroed memory that begins at a page boundary, and an MDL that describes the memory. Returns false if out of
+ * memory. The caller may call host_pages_free even then. Waits.
  */
 bool host_pages_alloc(struct host_pages *pages, uint32_t size);
 /* Frees the pages. Does nothing if *pages is zeroed. Waits. */
@@ -115,7 +115,7 @@ void host_pages_free(struct host_pages *pages);
 
 /* ---- Time and messages ------------------------------------------------------------------------------------------- */
 
-/* Milliseconds since an arbitrary time. */
+/* Returns the number of milliseconds since an arbitrary point in time, which does not change. */
 uint64_t host_now_ms(void);
 
 /* Prints a line about an event. Formats: %s, %u, %d, %x, %llu. */
@@ -125,7 +125,7 @@ void host_log(const char *format, ...);
 void host_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #endif
 
-/* Prints that something failed with an NDK status, and what to do about it. */
+/* Prints that `what` failed with an NDK status, and what the user can do about it. */
 void host_log_status(const char *what, NTSTATUS status);
 
 /* ---- The adapter ------------------------------------------------------------------------------------------------- */
@@ -135,13 +135,13 @@ void host_log_status(const char *what, NTSTATUS status);
  * NdkGetCqResultsEx. Waits.
  */
 NTSTATUS host_adapter_open(uint32_t if_index, NDK_ADAPTER **adapter);
-/* Waits until everything of the adapter is closed. */
+/* Closes the adapter. Waits until all objects of the adapter are closed. */
 void host_adapter_close(NDK_ADAPTER *adapter);
 
 #ifdef TARGET_DRIVER
 /* Registers the driver with Winsock Kernel, which opens adapters. Waits. */
 NTSTATUS host_start(void);
-/* Waits. Every adapter must be closed. */
+/* Deregisters the driver from Winsock Kernel. Requires that all adapters are closed. Waits. */
 void host_stop(void);
 #endif
 

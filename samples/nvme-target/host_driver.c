@@ -24,7 +24,7 @@ void host_lock_acquire(struct host_lock *lock)
     KIRQL irql;
 
     KeAcquireSpinLock(&lock->lock, &irql);
-    lock->irql = irql; /* only the owner may write it */
+    lock->irql = irql; /* only the lock's owner writes this member */
 }
 
 void host_lock_release(struct host_lock *lock)
@@ -68,7 +68,10 @@ static VOID ThreadRun(PVOID Context)
     PsTerminateSystemThread(STATUS_SUCCESS);
 }
 
-/* The reference on the thread's object, and not the handle, lets host_thread_join wait for the thread's end. */
+/*
+ * Starts a thread. Keeps a reference to the thread object instead of the handle, so that host_thread_join can wait for
+ * it.
+ */
 bool host_thread_start(struct host_thread *thread, void (*routine)(void *context), void *context)
 {
     HANDLE handle;
@@ -108,7 +111,7 @@ void host_free(void *memory)
         ExFreePoolWithTag(memory, TARGET_TAG);
 }
 
-/* Pool of a page or more begins at a page, so the size is rounded up to whole pages. */
+/* Allocates whole pages. The pool aligns memory to a page if its size is a page or more, so the size is rounded up. */
 bool host_pages_alloc(struct host_pages *pages, uint32_t size)
 {
     RtlZeroMemory(pages, sizeof(*pages));

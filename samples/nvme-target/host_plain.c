@@ -50,7 +50,7 @@ void host_semaphore_post(struct host_semaphore *semaphore)
 
 void host_semaphore_wait(struct host_semaphore *semaphore)
 {
-    while (sem_wait(&semaphore->semaphore)) /* interrupted by a signal */
+    while (sem_wait(&semaphore->semaphore)) /* repeats the wait if a signal has interrupted it */
         ;
 }
 

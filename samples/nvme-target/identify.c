@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Identify: what the controller and its namespaces are. Each structure is NVME_PAGE_SIZE bytes. Invariant: identify_run
- * clears the whole buffer first, so that the host never gets bytes of another command.
+ * Identify: returns the properties of the controller and its namespaces. Each structure has NVME_PAGE_SIZE bytes.
+ * Invariant: identify_run clears the whole buffer first, so that the host never receives bytes of another command.
  */
 #include "internal.h"
 
-#define ZEROES_MAX_PAGES_SHIFT 11 /* write zeroes: hosts are asked to write at most 8 MiB at once */
+#define ZEROES_MAX_PAGES_SHIFT 11 /* limit for hosts: at most 8 MiB with one Write Zeroes */
 
 /* ---- Controller ---- */
 
@@ -18,7 +18,7 @@ static uint8_t identify_mdts(const struct target_subsystem *subsystem)
     return shift;
 }
 
-/* The members that the two kinds of controllers have in common. */
+/* Sets the members that I/O controllers and discovery controllers have in common. */
 static void identify_controller_common(const struct target_controller *controller, struct nvme_identify_controller *id)
 {
     const struct target_subsystem *subsystem = controller->subsystem;
@@ -59,7 +59,7 @@ static uint16_t identify_controller(struct target_command *command, void *page)
     id->oaes = NVME_EVENT_NAMESPACE_CHANGED;
     id->cntrltype = NVME_CONTROLLER_IO;
     id->acl = 3;
-    id->frmw = 0x03; /* one slot, read-only */
+    id->frmw = 0x03; /* one firmware slot, which is read-only */
     id->lpa |= NVME_LPA_COMMAND_EFFECTS;
     id->sqes = 0x66;
     id->cqes = 0x44;
@@ -80,7 +80,10 @@ static uint16_t identify_controller_of_set(struct target_command *command, void 
     return NVME_SUCCESS;
 }
 
-/* The numbers of the I/O controllers from identify.cntid on, in ascending order, behind their count. */
+/*
+ * Writes the number of I/O controllers with a number of at least identify.cntid, and then their numbers in ascending
+ * order.
+ */
 static uint16_t identify_controllers(struct target_command *command, void *page)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
@@ -120,7 +123,7 @@ static uint16_t identify_reject_nsid(struct target_command *command)
     return target_reject(command, NVME_INVALID_NAMESPACE, offsetof(struct nvme_command, nsid));
 }
 
-/* A number that may have a namespace, but has none now, gets a page of zeroes. */
+/* Writes the namespace's data. Leaves the page zeroed if the number is valid but no namespace has it. */
 static uint16_t identify_namespace(struct target_command *command, void *page)
 {
     const struct target_subsystem *subsystem = command->queue->subsystem;
@@ -156,7 +159,7 @@ static uint16_t identify_namespace_of_any_set(struct target_command *command, vo
     return NVME_SUCCESS;
 }
 
-/* The NVM command set adds nothing without protection information: a page of zeroes. */
+/* Leaves the page zeroed, because the NVM command set defines only members for protection information. */
 static uint16_t identify_namespace_of_set(struct target_command *command, void *page)
 {
     (void)page;
@@ -180,7 +183,7 @@ static uint16_t identify_active_namespaces(struct target_command *command, void 
     return NVME_SUCCESS;
 }
 
-/* Appends a descriptor, and returns the position behind it. All descriptors together have less than 64 bytes. */
+/* Appends a descriptor, and returns the position after it. All descriptors together have less than 64 bytes. */
 static uint8_t *descriptor_append(uint8_t *at, uint8_t type, const uint8_t *bytes, uint8_t length)
 {
     struct nvme_namespace_descriptor head = { .type = type, .length = length };
@@ -212,9 +215,9 @@ static uint16_t identify_descriptors(struct target_command *command, void *page)
 
 struct identify_page {
     uint8_t cns;
-    bool discovery;                                               /* a discovery controller has the page, too */
+    bool discovery;                                               /* discovery controllers have the page, too */
     bool of_set;                                                  /* the page depends on the command set */
-    uint16_t (*fill)(struct target_command *command, void *page); /* the page is zero before */
+    uint16_t (*fill)(struct target_command *command, void *page); /* writes the page, which is zeroed at the call */
 };
 static const struct identify_page identify_pages[] = {
     { NVME_CNS_NAMESPACE, false, false, identify_namespace },

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands for namespaces. Invariant: io_disk compares each range with the namespace as it is now, directly before
- * the transport gets the range; so a namespace that shrinks or disappears between two steps is safe.
+ * The commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's present size
+ * directly before the transport receives the range, so a namespace may shrink or disappear between two steps of a
+ * command.
  */
 #include "internal.h"
 
@@ -20,7 +21,10 @@ static uint16_t io_find_namespace(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* The checks of a command with a range: namespace, range, and whether it may be written. */
+/*
+ * Sets command->ns, and checks the command's range. If `writes` is true, also checks that the namespace is writable.
+ * Returns NVME_SUCCESS or the status with which the command fails.
+ */
 static uint16_t io_check_range(struct target_command *command, bool writes)
 {
     uint16_t status = io_find_namespace(command);
@@ -34,7 +38,7 @@ static uint16_t io_check_range(struct target_command *command, bool writes)
     return NVME_SUCCESS;
 }
 
-/* Asks for a disk operation on blocks of command->ns. */
+/* Requests a disk operation on blocks of command->ns. */
 static enum target_action io_disk(struct target_command *command, enum target_disk_operation operation, uint64_t lba,
                                   uint64_t blocks, uint8_t *data)
 {
@@ -61,7 +65,7 @@ static uint64_t io_blocks(const struct target_command *command)
     return command->sqe.io.blocks + UINT64_C(1);
 }
 
-/* The data of read, write and compare. At most 65536 blocks of 4096 bytes: 32 bits suffice. */
+/* Sets the length of the data of read, write and compare. At most 65536 blocks of 4096 bytes fit into 32 bits. */
 static void io_set_data_len(struct target_command *command)
 {
     command->data_len = (uint32_t)(io_blocks(command) << command->ns->block_shift);
@@ -181,8 +185,8 @@ static uint16_t compare_prepare(struct target_command *command)
 }
 
 /*
- * Compares in chunks. The buffer's first half has the host's bytes, unless they are in the capsule, and its second half
- * those of the disk.
+ * The steps of Compare, which runs in chunks. The buffer's first half contains the host's data, and its second half the
+ * disk's data. If the capsule contains the host's data, the whole buffer contains the disk's data.
  */
 enum { COMPARE_NEXT, COMPARE_FETCHED, COMPARE_READ };
 
@@ -252,8 +256,8 @@ static struct nvme_dataset_range dataset_range(const struct target_command *comm
 }
 
 /*
- * All ranges are checked before the first is deallocated. The hints for other purposes have no effect here. Linux
- * describes the memory of 256 ranges in each command, also for fewer: hence OPERATION_LONG_SGL.
+ * Deallocates the ranges after it has checked all of them. Ignores the hints for other purposes. Linux describes memory
+ * for 256 ranges in each command, even if the command has fewer ranges, hence OPERATION_LONG_SGL.
  */
 static enum target_action dataset_run(struct target_command *command)
 {

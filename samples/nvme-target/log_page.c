@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Get Log Page. The host reads any part of a page. A page is a function that writes its pieces, of which
- * target_log_write copies those that lie in the part. Invariant: log_page_run clears the part first; behind the page's
- * end the host reads zeroes.
+ * Get Log Page. The host may read any part of a page. Each page has a function that writes the page in pieces;
+ * target_log_write copies only the bytes that lie in the requested part. Invariant: log_page_run clears the buffer
+ * first, so the host reads zeroes after the page's end.
  */
 #include "internal.h"
 
@@ -11,7 +11,7 @@ void target_log_write(const struct target_log_window *window, uint64_t position,
     uint64_t begin = position > window->offset ? position : window->offset;
     uint64_t end = position + size;
 
-    /* An end of the window beyond 2^64 cannot occur: log_page_prepare compares the offset with the page's size. */
+    /* The sum cannot overflow, because log_page_prepare has compared the offset with the page's size. */
     if (end > window->offset + window->length)
         end = window->offset + window->length;
     if (begin < end)
@@ -21,7 +21,7 @@ void target_log_write(const struct target_log_window *window, uint64_t position,
 
 /* ---- The pages ---- */
 
-/* The latest error is the first entry. */
+/* Writes the error log, the latest error first. */
 static void log_write_errors(const struct target_controller *controller, const struct target_log_window *window)
 {
     uint64_t count = controller->n_errors < TARGET_ERROR_ENTRIES ? controller->n_errors : TARGET_ERROR_ENTRIES;
@@ -103,9 +103,9 @@ static void log_write_effects(const struct target_controller *controller, const 
 
 struct log_page {
     uint8_t lid;
-    bool discovery; /* a page of discovery controllers; the others are pages of I/O controllers */
-    uint64_t size;  /* 0: target_discovery_log_size */
-    uint32_t event; /* reading the page makes this event reportable again */
+    bool discovery; /* true: only discovery controllers have the page; false: only I/O controllers have it */
+    uint64_t size;  /* in bytes; 0: target_discovery_log_size returns the size */
+    uint32_t event; /* event that is unmasked when the host reads the page */
     void (*write)(const struct target_controller *controller, const struct target_log_window *window);
 };
 static const struct log_page log_pages[] = {

@@ -60,7 +60,7 @@ struct options {
 
 /* ---- The command line -------------------------------------------------------------------------------------------- */
 
-/* Prints that the option's value is wrong, and returns false. */
+/* Prints an error message about the option's value. Returns false. */
 static bool wrong(const char *option, const char *value, const char *text)
 {
     fprintf(stderr, "nvme-target: --%s %s: %s; --help lists the options\n", option, value, text);
@@ -105,7 +105,7 @@ static bool parse_size(const char *option, const char *value, uint64_t *out)
     return true;
 }
 
-/* Returns the index of the interface that has the address, or 0. */
+/* Returns the index of the interface that has the address, or 0 if no interface has it. */
 static uint32_t interface_of(const struct sockaddr *address)
 {
     bool is_v4 = address->sa_family == AF_INET;
@@ -127,7 +127,10 @@ static uint32_t interface_of(const struct sockaddr *address)
     return found;
 }
 
-/* Splits ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT into the texts of the port. Returns false if a part is too long. */
+/*
+ * Splits ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT into port->address and port->service. Returns false if a part is too
+ * long.
+ */
 static bool split_address(const char *value, struct target_port *port)
 {
     const char *colon = strrchr(value, ':'), *service = "4420";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and its registration: see memory.h. The pages are freed after the region, the mapping and the MDL, because the
- * adapter can access the pages through them.
+ * Memory and its registration: see memory.h. The region, the mapping and the MDL are deleted before the pages are
+ * freed, because the adapter can access the pages through them.
  */
 #include "memory.h"
 
@@ -40,7 +40,10 @@ NTSTATUS target_memory_create(struct target_memory *memory, NDK_PD *pd, uint32_t
     return status;
 }
 
-/* Calls NdkBuildLAM twice: the first call, without a buffer, returns the size of the mapping. */
+/*
+ * Maps the memory with NdkBuildLAM. The first call has no buffer and returns the size of the mapping; the second call
+ * maps.
+ */
 static NTSTATUS memory_map(struct target_memory *memory, NDK_ADAPTER *adapter, struct target_wait *wait)
 {
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
@@ -110,8 +113,8 @@ void target_memory_delete(struct target_memory *memory)
 }
 
 /*
- * NdkFastRegister requires a base address whose offset in its page is that of the first byte. The memory's own address
- * has this offset. Each registration gives the region a new token.
+ * Posts the fast registration. NdkFastRegister requires a base address with the same offset in its page as the first
+ * byte. The memory's own address has this offset. Each registration gives the region a new token.
  */
 NTSTATUS target_memory_register(struct target_memory *memory, NDK_QP *qp)
 {

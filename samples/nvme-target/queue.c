@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a queue pair, from the connection request until it is freed. Two invariants: a queue pair gets no
- * request, and a connector gets no call, after its close may have begun. The memory of a queue pair outlives every
- * callback, result and worker that refers to it.
+ * The life of a queue pair, from the connection request until the queue pair is freed. Two invariants. After the close
+ * of a QP or connector may have begun, nothing is posted to the QP and no function of the connector is called. The
+ * memory of a queue pair exists longer than every callback, result and worker that refers to it.
  *
- * Three states, changed and read only with pair->lock held:
+ * A queue pair has three states. A thread must hold pair->lock to read or change the state:
  *
  *   state         entered by                       posts          left by
  *   PAIR_OPENING  pair_on_request                  receives only  pair_on_accepted, pair_end
  *   PAIR_OPEN     pair_on_accepted, after success  all            pair_end
  *   PAIR_ENDED    pair_end                         none           never
  *
- * The lock is held from the test of the state until the post returns. So when pair_end has returned, no post is running
- * and no other will begin. pair_end may be called at any time, any number of times: the host has disconnected,
- * NdkAccept failed, or the target stops. pair_abort calls it: the host broke the protocol or is silent, or a request
- * failed.
+ * A thread holds the lock from the test of the state until the post returns. So when pair_end has returned, no post is
+ * running and no other will begin. pair_end may be called at any time, any number of times. It is called when the host
+ * has disconnected, NdkAccept has failed, or the target stops. pair_abort calls pair_end when the host has broken the
+ * protocol, the host does not answer, or a request has failed.
  *
- * pair->work runs three routines on a worker, one after the other. Each is queued only when the one before it does not
- * use the queue pair any more:
+ * pair->work runs three routines on a worker, one after the other. Each is queued only after the previous one no longer
+ * uses the queue pair:
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
  *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and
- *                    one by each slot that a worker had. If NdkAccept has succeeded, ends the outstanding requests,
- *                    since a disconnect may wait for them, and calls NdkDisconnect, but does not wait for the host.
- *                    After pair_abort it does neither: the close of the connector resets the connection.
+ *                    one by each slot that a worker had. If NdkAccept has succeeded, flushes the outstanding
+ *                    requests, because NdkDisconnect may wait for them, and calls NdkDisconnect. Does not wait for
+ *                    the host. After pair_abort it does neither: the close of the connector resets the connection.
  *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
  *
  * pair_close waits for each step before the next one:
@@ -31,17 +31,17 @@
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback of the
  *      connector runs or will run. If the target stops and the host does not answer the disconnect, pair_reset has
  *      closed the connector already, which cancels NdkDisconnect.
- *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. The receives
- *      of the SRQ among them would be lost.
+ *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. Then the SRQ's
+ *      receives that have such results would be lost.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses memory.
- *   4. The last results are read. The flag is_cq_closed keeps later notifications from the CQ, which is closed.
+ *   4. The last results are read. is_cq_closed is set, so that later notifications do not use the CQ. The CQ is closed.
  *   5. The memory is freed, and the receives of the SRQ are posted again. The queue pair leaves the list and is freed.
  *
- * pair_disconnect and pair_reset call the connector with the lock held, so that the second finds what the first has
- * done. The completion routines of these calls do not acquire the lock. pair_close calls it without the lock, because
- * the close may complete NdkAccept.
+ * pair_disconnect and pair_reset hold the lock while they call functions of the connector, so each of the two functions
+ * sees the effects of the other. The completion routines of these calls do not acquire the lock. pair_close closes the
+ * connector without the lock, because the completion of NdkAccept, which the close may cause, acquires the lock.
  *
- * Each function runs in the given thread, and has pair->lock held if the table has "lock":
+ * Each function runs on the thread in this table. "lock" means that the caller holds pair->lock:
  *
  *   function                      thread
  *   pair_on_request               provider
@@ -73,7 +73,7 @@ void pair_unref(struct target_pair *pair)
         worker_queue(&pair->target->workers, &pair->work, pair_disconnect, pair);
 }
 
-/* A text for the log: which queue it is. */
+/* Logs the queue's number, its controller, and why the queue pair has ended. */
 static void pair_log_end(struct target_pair *pair, const char *reason)
 {
     const struct target_controller *controller = pair->queue.controller;
@@ -95,7 +95,7 @@ void pair_end(struct target_pair *pair, const char *reason)
     pair_log_end(pair, reason);
     target_queue_close(&pair->queue);
     host_lock_release(&target->lock);
-    target_wake_keeper(target); /* it ends the other queues of a controller whose admin queue has ended */
+    target_wake_keeper(target); /* the keeper ends the controller's other queues if the admin queue has ended */
     pair_unref(pair);
 }
 
@@ -108,7 +108,10 @@ void pair_abort(struct target_pair *pair, const char *reason)
 
 /* ---- Results, disconnect ----------------------------------------------------------------------------------------- */
 
-/* The provider calls this once for each NdkArmCq, and not again before it has returned. */
+/*
+ * Handles a notification of the CQ. The provider calls this once for each NdkArmCq, and does not call it again before
+ * it has returned.
+ */
 static void pair_on_results(void *context, NTSTATUS status)
 {
     struct target_pair *pair = context;
@@ -134,7 +137,7 @@ static void pair_on_disconnected(void *context)
 
 /* ---- Open -------------------------------------------------------------------------------------------------------- */
 
-/* Handles the completion of NdkAccept. The queue pair may have ended before. */
+/* Handles the completion of NdkAccept. The queue pair may have ended before the completion. */
 static void pair_on_accepted(void *context, NTSTATUS status)
 {
     struct target_pair *pair = context;
@@ -165,7 +168,7 @@ static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wai
     return target_wait_create(wait, status, &pair->qp);
 }
 
-/* Creates CQ and QP. pair_close closes what was created. */
+/* Creates the CQ and the QP. After a failure pair_close closes what was created. */
 static NTSTATUS pair_create_objects(struct target_pair *pair, struct target_wait *wait)
 {
     NDK_ADAPTER *adapter = pair->target->adapter;
@@ -228,7 +231,7 @@ static void pair_open(void *context)
 
 static void pair_on_rejected_closed(void *context)
 {
-    (void)context; /* the close of the listener waits for this callback */
+    (void)context; /* the provider closes the listener only after this callback has returned */
 }
 
 static void pair_reject(NDK_CONNECTOR *connector, enum nvme_rdma_status status)
@@ -241,17 +244,17 @@ static void pair_reject(NDK_CONNECTOR *connector, enum nvme_rdma_status status)
     connector->Dispatch->NdkCloseConnector(&connector->Header, pair_on_rejected_closed, NULL);
 }
 
-/* Reads the private data of the request, and begins the protocol's queue. */
+/* Parses the private data of the request, and initializes the protocol's queue. Returns the status for a reject. */
 static enum nvme_rdma_status pair_init(struct target_pair *pair, struct target *target, NDK_CONNECTOR *connector)
 {
-    uint8_t data[256]; /* more than the protocol's structure; the rest is padding */
+    uint8_t data[256]; /* larger than struct nvme_rdma_request; transports pad the private data */
     ULONG len = sizeof data, inbound, outbound;
     NTSTATUS got = connector->Dispatch->NdkGetConnectionData(connector, &inbound, &outbound, data, &len);
     enum nvme_rdma_status status;
 
     if (!NT_SUCCESS(got) && got != STATUS_BUFFER_TOO_SMALL)
         return NVME_RDMA_INVALID_LENGTH;
-    if (outbound == 0) /* the target could not read the data of a write */
+    if (outbound == 0) /* without outbound reads the target cannot fetch the data of a write */
         return NVME_RDMA_INVALID_IRD;
     pair->target = target;
     pair->connector = connector;
@@ -274,7 +277,7 @@ static void pair_free(struct target_pair *pair)
     host_free(pair);
 }
 
-/* Creates no object, because a callback must not wait. */
+/* Handles a connection request. Only queues the work, because creating objects may wait and a callback must not. */
 void pair_on_request(void *context, NDK_CONNECTOR *connector)
 {
     struct target *target = context;
@@ -357,14 +360,14 @@ static void pair_close(void *context)
         target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
     pair_memory_fini(pair);
     target_remove_pair(pair->target, pair, pair->n_receives);
-    pair_free(pair); /* not before: the keeper acquires the locks of the queue pairs in the list */
+    pair_free(pair); /* after the removal, because the keeper locks listed queue pairs */
 }
 
 static void pair_on_disconnect_done(void *context, NTSTATUS status)
 {
     struct target_pair *pair = context;
 
-    (void)status; /* whatever it is, the queue pair is closed next */
+    (void)status; /* the queue pair is closed next, whatever the status is */
     worker_queue(&pair->target->workers, &pair->work, pair_close, pair);
 }
 
@@ -375,7 +378,7 @@ static void pair_disconnect(void *context)
 
     host_lock_acquire(&pair->lock);
     if (pair->is_connected && !pair->is_aborted) {
-        pair->qp->Dispatch->NdkFlush(pair->qp); /* then the results of all requests are in the CQ */
+        pair->qp->Dispatch->NdkFlush(pair->qp); /* after this the CQ contains the results of all requests */
         transfer_poll(pair);
         status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);
         pair->is_disconnecting = status == STATUS_PENDING;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory of a queue pair: slots, receives, buffers, and the registered memory of messages. Everything is allocated
- * when the queue pair opens, so that commands need no memory, and the host cannot make the target allocate more.
+ * when the queue pair opens, so commands allocate no memory, and a host cannot make the target allocate more.
  *
- * The memory of messages has for each slot a response and a small buffer, and then, without a shared receive queue, the
- * capsules. Larger buffers have a region each, so that each can be registered for one command.
+ * The memory of messages contains a response and a small buffer for each slot. Without a shared receive queue, the
+ * capsules follow. Each larger buffer has its own memory region, so that it can be registered for one command.
  */
 #include "queue.h"
 
-/* Requests of a slot that are outstanding at the same time: fast registration, read or write, invalidation, send. */
+/* Maximum number of outstanding requests of a slot: fast registration, read or write, invalidation, and send. */
 enum { SLOT_REQUESTS = 4 };
 
 uint32_t pair_initiator_depth(const struct target_pair *pair)
@@ -16,7 +16,7 @@ uint32_t pair_initiator_depth(const struct target_pair *pair)
     return pair->n_slots * SLOT_REQUESTS;
 }
 
-/* The bytes of the messages' memory for a slot, and for a receive: whole cache lines. */
+/* The sizes of a response and of a slot's part in the messages' memory. Both are whole cache lines. */
 enum { RESPONSE_SIZE = 64, SLOT_SIZE = RESPONSE_SIZE + TARGET_SMALL_TRANSFER };
 
 static void pair_init_messages(struct target_pair *pair)

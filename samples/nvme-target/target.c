@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's subsystem,
- * the workers and the keeper. target_start creates them; target_stop ends all queue pairs, waits until the last one is
- * closed, and closes the rest, each object before those that it depends on. target_stop also ends a target whose start
- * has failed: what is NULL was not created.
+ * The objects that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's
+ * subsystem, the workers and the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop
+ * ends all queue pairs, waits until the last one is closed, and then closes each object before those that it depends
+ * on. target_stop also cleans up after a failed start: a pointer is NULL if its object was not created.
  */
 #include "target.h"
 
@@ -69,8 +69,9 @@ void target_wake_keeper(struct target *target)
 }
 
 /*
- * Ends the queue pair if it has to end. If a controller's host is silent, its admin queue ends first; then the
- * controller is closing, which ends the others. pair->lock is held.
+ * Ends the queue pair if its controller is closing, if Connect is overdue, or if the host's keep-alive has expired. An
+ * expired keep-alive ends only the admin queue here. The controller is then closing, so the next calls end its other
+ * queues. Requires pair->lock.
  */
 static void target_check_pair(struct target_pair *pair, uint64_t now_ms)
 {
@@ -90,7 +91,7 @@ static void target_check_pair(struct target_pair *pair, uint64_t now_ms)
         pair_abort(pair, "the host's keep-alive has expired");
 }
 
-/* Ends the queue pairs that have to end. */
+/* Calls target_check_pair for each queue pair that has not ended. */
 static void target_check_pairs(struct target *target)
 {
     uint64_t now_ms = host_now_ms();
@@ -105,7 +106,7 @@ static void target_check_pairs(struct target *target)
     host_lock_release(&target->pairs_lock);
 }
 
-/* Ends all queue pairs. If that has been done before, resets the connections whose hosts have not answered. */
+/* Ends all queue pairs that have not ended. Resets the connection of each ended one whose host has not answered. */
 static void target_end_pairs(struct target *target)
 {
     host_lock_acquire(&target->pairs_lock);
@@ -136,7 +137,10 @@ static void target_run_keeper(void *context)
 
 /* ---- The subsystem ----------------------------------------------------------------------------------------------- */
 
-/* FNV-1a: the same names give the same identifiers after a restart, which hosts that reconnect require. */
+/*
+ * Computes the FNV-1a hash of `text` and `seed`. Equal names give equal identifiers after a restart, which hosts that
+ * reconnect require.
+ */
 static uint64_t target_hash(const char *text, uint64_t seed)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
@@ -158,12 +162,12 @@ static void target_init_namespace(struct target *target, struct disk *disk, uint
     ns->read_only = disk->is_read_only;
     ns->attached = true;
     memcpy(ns->uuid, hash, sizeof ns->uuid);
-    ns->uuid[6] = (uint8_t)((ns->uuid[6] & 0x0f) | 0x80); /* version 8: made by the application */
+    ns->uuid[6] = (uint8_t)((ns->uuid[6] & 0x0f) | 0x80); /* UUID version 8: the application defines the contents */
     ns->uuid[8] = (uint8_t)((ns->uuid[8] & 0x3f) | 0x80);
     ns->disk = disk;
 }
 
-/* Writes 16 hexadecimal digits and a zero. */
+/* Writes 16 hexadecimal digits and a zero byte. */
 static void target_write_hex(char *text, uint64_t value)
 {
     for (int i = 0; i < 16; i++)
@@ -171,7 +175,7 @@ static void target_write_hex(char *text, uint64_t value)
     text[16] = 0;
 }
 
-/* Returns NULL, or what is wrong with the settings. */
+/* Initializes the protocol's subsystem. Returns NULL, or a text that describes the mistake in the settings. */
 static const char *target_init_subsystem(struct target *target, struct disk *const *disks, uint32_t n_disks)
 {
     struct target_subsystem *subsystem = &target->subsystem;
@@ -207,8 +211,8 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
 /* ---- Start ------------------------------------------------------------------------------------------------------- */
 
 /*
- * A consumer must not exceed an adapter's limits. Makes queues smaller where that helps. Returns NULL, or a text that
- * names what the adapter lacks.
+ * Checks the adapter's limits, and reduces the size of queues to fit them. Returns NULL, or a text that names the limit
+ * that is too small.
  */
 static const char *target_check_limits(struct target *target)
 {
@@ -269,7 +273,7 @@ static NTSTATUS target_listen(struct target *target, struct target_wait *wait)
     return target_wait_for(wait, status);
 }
 
-/* Opens the adapter and listens. After a failure, *step names what failed. */
+/* Opens the adapter, creates the shared objects, and listens. After a failure, *step names the call that failed. */
 static NTSTATUS target_create_objects(struct target *target, struct target_wait *wait, const char **step)
 {
     NTSTATUS status;
@@ -355,7 +359,7 @@ void target_stop(struct target *target)
     bool has_pairs;
 
     host_lock_acquire(&target->pairs_lock);
-    target->is_stopping = true; /* requests for connections are rejected from now on */
+    target->is_stopping = true; /* from now on connection requests are rejected */
     has_pairs = target->n_pairs != 0;
     host_lock_release(&target->pairs_lock);
     target_end_pairs(target);

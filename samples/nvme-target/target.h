@@ -30,9 +30,10 @@
  *   target->pairs_lock   the list of queue pairs, and whether new ones are accepted
  *   pair->lock           one queue pair: its state, posts, results, commands
  *   target->lock         the protocol: subsystem, controllers, queues
- *   target->srq_lock, the list of the workers, the stripes of disks: none other is acquired under these
+ *   target->srq_lock, the lock of the workers' list, the locks of memory disks: no lock is acquired after one of these
  *
- * The memory that hosts can make the target allocate is bounded: by max_queues, and for each queue pair by max_entries.
+ * Hosts can make the target allocate only a limited amount of memory: max_queues limits the number of queue pairs, and
+ * max_entries the size of each queue pair.
  */
 #ifndef NVME_TARGET_TARGET_H
 #define NVME_TARGET_TARGET_H
@@ -44,40 +45,41 @@
 #include "worker.h"
 
 enum {
-    TARGET_CAPSULE_DATA = 4096,   /* bytes in a capsule behind the command */
-    TARGET_MAX_TRANSFER = 131072, /* bytes of a command */
-    TARGET_SMALL_TRANSFER = 4096, /* each command has a buffer of this size; larger ones are shared by a queue pair */
+    TARGET_CAPSULE_DATA = 4096,   /* maximum number of data bytes in a capsule */
+    TARGET_MAX_TRANSFER = 131072, /* maximum number of bytes that a command transfers */
+    /* size of the buffer that each command has; the commands of a queue pair share the larger buffers */
+    TARGET_SMALL_TRANSFER = 4096,
     TARGET_KEEPER_MS = 500,
-    TARGET_DISCONNECT_MS = 2000, /* the time that hosts have to disconnect when the target stops */
-    TARGET_MIN_INITIATOR_DEPTH = 32, /* of the adapter: event requests hold slots for a long time */
+    TARGET_DISCONNECT_MS = 2000,     /* time limit for hosts to disconnect when the target stops */
+    TARGET_MIN_INITIATOR_DEPTH = 32, /* minimum for the adapter; event requests occupy slots for a long time */
 };
 #define TARGET_CAPSULE_SIZE (sizeof(struct nvme_command) + TARGET_CAPSULE_DATA)
 
 struct target_settings {
     uint32_t if_index;
-    host_address address; /* where the target listens */
+    host_address address; /* the address and port on which the target listens */
     uint32_t address_len;
-    struct target_port port; /* the same, as text for discovery */
+    struct target_port port; /* the same address as text, for the discovery log page */
     char nqn[NVME_NQN_SIZE];
-    const char *const *hosts; /* the hosts that may connect; n_hosts 0: all */
+    const char *const *hosts; /* names of the hosts that may connect; if n_hosts is 0, any host may connect */
     uint32_t n_hosts;
     uint8_t block_shift;
-    bool has_srq; /* one shared receive queue, and not a receive queue for each queue pair */
+    bool has_srq; /* all queue pairs share one receive queue; false: each queue pair has its own */
     bool has_fast_registration;
     uint32_t n_srq_receives;
-    uint32_t max_queues; /* of all hosts */
+    uint32_t max_queues; /* maximum number of queues of all hosts together */
     uint16_t max_controllers;
-    uint16_t max_io_queues; /* of a controller */
-    uint16_t max_entries;   /* of an I/O queue */
-    uint32_t max_buffers;   /* of TARGET_MAX_TRANSFER bytes, for each I/O queue */
+    uint16_t max_io_queues; /* maximum number of I/O queues of a controller */
+    uint16_t max_entries;   /* maximum number of entries of an I/O queue */
+    uint32_t max_buffers;   /* number of buffers of TARGET_MAX_TRANSFER bytes for each I/O queue */
     uint32_t n_workers;
 };
 
-/* A receive, which belongs to a queue pair or to the shared receive queue. */
+/* A posted or completed receive. It belongs to a queue pair or to the shared receive queue. */
 struct target_receive {
-    struct target_receive *next; /* in a list of received messages */
+    struct target_receive *next; /* next entry in a list of received messages */
     uint8_t *capsule;
-    uint32_t len; /* of the message */
+    uint32_t len; /* number of bytes received */
     uint32_t token;
 };
 
@@ -88,51 +90,58 @@ struct target {
     struct target_namespace namespaces[TARGET_MAX_NAMESPACES];
     struct worker_pool workers;
     struct host_thread keeper;
-    bool has_keeper; /* the thread was started */
+    bool has_keeper; /* the keeper's thread was started */
     struct host_semaphore keeper_wake;
 
     NDK_ADAPTER *adapter;
     NDK_ADAPTER_INFO info;
     NDK_PD *pd;
     NDK_LISTENER *listener;
-    NDK_SRQ *srq;              /* NULL without has_srq */
-    struct host_lock srq_lock; /* posts to one queue must not overlap */
+    NDK_SRQ *srq;              /* NULL if has_srq is false */
+    struct host_lock srq_lock; /* serializes the posts to the SRQ */
     struct target_memory srq_memory;
     struct target_receive *srq_receives;
 
     struct host_lock pairs_lock; /* guards the next members */
     struct target_pair *pairs;
     uint32_t n_pairs;
-    uint32_t n_promised; /* receives of the SRQ that queue pairs may need at the same time */
-    bool is_stopping;    /* no queue pair is added */
+    uint32_t n_promised; /* number of receives in the SRQ that the queue pairs may need at the same time */
+    bool is_stopping;    /* no queue pair may be added any more */
     bool keeper_stops;
-    struct host_semaphore all_closed; /* posted when is_stopping and no queue pair is left */
+    struct host_semaphore all_closed; /* posted when is_stopping is true and the last queue pair is removed */
 
     struct host_lock lock; /* guards the subsystem: see protocol.h */
     struct target_subsystem subsystem;
 };
 
-/* Sets defaults: 4420, all hosts, 64 queues and so on. The caller sets if_index, address, port and nqn. */
+/*
+ * Sets the defaults, for example port 4420, all hosts and 64 queues. The caller sets if_index, address, port and nqn.
+ */
 void target_settings_init(struct target_settings *settings);
 /*
- * Starts to serve the disks as namespaces 1, 2 and so on. Returns false if that is not possible; the reason was logged.
- * The disks must stay open until target_stop has returned. Waits.
+ * Starts the target. disks[0] becomes namespace 1, disks[1] namespace 2, and so on. Returns false and logs the reason
+ * after a failure. The disks must stay open until target_stop has returned. Waits.
  */
 bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
                   uint32_t n_disks);
 /*
- * Disconnects all hosts, which have TARGET_DISCONNECT_MS to answer. Waits until everything is closed, and frees
- * everything but *target.
+ * Disconnects all hosts, closes all objects, and frees everything except *target. Resets the connections of hosts that
+ * have not disconnected after TARGET_DISCONNECT_MS. Waits.
  */
 void target_stop(struct target *target);
 
 /* ---- For queue.c ---- */
 
-/* Adds a queue pair to the list. Returns false if the target stops, or has no room for one with so many receives. */
+/*
+ * Adds a queue pair to the list. Returns false if the target stops, has max_queues queue pairs, or has too few receives
+ * in the SRQ for `n_receives` more.
+ */
 bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
-/* Removes a closed queue pair: no other thread uses it any more. target_stop waits until the last one is removed. */
+/*
+ * Removes a closed queue pair. Requires that no other thread uses it. target_stop waits until the last one is removed.
+ */
 void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
-/* Makes the keeper look for queue pairs to end now. */
+/* Makes the keeper check all queue pairs now. */
 void target_wake_keeper(struct target *target);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of a queue pair: messages are received, begun as commands in slots, carried out by reads, writes and
- * disk operations, and answered. The protocol decides what each command needs next (protocol.h: the table of actions);
- * this file carries that out.
+ * Carries out the commands of a queue pair. A received message becomes a command in a slot. The protocol decides which
+ * action the command needs next (see the table of actions in protocol.h). This file performs the action, which is a
+ * read, a write, a disk operation or the response.
  *
- * A message is in one place at a time:
+ * A receive is in one place at a time:
  *
- *   posted        as a receive, to the queue pair or to the SRQ
- *   pair->received  received, while no slot is free, or before the connection is complete
- *   slot->receive   while its command is carried out
+ *   posted          to the queue pair or to the SRQ; no message has arrived
+ *   pair->received  its message waits for a free slot, or until the connection is complete
+ *   slot->receive   its command is being executed
  *
  * A slot is in one place at a time:
  *
@@ -19,9 +19,9 @@
  *   a worker      a disk operation; the slot holds a reference of the queue pair
  *   the protocol  an asynchronous event request, which waits for an event
  *
- * The receive is posted again before the response is sent, because the host may send its next command as soon as it has
- * the response. The buffer is free when the send has completed: a write that was posted before the send is complete,
- * too. So a command needs no result but those of its reads and of the send; all its other requests are silent.
+ * The receive is posted again before the response is sent, because the host may send its next command as soon as the
+ * response arrives. When the send has completed, each write that was posted before it is complete, too, so the buffer
+ * is free. So a command needs only the results of its reads and of its send; all its other requests are silent.
  */
 #include "queue.h"
 
@@ -92,7 +92,7 @@ void transfer_post_srq(struct target *target, struct target_receive *receive)
         host_log("a receive could not be posted, status 0x%08x: one message less", (unsigned)status);
 }
 
-/* Posts a receive of the queue pair. */
+/* Posts one of the queue pair's receives. */
 static NTSTATUS receive_post(struct target_pair *pair, struct target_receive *receive)
 {
     NDK_SGE sge = receive_sge(receive);
@@ -117,7 +117,10 @@ NTSTATUS transfer_post_receives(struct target_pair *pair)
 static void slot_run(struct pair_slot *slot);
 static void slot_complete(struct pair_slot *slot);
 
-/* After a command of an admin queue: logs a new controller, and completes the event requests that have an event now. */
+/*
+ * Logs a new controller, and completes the event requests that an event has made ready. Called after each step of a
+ * command; does nothing for an I/O queue.
+ */
 static void pair_after_command(struct target_pair *pair)
 {
     struct target_command *ready = NULL;
@@ -155,7 +158,9 @@ static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
     slot_run(slot);
 }
 
-/* Continues the command after an action, unless the queue pair has ended. */
+/*
+ * Passes the status of an action to the protocol, which sets the next action. Does nothing if the queue pair has ended.
+ */
 static void slot_next(struct pair_slot *slot, uint16_t status)
 {
     struct target_pair *pair = slot->pair;
@@ -176,7 +181,7 @@ void transfer_start(struct target_pair *pair)
 
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
-/* Gives the command the buffer that it needs. Returns false if none is free; the slot then waits in needs_buffer. */
+/* Sets the buffer that the command needs. If no buffer is free, appends the slot to needs_buffer and returns false. */
 static bool slot_set_buffer(struct pair_slot *slot)
 {
     struct target_pair *pair = slot->pair;
@@ -197,7 +202,10 @@ static bool slot_set_buffer(struct pair_slot *slot)
     return true;
 }
 
-/* Returns the slot's buffer, which no request uses, and continues the command that waits for one. */
+/*
+ * Returns the slot's buffer to the free list, and continues the first slot in needs_buffer. No request may use the
+ * buffer.
+ */
 static void slot_return_buffer(struct pair_slot *slot)
 {
     struct target_pair *pair = slot->pair;
@@ -213,7 +221,9 @@ static void slot_return_buffer(struct pair_slot *slot)
         slot_run(waiting);
 }
 
-/* Registers the slot's buffer with the queue pair if that is necessary. */
+/*
+ * Posts the fast registration of the slot's buffer, unless the buffer is registered already or needs no registration.
+ */
 static NTSTATUS slot_register_buffer(struct pair_slot *slot)
 {
     NTSTATUS status;
@@ -225,7 +235,7 @@ static NTSTATUS slot_register_buffer(struct pair_slot *slot)
     return status;
 }
 
-/* Returns the SGE of the command's transfer, which is in its buffer. */
+/* Returns an SGE for the data that the command transfers, which lie in its buffer. */
 static NDK_SGE slot_sge(const struct pair_slot *slot)
 {
     return target_memory_sge(slot->buffer ? &slot->buffer->memory : &slot->pair->messages, slot->command.transfer.data,
@@ -234,7 +244,10 @@ static NDK_SGE slot_sge(const struct pair_slot *slot)
 
 /* ---- Actions ----------------------------------------------------------------------------------------------------- */
 
-/* Reads the host's memory. The slot continues with the result, and waits if the peer allows no more reads now. */
+/*
+ * Posts a read of the host's memory; its result continues the slot. If the peer allows no more reads now, appends the
+ * slot to needs_read.
+ */
 static void slot_fetch(struct pair_slot *slot)
 {
     struct target_pair *pair = slot->pair;
@@ -258,7 +271,10 @@ static void slot_fetch(struct pair_slot *slot)
         pair_abort(pair, "a read could not be posted");
 }
 
-/* Writes to the host's memory. The response that follows pushes the write out. */
+/*
+ * Posts a write to the host's memory. The adapter may defer the write until the response is posted, which follows at
+ * once.
+ */
 static void slot_put(struct pair_slot *slot)
 {
     NDK_QP *qp = slot->pair->qp;
@@ -274,7 +290,7 @@ static void slot_put(struct pair_slot *slot)
         pair_abort(slot->pair, "a write could not be posted");
 }
 
-/* Carries out the command's disk operation. Returns an NVMe status. Needs no lock. */
+/* Executes the command's disk operation. Returns an NVMe status. Requires no lock. */
 static uint16_t slot_use_disk(const struct pair_slot *slot)
 {
     const struct target_command *command = &slot->command;
@@ -302,7 +318,7 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     return is_done ? NVME_SUCCESS : NVME_WRITE_FAULT;
 }
 
-/* On a worker: carries out the disk operation, and continues the command if the queue pair has not ended meanwhile. */
+/* Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. */
 static void slot_on_worker(void *context)
 {
     struct pair_slot *slot = context;
@@ -318,7 +334,7 @@ static void slot_on_worker(void *context)
     host_lock_release(&pair->lock);
 }
 
-/* Returns true if the disk operation may take so long that a callback must not carry it out. */
+/* Returns true if the disk operation may wait, so that a callback must not execute it. */
 static bool slot_needs_worker(const struct pair_slot *slot)
 {
     const struct disk *disk = slot->command.disk.ns->disk;
@@ -326,7 +342,7 @@ static bool slot_needs_worker(const struct pair_slot *slot)
     return disk->may_wait || slot->command.disk.length > TARGET_MAX_TRANSFER;
 }
 
-/* Carries out the command's actions until the command waits for something or is over. Lock is held. */
+/* Carries out the command's actions until the command waits or has ended. Requires pair->lock. */
 static void slot_run(struct pair_slot *slot)
 {
     struct target_pair *pair = slot->pair;
@@ -365,7 +381,10 @@ static void slot_run(struct pair_slot *slot)
     }
 }
 
-/* Ends the buffer's registration, posts the receive again, and sends the response. The send's result frees the slot. */
+/*
+ * Ends the buffer's registration, posts the receive again, and sends the response. The result of the send frees the
+ * slot.
+ */
 static void slot_complete(struct pair_slot *slot)
 {
     struct target_pair *pair = slot->pair;
@@ -394,7 +413,7 @@ static void slot_complete(struct pair_slot *slot)
 
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 
-/* A message was received. With an SRQ, nothing but this function limits the messages of a host. */
+/* Handles a received message. With an SRQ, only the check in this function limits the number of a host's messages. */
 static void transfer_on_received(struct target_pair *pair, struct target_receive *receive, uint32_t len)
 {
     receive->len = len;
@@ -422,7 +441,7 @@ static void transfer_on_sent(struct target_pair *pair, struct pair_slot *slot)
     transfer_start(pair);
 }
 
-/* A text for the log: why a request has failed. */
+/* Returns a text for the log that describes why a request has failed. */
 static const char *transfer_failure(const NDK_RESULT_EX *result)
 {
     switch (result->Status) {
@@ -437,8 +456,9 @@ static const char *transfer_failure(const NDK_RESULT_EX *result)
 }
 
 /*
- * A silent request has a result, without a context, only if it failed. After the end of the queue pair its slots stay
- * where they are; the receives are returned by pair_memory_fini, except those of this function.
+ * Handles the result of a request. A silent request has a result only if it failed, and that result has no context.
+ * After the queue pair has ended, this function only collects completed receives in pair->received, and
+ * pair_memory_fini posts them to the SRQ again.
  */
 static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *result)
 {
@@ -461,7 +481,7 @@ static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *re
         transfer_on_sent(pair, result->RequestContext);
 }
 
-/* The number of results is limited, because a host could add results as fast as they are read. */
+/* Reads a limited number of results, because a host could cause new results as fast as they are read. */
 void transfer_poll(struct target_pair *pair)
 {
     uint32_t limit = pair_initiator_depth(pair) + pair->n_receives, polled, count;

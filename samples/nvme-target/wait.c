@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for NDK calls: see wait.h. */
+/* Waits for NDK calls: see wait.h. */
 #include "wait.h"
 
 #include <string.h>

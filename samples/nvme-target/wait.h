@@ -13,7 +13,7 @@
 
 #include "host.h"
 
-/* The wait for one call at a time. It must exist until the call has completed. */
+/* The state of a wait for one NDK call. It must exist until the call has completed. */
 struct target_wait {
     struct host_semaphore done;
     NTSTATUS status;
@@ -23,13 +23,16 @@ struct target_wait {
 void target_wait_init(struct target_wait *wait);
 void target_wait_fini(struct target_wait *wait);
 
-/* Completion routines. Their context is the struct target_wait. */
+/* Store the result of the call, and wake the thread that waits. `context` is the struct target_wait. */
 void target_on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void target_on_completed(void *context, NTSTATUS status);
 
-/* Returns the final status of a call that returned `status`. */
+/* Waits if `status` is STATUS_PENDING. Returns the final status of the call that has returned `status`. */
 NTSTATUS target_wait_for(struct target_wait *wait, NTSTATUS status);
-/* The same for a create. If the create was pending, *object, a pointer to an object, receives the object. */
+/*
+ * As target_wait_for, for a call that creates an object. `object` points to the object's pointer. If the call was
+ * pending, the pointer receives the created object.
+ */
 NTSTATUS target_wait_create(struct target_wait *wait, NTSTATUS status, void *object);
 /* Closes an object and waits until the close has completed. */
 void target_close(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_OBJECT close);

@@ -14,7 +14,7 @@ void worker_queue(struct worker_pool *pool, struct worker_work *work, void (*rou
     host_semaphore_post(&pool->wake);
 }
 
-/* Returns the oldest piece of work, or NULL if the list is empty. */
+/* Removes the oldest piece of work. Returns NULL if the list is empty. */
 static struct worker_work *worker_pop(struct worker_pool *pool)
 {
     struct worker_work *work;
@@ -30,7 +30,10 @@ static struct worker_work *worker_pop(struct worker_pool *pool)
     return work;
 }
 
-/* A wake-up without work means the end. All work is before it, because the list is in order. */
+/*
+ * Executes work until the pool stops. The stop wakes each thread once more, after all work. So a thread that wakes and
+ * finds no work ends.
+ */
 static void worker_run(void *context)
 {
     struct worker_pool *pool = context;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that do what may wait: disk operations, and the opening and closing of queues. A piece of work is in the list
- * at most once. When its routine is called, the workers do not access it any more, so the routine may free or queue it.
+ * Threads for work that may wait: disk operations, and the opening and closing of queue pairs. A piece of work may be
+ * queued only once at a time. When its routine is called, the pool does not access it any more, so the routine may free
+ * it or queue it again.
  */
 #ifndef NVME_TARGET_WORKER_H
 #define NVME_TARGET_WORKER_H
@@ -19,16 +20,16 @@ struct worker_work {
 struct worker_pool {
     struct host_lock lock; /* guards the list */
     struct worker_work *first, **end;
-    struct host_semaphore wake; /* posted once for each piece of work, and once for each thread at the end */
+    struct host_semaphore wake; /* posted once for each piece of work, and at the stop once for each thread */
     struct host_thread threads[WORKER_MAX_THREADS];
     uint32_t n_threads;
 };
 
-/* Starts the threads. Returns false if the system has no resources; then nothing needs a stop. Waits. */
+/* Starts the threads. Returns false if the system has no resources; worker_pool_stop is then not necessary. Waits. */
 bool worker_pool_start(struct worker_pool *pool, uint32_t n_threads);
-/* Waits until the threads have done all queued work and have ended. */
+/* Waits until the threads have executed all queued work and have ended. Waits. */
 void worker_pool_stop(struct worker_pool *pool);
-/* Queues work for one of the threads, which call the routines in the order of queueing. */
+/* Queues a piece of work. The threads start the pieces in the order in which they were queued. */
 void worker_queue(struct worker_pool *pool, struct worker_work *work, void (*routine)(void *context), void *context);
 
 #endif

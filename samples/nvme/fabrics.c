@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds and parses private data, Connect and SGL descriptors. Invariant: no function reads behind the length that its
- * caller gives, and none relies on the alignment of bytes from the wire.
+ * Builds and parses private data, Connect and SGL descriptors. Invariant: no function reads beyond the length that the
+ * caller passes, and no function requires an alignment of bytes from the wire.
  */
 #include <string.h>
 

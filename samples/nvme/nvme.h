@@ -22,8 +22,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the fields are little-endian");
 #endif
 
-#define NVME_NQN_SIZE 224       /* bytes of a qualified name, the terminating zero included */
-#define NVME_NQN_FIELD_SIZE 256 /* bytes of the fields that have one */
+#define NVME_NQN_SIZE 224       /* size of a qualified name in bytes, with the terminating zero */
+#define NVME_NQN_FIELD_SIZE 256 /* size in bytes of a field that contains a qualified name */
 #define NVME_HOST_ID_SIZE 16
 #define NVME_PAGE_SIZE 4096
 #define NVME_ALL_NAMESPACES 0xffffffffu
@@ -63,7 +63,7 @@ enum nvme_fabrics_type {
 #define NVME_OPCODE_TO_CONTROLLER 0x01
 #define NVME_OPCODE_TO_HOST 0x02
 
-/* Member flags of a command. Over Fabrics each command uses SGLs: NVME_FLAGS_SGL alone. */
+/* Values of nvme_command.flags. Over Fabrics each command uses SGLs, so `flags` is always NVME_FLAGS_SGL. */
 #define NVME_FLAGS_FUSED 0x03
 #define NVME_FLAGS_PSDT 0xc0
 #define NVME_FLAGS_SGL 0x40
@@ -82,7 +82,7 @@ NVME_ASSERT_SIZE(struct nvme_sgl_descriptor, 16);
 #define NVME_SGL_KEYED 0x4      /* type */
 #define NVME_SGL_ADDRESS 0x0    /* subtype */
 #define NVME_SGL_OFFSET 0x1     /* subtype of a data block: `address` is an offset into the capsule's data */
-#define NVME_SGL_INVALIDATE 0xf /* subtype of a keyed one: the response invalidates the key */
+#define NVME_SGL_INVALIDATE 0xf /* subtype of a keyed descriptor: the response invalidates the key */
 #define NVME_SGL_MAX_KEYED_LENGTH 0xffffffu
 
 /* A submission queue entry. */
@@ -92,7 +92,7 @@ struct nvme_command {
     uint16_t cid;
     union {
         uint32_t nsid;
-        uint8_t fabrics_type; /* with the opcode NVME_FABRICS */
+        uint8_t fabrics_type; /* only if `opcode` is NVME_FABRICS */
     };
     uint32_t cdw2, cdw3;
     uint64_t metadata;
@@ -104,7 +104,7 @@ struct nvme_command {
         struct {
             uint16_t record_format; /* 0 */
             uint16_t qid;
-            uint16_t sqsize; /* the number of entries less one */
+            uint16_t sqsize; /* number of entries minus one */
             uint8_t attributes;
             uint8_t reserved1;
             uint32_t kato; /* keep-alive timeout in ms */
@@ -119,7 +119,7 @@ struct nvme_command {
         } property;
         struct { /* read, write, compare, write zeroes */
             uint64_t lba;
-            uint16_t blocks; /* the number of blocks less one */
+            uint16_t blocks; /* number of blocks minus one */
             uint16_t control;
             uint32_t dataset;
             uint32_t reference_tag;
@@ -136,12 +136,12 @@ struct nvme_command {
         } identify;
         struct {
             uint8_t lid;
-            uint8_t specific;    /* bit 7: retain the asynchronous event */
-            uint16_t dwords_low; /* the number of dwords less one */
+            uint8_t specific;    /* bit 7: the asynchronous event stays masked after this read */
+            uint16_t dwords_low; /* number of dwords minus one */
             uint16_t dwords_high;
             uint16_t specific_id;
             uint64_t offset;
-            uint32_t uuid_index; /* and, in bits 31 to 24, the command set */
+            uint32_t uuid_index; /* bits 31 to 24 contain the command set identifier */
             uint32_t reserved;
         } log;
     };
@@ -158,10 +158,10 @@ NVME_ASSERT_OFFSET(struct nvme_command, log.offset, 48);
 /* io.control */
 #define NVME_IO_LIMITED_RETRY 0x8000
 #define NVME_IO_FUA 0x4000
-#define NVME_IO_PROTECTION 0x3c00 /* PRINFO: no namespace here has protection information */
+#define NVME_IO_PROTECTION 0x3c00 /* PRINFO: the bits for protection information */
 #define NVME_IO_DEALLOCATE 0x0200 /* write zeroes: the range may be deallocated */
 
-/* Dataset management: cdw10 has the number of ranges less one, cdw11 the attributes. */
+/* Dataset management: cdw10 contains the number of ranges minus one, cdw11 the attributes. */
 #define NVME_DATASET_DEALLOCATE 0x04
 #define NVME_DATASET_MAX_RANGES 256
 struct nvme_dataset_range {
@@ -171,7 +171,10 @@ struct nvme_dataset_range {
 };
 NVME_ASSERT_SIZE(struct nvme_dataset_range, 16);
 
-/* A completion queue entry. `status` has the phase tag in bit 0, always 0 over Fabrics, and above it the status. */
+/*
+ * A completion queue entry. Bit 0 of `status` is the phase tag, which is always 0 over Fabrics. The other bits are the
+ * status.
+ */
 struct nvme_completion {
     union {
         uint64_t result64;
@@ -183,7 +186,7 @@ struct nvme_completion {
     uint16_t status;
 };
 NVME_ASSERT_SIZE(struct nvme_completion, 16);
-#define NVME_SQ_HEAD_NONE 0xffff /* in Connect's completion: the queue has no flow control */
+#define NVME_SQ_HEAD_NONE 0xffff /* sq_head of Connect's completion: the queue has no flow control */
 
 /*
  * A status as this code stores it: the 15 bits above the phase tag. Bits 7 to 0 are the code, bits 10 to 8 the type,
@@ -231,7 +234,7 @@ enum nvme_status {
     NVME_UNRECOVERED_READ_ERROR = 0x281,
     NVME_COMPARE_FAILURE = 0x285,
 };
-#define NVME_STATUS_CODE_MASK 0x07ff /* type and code, without the flags */
+#define NVME_STATUS_CODE_MASK 0x07ff /* selects type and code, but not the flags */
 #define NVME_STATUS_TYPE_MASK 0x0700
 #define NVME_STATUS_TYPE_MEDIA 0x0200
 #define NVME_MORE 0x2000
@@ -243,10 +246,10 @@ enum nvme_status {
 #define NVME_CONNECT_PRIORITY 0x03
 #define NVME_CONNECT_NO_FLOW_CONTROL 0x04
 
-#define NVME_CNTLID_DYNAMIC 0xffff /* the controller that Connect asks for: any */
+#define NVME_CNTLID_DYNAMIC 0xffff /* in Connect: the target may choose any controller */
 #define NVME_CNTLID_MAX 0xffef
 
-/* Data of Connect. */
+/* The data of the Connect command. */
 struct nvme_connect_data {
     uint8_t host_id[NVME_HOST_ID_SIZE];
     uint16_t cntlid;
@@ -259,9 +262,9 @@ NVME_ASSERT_SIZE(struct nvme_connect_data, 1024);
 NVME_ASSERT_OFFSET(struct nvme_connect_data, host_nqn, 512);
 
 /*
- * Result of Connect that succeeded: the controller's number in bits 15 to 0, and whether authentication is required in
- * bits 31 to 16. Result of NVME_CONNECT_INVALID_PARAMETERS: the field's offset, and NVME_CONNECT_IN_DATA if the
- * offset is one into the data.
+ * The result of Connect. After success, bits 15 to 0 contain the controller's number, and bits 31 to 16 whether
+ * authentication is required. After NVME_CONNECT_INVALID_PARAMETERS, the result contains the offset of the wrong field;
+ * NVME_CONNECT_IN_DATA is set if the field is in the data.
  */
 #define NVME_CONNECT_IN_DATA 0x10000u
 
@@ -276,7 +279,7 @@ enum nvme_property {
 #define NVME_PROPERTY_SIZE_8 1
 
 /* CAP */
-#define NVME_CAP_MQES_MASK UINT64_C(0xffff) /* the largest queue's entries less one */
+#define NVME_CAP_MQES_MASK UINT64_C(0xffff) /* maximum number of entries of a queue, minus one */
 #define NVME_CAP_CQR (UINT64_C(1) << 16)
 #define NVME_CAP_TO_SHIFT 24 /* units of 500 ms */
 #define NVME_CAP_CSS_NVM (UINT64_C(1) << 37)
@@ -289,26 +292,26 @@ enum nvme_property {
 #define NVME_CC_SHUTDOWN_MASK 0x0000c000u
 #define NVME_CC_SHUTDOWN_NORMAL 0x00004000u
 #define NVME_CC_SHUTDOWN_ABRUPT 0x00008000u
-#define NVME_CC_IOSQES_SHIFT 16 /* 6: entries of 64 bytes */
-#define NVME_CC_IOCQES_SHIFT 20 /* 4: entries of 16 bytes */
+#define NVME_CC_IOSQES_SHIFT 16 /* log2 of the submission queue entry size: 6, for 64 bytes */
+#define NVME_CC_IOCQES_SHIFT 20 /* log2 of the completion queue entry size: 4, for 16 bytes */
 /* CSTS */
 #define NVME_CSTS_READY 0x00000001u
 #define NVME_CSTS_FATAL 0x00000002u
 #define NVME_CSTS_SHUTDOWN_MASK 0x0000000cu
 #define NVME_CSTS_SHUTDOWN_DONE 0x00000008u
 
-/* Private data of the RDMA transport's connection request, reply and reject. */
+/* The private data of the RDMA transport's connection request, accept and reject. */
 struct nvme_rdma_request {
     uint16_t record_format; /* 0 */
     uint16_t qid;
-    uint16_t hrqsize; /* the receives that the host has posted; the target does not send more responses than that */
-    uint16_t hsqsize; /* the commands that the host may send, less one */
-    uint16_t cntlid;  /* of an I/O queue, since version 1.1; 0 from older hosts */
+    uint16_t hrqsize; /* number of receives that the host has posted: the target may send so many responses */
+    uint16_t hsqsize; /* maximum number of outstanding commands of the host, minus one */
+    uint16_t cntlid;  /* controller of an I/O queue, since version 1.1; older hosts send 0 */
     uint8_t reserved[22];
 };
 struct nvme_rdma_reply {
     uint16_t record_format;
-    uint16_t crqsize; /* the receives that the target has posted */
+    uint16_t crqsize; /* number of receives that the target has posted */
     uint8_t reserved[28];
 };
 struct nvme_rdma_reject {
@@ -321,7 +324,7 @@ NVME_ASSERT_SIZE(struct nvme_rdma_reject, 4);
 
 enum nvme_rdma_status {
     NVME_RDMA_OK = 0,
-    NVME_RDMA_INVALID_LENGTH = 1, /* of the private data */
+    NVME_RDMA_INVALID_LENGTH = 1, /* the length of the private data is invalid */
     NVME_RDMA_INVALID_FORMAT = 2,
     NVME_RDMA_INVALID_QID = 3,
     NVME_RDMA_INVALID_HSQSIZE = 4,
@@ -340,10 +343,11 @@ enum nvme_feature {
     NVME_FEATURE_TEMPERATURE = 0x04,
     NVME_FEATURE_ERROR_RECOVERY = 0x05,
     NVME_FEATURE_WRITE_CACHE = 0x06,
-    NVME_FEATURE_QUEUES = 0x07, /* I/O submission queues less one in bits 15 to 0, completion queues in 31 to 16 */
+    /* number of I/O submission queues minus one in bits 15 to 0, of completion queues in bits 31 to 16 */
+    NVME_FEATURE_QUEUES = 0x07,
     NVME_FEATURE_WRITE_ATOMICITY = 0x0a,
     NVME_FEATURE_ASYNC_EVENTS = 0x0b,
-    NVME_FEATURE_KEEP_ALIVE = 0x0f, /* ms */
+    NVME_FEATURE_KEEP_ALIVE = 0x0f, /* keep-alive timeout in ms */
     NVME_FEATURE_HOST_ID = 0x81,
     NVME_FEATURE_WRITE_PROTECT = 0x84,
 };
@@ -356,7 +360,10 @@ enum nvme_feature {
 #define NVME_SELECT_CAPABILITIES 3
 #define NVME_CAPABILITY_CHANGEABLE 0x04u
 
-/* Result of an asynchronous event: the type in bits 2 to 0, what happened in 15 to 8, the log page in 23 to 16. */
+/*
+ * The result of an asynchronous event: bits 2 to 0 contain the type, bits 15 to 8 the event, bits 23 to 16 the log
+ * page.
+ */
 #define NVME_EVENT_TYPE_NOTICE 0x02u
 #define NVME_EVENT_INFO_SHIFT 8
 #define NVME_EVENT_LOG_SHIFT 16

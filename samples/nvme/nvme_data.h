@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVM Express: the structures that Identify and Get Log Page transfer. nvme.h includes this file and explains how the
- * structures are written.
+ * The structures that Identify and Get Log Page transfer. nvme.h includes this file; its head describes byte order and
+ * alignment.
  */
 #ifndef NVME_DATA_H
 #define NVME_DATA_H
@@ -15,7 +15,8 @@ enum nvme_cns {
     NVME_CNS_CONTROLLER = 0x01,
     NVME_CNS_ACTIVE_NAMESPACES = 0x02,
     NVME_CNS_NAMESPACE_DESCRIPTORS = 0x03,
-    NVME_CNS_NAMESPACE_OF_SET = 0x05, /* what the command set of identify.csi adds */
+    /* the part of the namespace's data that belongs to the command set identify.csi */
+    NVME_CNS_NAMESPACE_OF_SET = 0x05,
     NVME_CNS_CONTROLLER_OF_SET = 0x06,
     NVME_CNS_ACTIVE_NAMESPACES_OF_SET = 0x07,
     NVME_CNS_NAMESPACE_OF_ANY_SET = 0x08,
@@ -34,7 +35,7 @@ struct nvme_identify_controller {
     uint8_t rab;
     uint8_t ieee[3];
     uint8_t cmic;
-    uint8_t mdts; /* power of two, in pages of CAP.MPSMIN */
+    uint8_t mdts; /* maximum transfer: log2 of a number of pages of CAP.MPSMIN; 0: no limit */
     uint16_t cntlid;
     uint32_t ver;
     uint32_t rtd3r, rtd3e;
@@ -47,10 +48,10 @@ struct nvme_identify_controller {
     uint16_t crdt[3];
     uint8_t reserved2[122];
     uint16_t oacs;
-    uint8_t acl, aerl; /* less one */
+    uint8_t acl, aerl; /* maximum numbers of outstanding Abort commands and event requests, each minus one */
     uint8_t frmw;
     uint8_t lpa;
-    uint8_t elpe; /* less one */
+    uint8_t elpe; /* number of error log entries minus one */
     uint8_t npss;
     uint8_t avscc, apsta;
     uint16_t wctemp, cctemp;
@@ -60,7 +61,7 @@ struct nvme_identify_controller {
     uint32_t rpmbs;
     uint16_t edstt;
     uint8_t dsto, fwug;
-    uint16_t kas; /* units of 100 ms */
+    uint16_t kas; /* granularity of the keep-alive timeout, in units of 100 ms */
     uint16_t hctma, mntmt, mxtmt;
     uint32_t sanicap;
     uint32_t hmminds;
@@ -86,9 +87,9 @@ struct nvme_identify_controller {
     uint8_t reserved5[224];
     char subnqn[NVME_NQN_FIELD_SIZE];
     uint8_t reserved6[768];
-    uint32_t ioccsz, iorcsz; /* units of 16 bytes */
+    uint32_t ioccsz, iorcsz; /* maximum sizes of a command capsule and of a response capsule, in units of 16 bytes */
     uint16_t icdoff;
-    uint8_t fcatt; /* bit 0: the controllers are static */
+    uint8_t fcatt; /* bit 0: the subsystem has static controllers */
     uint8_t msdbd;
     uint16_t ofcs;
     uint8_t reserved7[242];
@@ -112,7 +113,7 @@ NVME_ASSERT_OFFSET(struct nvme_identify_controller, psd, 2048);
 #define NVME_CONTROLLER_DISCOVERY 2
 /* cmic */
 #define NVME_CMIC_MULTIPLE_CONTROLLERS 0x02
-/* oaes, and the value of the feature asynchronous event configuration */
+/* Bits of oaes, and of the feature "asynchronous event configuration". */
 #define NVME_EVENT_NAMESPACE_CHANGED 0x00000100u
 #define NVME_EVENT_DISCOVERY_CHANGED 0x80000000u
 /* ctratt */
@@ -120,20 +121,20 @@ NVME_ASSERT_OFFSET(struct nvme_identify_controller, psd, 2048);
 #define NVME_CTRATT_TRAFFIC_KEEP_ALIVE 0x40u
 /* lpa */
 #define NVME_LPA_COMMAND_EFFECTS 0x02
-#define NVME_LPA_EXTENDED 0x04 /* offsets and lengths of 32 bits */
+#define NVME_LPA_EXTENDED 0x04 /* Get Log Page has offsets and lengths of 32 bits */
 /* oncs */
 #define NVME_ONCS_COMPARE 0x01
 #define NVME_ONCS_DATASET 0x04
 #define NVME_ONCS_WRITE_ZEROES 0x08
-#define NVME_ONCS_FEATURE_SELECT 0x10 /* the fields save and select of features */
+#define NVME_ONCS_FEATURE_SELECT 0x10 /* Set Features has the bit "save", Get Features the field "select" */
 /* vwc */
 #define NVME_VWC_PRESENT 0x01
-#define NVME_VWC_FLUSH_ALL 0x06 /* Flush with NVME_ALL_NAMESPACES flushes each of them */
+#define NVME_VWC_FLUSH_ALL 0x06 /* a Flush with NVME_ALL_NAMESPACES flushes all namespaces */
 /* sgls */
 #define NVME_SGLS_SUPPORTED 0x00000001u
 #define NVME_SGLS_KEYED 0x00000004u
-#define NVME_SGLS_OFFSET 0x00100000u /* data in the capsule */
-/* icdoff and ioccsz count this many bytes */
+#define NVME_SGLS_OFFSET 0x00100000u /* a capsule can contain data */
+/* The unit of icdoff and ioccsz, in bytes. */
 #define NVME_CAPSULE_UNIT 16
 
 struct nvme_lba_format {
@@ -145,7 +146,7 @@ struct nvme_lba_format {
 struct nvme_identify_namespace {
     uint64_t nsze, ncap, nuse;
     uint8_t nsfeat;
-    uint8_t nlbaf; /* less one */
+    uint8_t nlbaf; /* number of LBA formats minus one */
     uint8_t flbas;
     uint8_t mc, dpc, dps;
     uint8_t nmic;
@@ -155,7 +156,7 @@ struct nvme_identify_namespace {
     uint16_t nawun, nawupf, nacwu, nabsn, nabo, nabspf;
     uint16_t noiob;
     uint8_t nvmcap[16];
-    uint16_t npwg, npwa, npdg, npda, nows; /* less one */
+    uint16_t npwg, npwa, npdg, npda, nows; /* each value is a number of blocks minus one */
     uint16_t mssrl;
     uint32_t mcl;
     uint8_t msrc;
@@ -200,10 +201,10 @@ NVME_ASSERT_SIZE(struct nvme_identify_namespace_any, 4096);
 
 /* Identify with NVME_CNS_CONTROLLER_OF_SET: the NVM command set. */
 struct nvme_identify_controller_nvm {
-    uint8_t vsl, wzsl, wusl; /* as mdts */
-    uint8_t dmrl;            /* ranges of dataset management; 0: no limit */
-    uint32_t dmrsl;          /* blocks of a range */
-    uint64_t dmsl;           /* blocks of all ranges */
+    uint8_t vsl, wzsl, wusl; /* maximum sizes of Verify, Write Zeroes and Write Uncorrectable, in the unit of mdts */
+    uint8_t dmrl;            /* maximum number of ranges of a dataset management command; 0: no limit */
+    uint32_t dmrsl;          /* maximum number of blocks in one range */
+    uint64_t dmsl;           /* maximum number of blocks in all ranges of a command */
     uint8_t reserved[4080];
 };
 NVME_ASSERT_SIZE(struct nvme_identify_controller_nvm, 4096);
@@ -235,11 +236,11 @@ enum nvme_log_page {
 #define NVME_LOG_RETAIN_EVENT 0x80 /* log.specific */
 
 struct nvme_error_entry {
-    uint64_t count; /* 0: the entry is not in use */
+    uint64_t count; /* number of the error, from 1 on; 0: the entry is not in use */
     uint16_t sqid;
     uint16_t cid;
     uint16_t status;   /* as in a completion */
-    uint16_t location; /* byte in bits 7 to 0, bit in bits 10 to 8; 0xffff: none */
+    uint16_t location; /* the wrong field: its byte in bits 7 to 0, its bit in bits 10 to 8; 0xffff: none */
     uint64_t lba;
     uint32_t nsid;
     uint8_t vendor;
@@ -253,11 +254,11 @@ NVME_ASSERT_SIZE(struct nvme_error_entry, 64);
 
 struct nvme_smart {
     uint8_t critical_warning;
-    uint8_t temperature[2]; /* kelvins */
+    uint8_t temperature[2]; /* in kelvins */
     uint8_t spare, spare_threshold, used;
     uint8_t endurance_group;
     uint8_t reserved1[25];
-    uint64_t units_read[2], units_written[2]; /* thousands of 512 bytes, rounded up */
+    uint64_t units_read[2], units_written[2]; /* number of thousands of 512-byte units, rounded up */
     uint64_t reads[2], writes[2];
     uint64_t busy_minutes[2], power_cycles[2], power_on_hours[2], unsafe_shutdowns[2];
     uint64_t media_errors[2], error_entries[2];
@@ -276,7 +277,7 @@ struct nvme_firmware_slots {
 };
 NVME_ASSERT_SIZE(struct nvme_firmware_slots, 512);
 
-#define NVME_CHANGED_NAMESPACES_MAX 1024 /* the log page is an array of this many nsids */
+#define NVME_CHANGED_NAMESPACES_MAX 1024 /* maximum number of entries: the log page is an array of nsids */
 
 struct nvme_command_effects {
     uint32_t admin[256], io[256];
@@ -324,7 +325,7 @@ NVME_ASSERT_SIZE(struct nvme_discovery_header, 1024);
 #define NVME_ADRFAM_IPV6 2
 #define NVME_SUBTYPE_DISCOVERY 1
 #define NVME_SUBTYPE_NVM 2
-#define NVME_TREQ_SECURE_CHANNEL 3  /* 0: whether one is required is not specified */
+#define NVME_TREQ_SECURE_CHANNEL 3  /* value of treq: the target requires a secure channel; 0: not specified */
 #define NVME_TREQ_NO_FLOW_CONTROL 4 /* the target can do without flow control of submission queues */
 #define NVME_RDMA_QPTYPE_CONNECTED 1
 #define NVME_RDMA_PRTYPE_IWARP 5

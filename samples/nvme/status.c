@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of status codes, for logs and messages. */
+/* The texts of status codes, for log messages. */
 #include "fabrics.h"
 
 static const struct {
