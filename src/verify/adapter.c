@@ -20,7 +20,7 @@ struct adapter {
     NDK_ADAPTER_INFO info; /* if has_info is false, Version is valid, and the rest is zero */
     struct logical_pages pages;
     unsigned generation; /* fork_generation of the process that wrapped the adapter */
-    atomic_bool gave_up; /* the close has given up */
+    atomic_bool gave_up; /* a close has returned without waiting to the end: see verify_close_gave_up */
     bool has_info;
 };
 
@@ -42,7 +42,10 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
     logical_add(proxy_logical_pages(p), lam);
 }
 
-/* Called after an NdkBuildLAM whose completion cannot be seen: it has no completion routine, or memory ran out. */
+/*
+ * Handles the return of an NdkBuildLAM whose completion the layer does not observe. The completion is not observed if
+ * the call has no completion routine, or if memory ran out.
+ */
 static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
 {
     if (status == STATUS_PENDING) {
@@ -70,7 +73,7 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     mdl_check_chain(p, "NdkBuildLAM", mdl, length);
     mdl_check_pending(p, "NdkBuildLAM", mdl);
     unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
-    flags = unlocked ? mdl_flags(unlocked) : 0; /* before the call, because its completion may free the MDL */
+    flags = unlocked ? mdl_flags(unlocked) : 0; /* read now, because the completion may free the MDL */
     if (done)                                   /* only NdkBuildLAM may have no completion routine */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
@@ -83,8 +86,9 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
 }
 
 /*
- * Returns the routine that posted an outstanding request with a logical address of the adapter in
- * [first, first + size), and sets *at to that address. Returns NULL if there is none.
+ * Searches the adapter's outstanding requests for one that uses a logical address in [first, first + size). Returns the
+ * name of the routine that posted the request, and sets *at to the address. Returns NULL if no request uses such an
+ * address.
  */
 static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
 {
@@ -100,8 +104,8 @@ static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_
 }
 
 /*
- * Returns the routine that posted an outstanding request with an address of the mapping, and sets *at to that address.
- * Returns NULL if there is none.
+ * Searches the adapter's outstanding requests for one that uses an address of the mapping. Returns the name of the
+ * routine that posted the request, and sets *at to the address. Returns NULL if no request uses the mapping.
  */
 static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                         uint64_t *at)
@@ -117,7 +121,10 @@ static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_L
     return routine;
 }
 
-/* Reports the release of a mapping that a request uses. A mapping that was released before has no AdapterContext. */
+/*
+ * Reports the release of a mapping that a request still uses. Skips a mapping without AdapterContext, because such a
+ * mapping was released before.
+ */
 static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     uint64_t at = 0;
@@ -214,8 +221,8 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter)
 }
 
 /*
- * If the calling thread is in a callback of the adapter, reports this and returns true. The adapter's close would wait
- * for the end of the callback.
+ * Reports the close of an adapter if the calling thread is in one of the adapter's callbacks, and then returns true.
+ * The close would wait for the end of this callback.
  */
 static bool adapter_check_callback(const struct proxy *p, const char *routine)
 {

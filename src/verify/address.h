@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts addresses in calls, if the consumer and the provider use different addresses. The host maps them (host.h).
+ * Converts socket addresses in calls if the consumer and the provider use different addresses. The host supplies the
+ * conversion: see host.h.
  */
 #ifndef VERIFY_ADDRESS_H
 #define VERIFY_ADDRESS_H
@@ -17,8 +18,8 @@ struct mapped_address {
 };
 
 /*
- * Converts a consumer's address. Stores the provider's address in *room and returns it, or returns `address` if both
- * use the same address.
+ * Converts the consumer's address. If the provider uses another address, stores the provider's address in *room and
+ * returns a pointer to it. Otherwise, returns `address`.
  */
 static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, struct mapped_address *room)
 {
@@ -28,8 +29,8 @@ static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, str
 }
 
 /*
- * Called with the status of a provider's call. If the call succeeded, converts the socket address that the provider
- * has stored. Returns `status`.
+ * Converts the socket address that the provider has stored in *address, if `status` is a success. `status` is the
+ * status of the provider's call. Returns `status`.
  */
 static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, const ULONG *length)
 {
@@ -38,7 +39,7 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
     return status;
 }
 
-/* An address that can be compared. */
+/* An IPv4 or IPv6 address with its port, in a form that address_key_equal can compare. */
 struct address_key {
     uint16_t family; /* 0: no address */
     uint16_t port;
@@ -46,15 +47,15 @@ struct address_key {
     uint8_t host[16];
 };
 /*
- * Sets *key to the provider's address. Sets key->family to 0 if that address is neither IPv4 nor IPv6, or if its host
- * or its port is 0.
+ * Stores the provider's address in *key. If the address is neither IPv4 nor IPv6, or if its host or its port is 0, sets
+ * key->family to 0.
  */
 void address_key_set(struct address_key *key, const void *address, size_t length);
-/* Returns true if a and b are the same address. Returns false if both are no address. */
+/* Returns true if a and b are the same address. Returns false if either family is 0. */
 bool address_key_equal(const struct address_key *a, const struct address_key *b);
 
 /*
- * Writes the provider's address as text, for example "10.0.0.1:4420" or "[::1]:4420". If the address is neither IPv4
+ * Writes the provider's address to `text`, for example "10.0.0.1:4420" or "[::1]:4420". If the address is neither IPv4
  * nor IPv6, writes an empty text.
  */
 void address_print(char *text, size_t size, const void *address, size_t length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of a call's arguments, and of the dispatch table's entry that was called: see argument.h. */
+/* Checks the arguments and the entries of calls: see argument.h. */
 #include "verify/argument.h"
 
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given)
@@ -67,8 +67,8 @@ void argument_check_arm(const struct proxy *cq, ULONG type)
 }
 
 /*
- * If the adapter lacks the flag, reports this and returns true. Returns false if the adapter has the flag, or if the
- * adapter's flags are not known.
+ * Reports the call and returns true if the adapter's AdapterFlags lack `flag`. Returns false if AdapterFlags has the
+ * flag, or if the provider has not reported AdapterFlags.
  */
 static bool argument_check_support(const struct proxy *cq, const char *routine, enum verify_rule rule, ULONG flag,
                                    const char *flag_name)

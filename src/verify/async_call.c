@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that complete by a callback with a status: see async_call.h. */
+/* Observes asynchronous calls: see async_call.h. */
 #include <stdlib.h>
 
 #include "verify/argument.h"

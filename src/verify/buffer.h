@@ -11,7 +11,9 @@
  */
 void buffer_report_missing(const struct proxy *p, const char *routine, const char *what, uint64_t count);
 
-/* Reports the call of `routine` on p if the buffer is NULL although `count` is not 0. */
+/*
+ * Reports the call of `routine` on p if `buffer` is NULL but `count` is not 0. `what` is as for buffer_report_missing.
+ */
 static inline void buffer_check(const struct proxy *p, const char *routine, const void *buffer, uint64_t count,
                                 const char *what)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls and callbacks of a thread: see call.h. */
+/* Records the calls and callbacks of each thread: see call.h. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,9 +32,12 @@ const char *callback_of(const struct proxy *adapter)
     return c ? c->name : NULL;
 }
 
-static _Thread_local int thread_id; /* 0: not known yet */
+static _Thread_local int thread_id; /* ID of this thread; 0: not determined yet */
 
-/* Called in a child of fork. The child's only thread is a copy of the thread that called fork, but has another ID. */
+/*
+ * Clears the stored thread ID in a child of fork. The child's thread is a copy of the thread that called fork, but has
+ * another ID.
+ */
 static void call_forget_thread(void)
 {
     thread_id = 0;

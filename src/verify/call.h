@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A consumer's call, from its entry to its return. The proxy's function has the struct on its stack, and the calls of a
- * thread form a chain: a callback that runs inside a call may call again. During the call the proxy stays in memory.
+ * A call by the consumer, from entry to return. The function that the consumer has called has the struct on its stack.
+ * The calls of a thread form a chain, because a callback that runs inside a call may call again. During the call the
+ * proxy stays in memory.
  *
  * No lock is held while the provider's function runs, so calls that race in the consumer also race in the provider.
  */
@@ -17,75 +18,79 @@
 struct proxy;
 
 struct call {
-    struct proxy *p;      /* the called object's proxy; NULL if the consumer passed NULL or a closed object */
-    const char *routine;  /* "NdkSend" */
+    struct proxy *p;      /* the proxy of the called object; NULL if the consumer passed NULL or a closed object */
+    const char *routine;  /* the name of the called routine, for example "NdkSend" */
     const void *by;       /* the return address in the consumer */
     unsigned completions; /* the value of p->completions when the call began: see call_set_completed */
     struct exclusive_visit visit;
     struct call *outer;
-    struct stack_call outer_stack; /* the stack_call of `outer` or of a callback; call_end restores it */
+    struct stack_call outer_stack; /* the stack_call before this call began; call_end restores it */
 };
 
 /*
- * Begins a call on the object `pub`: checks the IRQL, the caller's stack, and that the object is open. A closed object
- * is reported, and c->p is then NULL. `frame` is the stack frame of the function that the consumer has called.
+ * Begins a call of `routine` on the object `pub`. Checks the IRQL, the stack of the caller, and that the object is
+ * open. If the object is closed, reports this and sets c->p to NULL. `by` is the return address in the consumer.
+ * `frame` is the stack frame of the function that the consumer has called.
  */
 void call_begin(struct call *c, const void *pub, const char *routine, const void *by, const void *frame);
-/* Ends the call, and reports an object that another thread has closed during the call. */
+/* Ends the call. If another thread has closed the object during the call, reports this. */
 void call_end(struct call *c);
 
 /*
- * Defines p_, the called proxy, for the rest of the function: see call_begin. The call ends when the function returns.
+ * Begins a call on the object pub_ with call_begin, and defines p_, the proxy of that object, or NULL. The call ends
+ * when the enclosing function returns.
  */
 #define PROXY_CALL(p_, pub_, routine_)                                                                                 \
     struct call call_ __attribute__((cleanup(call_end)));                                                              \
     call_begin(&call_, pub_, routine_, __builtin_return_address(0), __builtin_frame_address(0));                       \
     struct proxy *p_ = call_.p
 
-/* Returns the calling thread's innermost call, or NULL. */
+/* Returns the innermost call of the calling thread, or NULL if the thread is in no call. */
 struct call *call_current(void);
 
 /*
- * Called before a callback about p: the completion routine of an asynchronous call on p, or a notification. From then
- * on the consumer may close p, even if the function that caused the callback has not returned yet.
+ * Records that the consumer may close p from now on, even if the function that caused the callback has not returned.
+ * Runs before each callback about p: the completion routine of an asynchronous call on p, or a notification.
  */
 void call_set_completed(struct proxy *p);
 
 /*
- * A callback of the consumer, which runs between callback_begin and callback_end. `name` is the type of the callback,
- * for example "NdkConnectEventCallback". `adapter` is the adapter of the object that the callback concerns.
+ * A callback of the consumer that runs between callback_begin and callback_end. `name` is the callback's type, for
+ * example "NdkConnectEventCallback". `adapter` is the adapter of the object that the callback concerns.
  */
 struct callback {
     const char *name;
     const struct proxy *adapter;
-    uint64_t mark; /* the result of the host's callback_begin, for the host's callback_end */
+    uint64_t mark; /* the return value of the host's callback_begin, to be passed to the host's callback_end */
     const struct callback *outer;
-    struct stack_call stack; /* of the outer call; callback_end restores it */
+    struct stack_call stack; /* the stack_call before the callback began; callback_end restores it */
 };
 void callback_begin(struct callback *c, const struct proxy *adapter, const char *name);
 void callback_end(struct callback *c, const void *routine);
-/* Returns the name of the calling thread's innermost callback, or NULL if no callback runs. */
+/* Returns the name of the calling thread's innermost callback, or NULL if the thread is in no callback. */
 const char *callback_current(void);
-/* Returns the name of the adapter's innermost callback on the calling thread, or NULL if none of its callbacks runs. */
+/*
+ * Returns the name of the innermost callback of `adapter` that the calling thread is in. Returns NULL if there is none.
+ */
 const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */
 int verify_this_thread(void);
-/* Makes verify_this_thread return the right ID in later children of fork, too. */
+/* Makes verify_this_thread return the right ID also in children of fork. Affects children that are forked later. */
 void call_follow_fork(void);
 
 enum { CALL_HISTORY = 4 };
 
 /*
- * The latest calls on an object. Written without a lock: if several threads call at once, an entry may have the
- * routine of one call and the thread of another.
+ * The latest calls on an object. The ring is written without a lock. So if several threads call at once, an entry may
+ * have the routine of one call and the thread of another.
  */
 struct call_history {
-    atomic_uint count; /* of all calls */
+    atomic_uint count; /* number of all calls on the object so far */
     struct {
         _Atomic(const char *) routine;
-        atomic_int thread; /* ID of the calling thread */
-    } last[CALL_HISTORY];  /* a ring: call n is at n % CALL_HISTORY */
+        atomic_int thread; /* ID of the thread that called */
+    } last[CALL_HISTORY];  /* ring: call n is in element n % CALL_HISTORY */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The rule about open chains: see chain_check.h. */
+/* Checks the rule about open chains: see chain_check.h. */
 #include "verify/chain_check.h"
 #include "verify/rules.h"
 
-/* Returns whether the calling thread has begun a chain and not ended it. */
+/* Returns true if the calling thread has begun a chain that is still open. */
 static bool chain_is_left(const struct posted_rest *rest)
 {
     return rest->deferred > 0 && rest->thread == verify_this_thread();
@@ -21,8 +21,8 @@ bool chain_check(const struct queue *qp, const struct posted_rest *rest, const c
 }
 
 /*
- * Finds a queue pair of cq that has a chain which the calling thread must end. Returns the queue pair with a reference,
- * and sets *rest. Returns NULL if there is none.
+ * Finds a queue pair whose initiator queue uses cq and has an open chain that the calling thread has begun. Sets *rest
+ * for that initiator queue. Returns the queue pair with a reference, or NULL if there is none.
  */
 static struct queue *chain_find(struct queue *cq, struct posted_rest *rest)
 {

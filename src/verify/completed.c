@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The buffers of completed requests: see completed.h. No lock is held while the memory is examined. Meanwhile another
- * thread may end the connection and then free or change the buffers. So a freed or changed buffer is reported only if
- * the queue has still not ended after the examination.
+ * Checks the buffers of completed requests: see completed.h. No lock is held while the memory is examined. Meanwhile
+ * another thread may end the connection, and then free or change the buffers. So a freed or changed buffer is reported
+ * only if the queue has not ended after the examination.
  */
 #include "verify/completed.h"
 #include "verify/memory.h"
@@ -23,8 +23,8 @@ static void completed_report_freed(const struct posted_copy *request, const NDK_
 }
 
 /*
- * Reports the first buffer of the request that is freed, and returns true. Returns false if there is none. Memory
- * outside of registered regions is not checked, because it may not be a buffer.
+ * Reports the first buffer of the request that is freed. Returns true if a buffer was reported. Skips memory outside of
+ * registered regions, because such memory may not be a buffer.
  */
 static bool completed_check_freed(const struct posted_copy *request, const char *routine, const struct queue *q,
                                   struct posted *posted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues. */
+/* The entries of completion queues' dispatch table, and NdkCreateCq. */
 #include "verify/argument.h"
 #include "verify/async_call.h"
 #include "verify/chain_check.h"
@@ -101,8 +101,9 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
 };
 
 /*
- * A notification uses up the arming of all earlier calls of NdkArmCq. It is not known how many of the counted calls
- * were earlier, so only one is subtracted. If the count was 0, it stays 0.
+ * Subtracts one call of NdkArmCq from the number of arms that wait for a notification. The notification has ended all
+ * arms that were made before it. How many of the counted arms these are is not known, so only one is subtracted. If the
+ * count is 0, it stays 0.
  */
 static void cq_end_arm(struct queue *cq)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls on connectors, their results, and the phase that follows from both: see connector_phase.c for the phases.
+ * Observes the calls on connectors and their results, and keeps each connector's phase. connector_phase.c has the table
+ * of phases.
  *
- * A call that breaks a rule about phases is reported after the provider has returned, and only if the phase is still
- * the same. So a call that races with a completion or with the peer is not reported.
+ * A call that breaks a rule about phases is reported after the provider has returned, and only if no other call or
+ * event has changed the phase meanwhile. So a call that races with a completion or with the peer is not reported.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "verify/queue.h"
 #include "verify/stall.h"
 
-static _Atomic uint64_t connections_begun; /* calls of NdkConnect, and connect events */
+static _Atomic uint64_t connections_begun; /* number of NdkConnect calls and connect events so far */
 
 /* ---- phases ---- */
 
@@ -31,7 +32,7 @@ static uint64_t connector_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Requires the proxies' lock. */
+/* Sets the connector's phase and the time of the change. Requires the proxies' lock. */
 static void connector_set_phase(struct connector *c, enum phase phase)
 {
     if (c->state.phase == phase)
@@ -90,8 +91,9 @@ void connector_call_set_destination(const struct connector_call *call, const voi
 }
 
 /*
- * Called when the connection ends or could not be established. A consumer that has seen this may post requests that the
- * peer never receives. Requires the proxies' lock.
+ * Stops the comparison of sends and receives for the connector's queue pair: see messages.h. Runs when the connection
+ * ends or cannot be established, because the consumer may then post sends that the peer never receives. Requires the
+ * proxies' lock.
  */
 static void connector_end_messages(struct connector *c)
 {
@@ -99,7 +101,7 @@ static void connector_end_messages(struct connector *c)
                     c->state.phase == PHASE_FAILED || c->state.phase == PHASE_REPLIED ||
                     c->state.phase == PHASE_REQUESTED;
 
-    if (c->qp && !is_early) /* otherwise the queue pair may be another connector's by now */
+    if (c->qp && !is_early) /* in an early phase, the queue pair may belong to another connector by now */
         messages_set_over((struct queue *)c->qp);
 }
 
@@ -172,7 +174,7 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
 
 /* ---- disconnect events ---- */
 
-/* Called before the consumer's disconnect routine. */
+/* Records that the peer has ended the connection. Runs before the consumer's disconnect routine. */
 static void connector_on_peer_ended(struct connector *c)
 {
     call_set_completed(&c->p);
@@ -250,7 +252,7 @@ NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp)
     return real;
 }
 
-/* Called when the connection has ended: marks the queue pair, because all of its requests have completed. */
+/* Marks the queue pair as disconnected, because all of its requests have completed when the connection has ended. */
 static void connector_end_qp(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;
@@ -284,7 +286,7 @@ static void connector_on_established(struct proxy *p, NTSTATUS status, void *sub
 }
 
 /*
- * Called when NdkDisconnect has completed. STATUS_CONNECTION_INVALID means that there was no connection to end. After
+ * Handles the completion of NdkDisconnect. STATUS_CONNECTION_INVALID means that there was no connection to end. After
  * any other status the connection has ended.
  */
 static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
@@ -355,7 +357,7 @@ void connector_call_check_data(const struct connector_call *call, const void *da
 
 /* ---- lifetime and reports ---- */
 
-/* Called before the provider's close. */
+/* Ends the comparison of messages and removes the connector from the passive ends. Runs before the provider's close. */
 static void connector_on_closing(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call on a connector: the rules about phases, and what the result of the call changes. connector.c has the entries
- * of the dispatch table, which call the provider between connector_call_begin and connector_call_end.
+ * Checks a call on a connector against the connector's phase, and changes the phase by the call's result. connector.c
+ * has the entries of the dispatch table, which call the provider between connector_call_begin and connector_call_end.
  */
 #ifndef VERIFY_CONNECTOR_CALL_H
 #define VERIFY_CONNECTOR_CALL_H
@@ -10,7 +10,7 @@
 #include "verify/async_call.h"
 #include "verify/connector.h"
 
-/* The disconnect routine, plain or Ex, that a consumer has passed in one call. */
+/* A disconnect routine, plain or Ex, that the consumer has passed with one call, and its context. */
 struct disconnect_event {
     struct disconnect_event *next;
     struct connector *connector;
@@ -22,19 +22,19 @@ struct disconnect_event {
 
 struct connector {
     struct proxy p;
-    /* The other members are under the proxies' lock. */
+    /* The proxies' lock guards the members below. */
     struct disconnect_event *events;
-    struct proxy *qp; /* queue pair of the last connect or accept, or NULL */
+    struct proxy *qp; /* the queue pair of the latest connect or accept, with a reference; NULL if there was none */
     struct connector_state state;
-    struct address_key local, peer; /* this end's address and the peer's, if the provider has returned them */
-    uint64_t began;                 /* the order of NdkConnect calls and connect events: number of the latest one */
-    bool is_passive;                /* in the list of connector_add_passive */
+    struct address_key local, peer; /* the addresses of this end and of the peer; family 0: not known */
+    uint64_t began;                 /* number of the latest NdkConnect or connect event, in the order of the process */
+    bool is_passive;                /* the connector is in the list of connector_add_passive */
     LIST_ENTRY(connector) passive;
-    unsigned steps;         /* changes of the phase */
-    bool is_stall_reported; /* in this phase: see stall_connector.h */
+    unsigned steps;         /* number of phase changes so far */
+    bool is_stall_reported; /* the stall of this phase was reported: see stall_connector.h */
 };
 
-/* Must be called before a new connector is used. */
+/* Initializes a new connector. `parent` is the proxy of an adapter or a listener. */
 void connector_init(struct connector *c, struct proxy *parent);
 
 struct connector_call {
@@ -43,37 +43,46 @@ struct connector_call {
     enum phase_event event;
     enum phase before;
     enum phase_verdict verdict;
-    bool moved;               /* the call itself has changed the phase */
-    unsigned steps;           /* the connector's `steps` after this call has changed the phase */
+    bool moved;               /* the call has changed the connector's phase */
+    unsigned steps;           /* the connector's `steps` after connector_call_begin */
     struct async_call *async; /* NULL if the call is not asynchronous or has no completion routine */
 };
 
 void connector_call_begin(struct connector_call *call, struct proxy *p, const char *routine, enum phase_event event);
-/* Checks that nothing is outstanding when the consumer itself ends the connection. */
+/*
+ * Reports requests of the connector's queue pair that are outstanding when the consumer disconnects an established
+ * connection.
+ */
 void connector_call_check_rest(const struct connector_call *call);
-/* Checks private data that is sent. `limit` is the adapter's limit, or 0 if the provider has not reported it. */
+/*
+ * Checks the private data that the consumer passes to be sent. `limit` is the adapter's limit in bytes, or 0 if the
+ * provider has not reported a limit.
+ */
 void connector_call_check_data(const struct connector_call *call, const void *data, ULONG length, ULONG limit);
 /*
- * Checks the queue pair of a connect or accept, and stores it if the call is legal. Returns the provider's queue pair,
- * or NULL if qp is NULL or closed.
+ * Checks the queue pair of a connect or accept. If the call has changed the phase, stores the queue pair in the
+ * connector. Returns the provider's queue pair, or NULL if qp is NULL or closed.
  */
 NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp);
-/* Stores the destination of a connect, for reports. `address` has the provider's format. */
+/*
+ * Stores the destination of a connect as the peer's address, if the call has changed the phase. The address must be in
+ * the provider's format.
+ */
 void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length);
-/* Begins the asynchronous part of a connect, complete, accept or disconnect. Sets call->async. */
+/* Begins to observe the completion of a connect, complete, accept or disconnect. Sets call->async. */
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context);
 /*
- * Must be called after the provider's function, which returned `status`. Also ends the asynchronous part of the call,
- * unless `status` is STATUS_PENDING. Reports a call that was wrong in the connector's phase. Returns `status`.
+ * Handles the return of the provider's function, which returned `status`. Frees call->async unless `status` is
+ * STATUS_PENDING. Reports the call if the connector's phase forbids it. Returns `status`.
  */
 NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
 
 /*
- * Adds the disconnect routine of a call. *added receives the context for the provider, or NULL if the consumer gave no
- * routine. Returns false if out of memory.
+ * Adds a disconnect routine to the connector p. Sets *added to the context to pass to the provider. If `event` has no
+ * routine, sets *added to NULL. Returns false if out of memory.
  */
 bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added);
-/* The disconnect routines for the provider. */
+/* The disconnect routines that the provider receives. `context` is a struct disconnect_event. */
 void connector_on_disconnect_event(PVOID context);
 void connector_on_disconnect_event_ex(PVOID context, ULONG reason);
 

@@ -13,9 +13,9 @@ static bool peer_is_same_text(const char *a, const char *b)
 }
 
 /*
- * Returns whether the two ends of one connection can be in these phases while one of them waits for the other. The two
- * ends do not change their phases at the same moment. So further pairs of phases exist for a short time. They are no
- * stall, and the result for them is false.
+ * Returns true if the two ends of one connection can be in these phases while one end waits for the other. The ends do
+ * not change their phases at the same moment, so other pairs of phases exist for a short time. Returns false for those
+ * pairs, because they are no stall.
  */
 static bool peer_fits_phase(enum phase active, enum phase passive)
 {
@@ -27,9 +27,9 @@ static bool peer_fits_phase(enum phase active, enum phase passive)
 }
 
 /*
- * Returns whether `passive` can be the accepting end of the connection that `active` makes. active->local may be
- * empty, and then any address of the connecting end fits. The library does not query this address, because the
- * consumer may close the connector at any moment.
+ * Returns true if `passive` can be the accepting end of the connection that `active` makes. If active->local is empty,
+ * any address of the connecting end fits. The layer does not query the missing address, because the consumer may close
+ * the connector at any moment.
  */
 static bool peer_fits(const struct connector_state *active, const struct connector_state *passive)
 {
@@ -58,14 +58,17 @@ bool connector_find_peer(const struct proxy *p, struct connector_peer *peer)
     return peer->count > 0 && is_one_phase;
 }
 
-/* ---- exact pairs ---- */
+/* ---- certain pairs ---- */
 
 enum { BUCKETS = 256 };
 
-/* The open connectors of connect events, by the ports of both ends. Under the proxies' lock. */
+/*
+ * The open connectors that came with connect events. The bucket is computed from the ports of both ends. Guarded by the
+ * proxies' lock.
+ */
 static LIST_HEAD(, connector) passive_ends[BUCKETS];
 
-/* Returns the same for both ends of a connection. */
+/* Returns the bucket of a connector. Both ends of a connection have the same bucket. */
 static unsigned passive_bucket(const struct connector *c)
 {
     unsigned ports = (unsigned)(c->local.port ^ c->peer.port);
@@ -90,8 +93,8 @@ void connector_remove_passive(struct connector *c)
 }
 
 /*
- * `passive` has the addresses of the other end. Returns whether its connect event and its accept came after the
- * NdkConnect of `active`, so that it is certainly the other end.
+ * Returns true if `passive` is certainly the other end of the connection of `active`: its connect event and its accept
+ * came after the NdkConnect of `active`. Requires that `passive` has the same two addresses as `active`, exchanged.
  */
 static bool pair_is_sure(const struct connector *active, const struct connector *passive)
 {

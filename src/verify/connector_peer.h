@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The other end of a connection, if it is a connector of this process. */
+/* Finds the other end of a connection if that end is a connector of this process. */
 #ifndef VERIFY_CONNECTOR_PEER_H
 #define VERIFY_CONNECTOR_PEER_H
 
@@ -10,22 +10,29 @@ struct connector;
 struct connector_peer {
     const void *connector;
     enum phase phase;
-    unsigned count; /* connectors that can be the other end; all are in this phase */
+    unsigned count; /* number of connectors that can be the other end; all are in this phase */
 };
 
 /*
- * Finds the connectors in this process that can be the other end of p's connection, by their addresses and phases.
- * Returns false if there is none, or if the found connectors are not all in one phase.
+ * Finds the connectors in this process that can be the other end of p's connection. Compares addresses and phases.
+ * Returns true if at least one was found, and all that were found are in the same phase.
  */
 bool connector_find_peer(const struct proxy *p, struct connector_peer *peer);
 /*
- * Called when the connecting end is about to complete its connection, and its addresses are known. If exactly one
- * connector is the other end, the messages of their queue pairs are compared from then on: see messages.h.
+ * Finds the accepting end of the connection of `active`. If exactly one connector of this process can be that end,
+ * begins to compare the sends and receives of both queue pairs: see messages.h. Requires that `active` is the
+ * connecting end, and that the consumer is about to complete the connection. Both addresses of `active` must be stored.
  */
 void connector_pair(struct connector *active);
-/* Makes the connector of a connect event, whose addresses are known, an end that connector_pair can find. */
+/*
+ * Adds c to the list of accepting ends in which connector_pair searches. Requires that c came with a connect event and
+ * that both of its addresses are stored.
+ */
 void connector_add_passive(struct connector *c);
-/* Called before the connector is closed. Requires the proxies' lock. */
+/*
+ * Removes c from the list of accepting ends, if c is in it. Runs before the provider closes the connector. Requires the
+ * proxies' lock.
+ */
 void connector_remove_passive(struct connector *c);
 
 #endif

@@ -45,7 +45,7 @@
 #define REUSE { SAME, PHASE_WRONG_REUSE }
 /* clang-format on */
 
-/* A row has one cell for each event, in the order of enum phase_event. A row of fewer cells does not compile. */
+/* Has one cell for each event, in the order of enum phase_event. A row with fewer cells does not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, get_data, get_address, connect_done, connect_failed, \
             establish_done, establish_failed, not_started, reject_done, disconnect_done, peer_ended)                   \
     [PHASE_##phase] = { connect,          complete,    accept,       reject,          disconnect,                      \

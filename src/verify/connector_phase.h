@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The phases of a connector as its consumer sees them, in a table: connector_phase.c has the table and its diagram. The
- * provider's own phases may differ for a moment: a completion changes the consumer's phase only when its callback is
- * about to run.
+ * The phases of a connector as the consumer sees them. connector_phase.c has the table and its diagram. The provider's
+ * own phase may differ for a moment, because a completion changes the consumer's phase only when the callback is about
+ * to run.
  */
 #ifndef VERIFY_CONNECTOR_PHASE_H
 #define VERIFY_CONNECTOR_PHASE_H
@@ -15,19 +15,19 @@ enum phase {
     PHASE_FAILED,        /* NdkConnect has failed and may be called again */
     PHASE_REPLIED,       /* NdkConnect has succeeded */
     PHASE_COMPLETING,    /* NdkCompleteConnect is pending */
-    PHASE_REQUESTED,     /* a listener's request that is not answered */
+    PHASE_REQUESTED,     /* a connect event has delivered the connector; the request is not answered */
     PHASE_ACCEPTING,     /* NdkAccept is pending */
     PHASE_ESTABLISHED,   /* NdkCompleteConnect or NdkAccept has succeeded */
     PHASE_PEER_GONE,     /* the disconnect callback was called */
     PHASE_DISCONNECTING, /* NdkDisconnect is pending */
     PHASE_ENDED,         /* NdkDisconnect has completed */
-    PHASE_ABANDONED,     /* the connection was rejected here, or NdkCompleteConnect or NdkAccept has failed */
-    PHASE_UNKNOWN,       /* the result of a call cannot be seen, because the call has no completion routine */
+    PHASE_ABANDONED,     /* the consumer has rejected the connection, or NdkCompleteConnect or NdkAccept has failed */
+    PHASE_UNKNOWN,       /* not known: a call had no completion routine, so its result cannot be seen */
     PHASES
 };
 
 enum phase_event {
-    /* calls of the consumer */
+    /* calls by the consumer */
     PHASE_CONNECT,     /* NdkConnect, NdkConnectWithSharedEndpoint */
     PHASE_COMPLETE,    /* NdkCompleteConnect(Ex) */
     PHASE_ACCEPT,      /* NdkAccept(Ex) */
@@ -40,34 +40,34 @@ enum phase_event {
     PHASE_CONNECT_FAILED,
     PHASE_ESTABLISH_DONE, /* NdkCompleteConnect or NdkAccept */
     PHASE_ESTABLISH_FAILED,
-    PHASE_NOT_STARTED, /* the provider refused the call that began the phase; not used for NdkConnect */
+    PHASE_NOT_STARTED, /* the provider has refused the call that began the phase; not used for NdkConnect */
     PHASE_REJECT_DONE,
     PHASE_DISCONNECT_DONE,
-    /* the disconnect callback is about to run */
+    /* events */
     PHASE_PEER_ENDED,
     PHASE_EVENTS
 };
 
 enum phase_verdict {
-    PHASE_LEGAL, /* also the verdict on results */
+    PHASE_LEGAL, /* results always have this verdict */
     PHASE_WRONG,
     /*
-     * The call is wrong if the provider refuses it. If the callback of an earlier call has not run, and the provider
-     * accepts the new call, the earlier call has already succeeded in the provider.
+     * The call is wrong only if the provider refuses it. If the provider accepts the call, the result of an earlier
+     * call exists already, and only its callback has not run.
      */
     PHASE_WRONG_IF_REFUSED,
-    PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one */
+    PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one before */
 };
 
 struct phase_cell {
-    enum phase next; /* if the verdict is not PHASE_LEGAL, the same phase */
+    enum phase next; /* the phase after the event; if the verdict is not PHASE_LEGAL, the phase does not change */
     enum phase_verdict verdict;
 };
 struct phase_cell phase_cell(enum phase phase, enum phase_event event);
 
-/* Returns whether NdkCompleteConnect or NdkAccept has succeeded. */
+/* Returns true if NdkCompleteConnect or NdkAccept has succeeded in this phase or before it. */
 bool phase_was_established(enum phase phase);
-/* Returns for example "NdkConnect is pending". */
+/* Returns a description of the phase for reports, for example "NdkConnect is pending". */
 const char *phase_text(enum phase phase);
 
 #endif

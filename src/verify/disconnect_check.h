@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about requests that are outstanding when a consumer disconnects. */
+/* Checks the rules about requests that are outstanding when a consumer disconnects. */
 #ifndef VERIFY_DISCONNECT_CHECK_H
 #define VERIFY_DISCONNECT_CHECK_H
 
 #include "verify/queue.h"
 
 /*
- * Called before the consumer disconnects an established connection that the peer has not ended. Reports an open chain
- * or outstanding requests of the queue pair. Does not report: silent requests, which may have ended; a queue pair
- * whose failure the consumer has polled; a chain that another thread may be posting.
+ * Reports an open chain or signalled requests that are outstanding in qp's initiator queue. Runs before the consumer
+ * disconnects an established connection that the peer has not ended. Does not report silent requests, because they may
+ * have completed. Does not report a queue pair if the consumer has polled its failure. Does not report a chain that
+ * another thread has begun.
  */
 void disconnect_check(struct queue *qp);
 

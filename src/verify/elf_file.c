@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of a loaded program or library: see elf_file.h. */
+/* Reads the ELF file of a loaded program or library: see elf_file.h. */
 #include "verify/elf_file.h"
 
 #include <errno.h>
@@ -28,7 +28,9 @@ static bool elf_is_supported(const elf_header *h)
            h->e_phentsize == sizeof(elf_segment) && h->e_shentsize == sizeof(elf_section);
 }
 
-/* Returns how many bytes of the file's beginning are mapped, at most MAX_COMPARED. 0: unknown. */
+/*
+ * Returns how many bytes from the start of the file are mapped, at most MAX_COMPARED. Returns 0 if this is not known.
+ */
 static size_t elf_mapped_size(const struct elf_file *file)
 {
     elf_segment segment;
@@ -43,7 +45,7 @@ static size_t elf_mapped_size(const struct elf_file *file)
 }
 
 /*
- * Returns true if the memory has the same beginning as the file. The beginning contains the headers, and usually the
+ * Returns true if the file and the memory begin with the same bytes. These bytes contain the headers, and usually the
  * build ID.
  */
 static bool elf_is_loaded(const struct elf_file *file, const char *loaded)

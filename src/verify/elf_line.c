@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interprets the line number programs of .debug_line: see elf_line.h. Each unit has a header, tables of folders and
- * files, and a program whose rows map addresses to lines. The rows of a sequence have ascending addresses: a row is
- * valid up to the address of the next one.
+ * files, and a program. The program produces rows, which map addresses to lines. The rows of a sequence have ascending
+ * addresses. A row is valid up to the address of the next row.
  *
- * The invariant: the file is not trusted. Every loop reads at least one byte in each round, and a reader that has
- * failed ends all loops.
+ * The invariant: the content of the file is not trusted. Every round of a loop reads at least one byte, and all loops
+ * end when a read has failed.
  */
 #include "verify/elf_line.h"
 
@@ -16,7 +16,7 @@
 
 enum { PART = 2048, MAX_SECTION = 16 << 20, MAX_FORMATS = 8, MAX_OPCODES = 256 };
 
-/* Names of the DWARF standard. */
+/* Values from the DWARF standard. */
 enum { LNS_COPY = 1, LNS_ADVANCE_PC, LNS_ADVANCE_LINE, LNS_SET_FILE, LNS_CONST_ADD_PC = 8, LNS_FIXED_ADVANCE_PC };
 enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS };
 enum { LNCT_PATH = 1 };
@@ -35,7 +35,7 @@ enum {
 
 struct line_reader {
     const struct elf_file *file;
-    uint64_t at, end; /* in the file */
+    uint64_t at, end; /* offsets in the file: the next byte, and the end of what may be read */
     bool failed;      /* a byte could not be read, or the content is not supported */
     uint64_t part_at;
     size_t part_size;
@@ -47,8 +47,8 @@ struct line_unit {
     uint64_t end, program;
     uint8_t min_length, line_range, opcode_base;
     int8_t line_base;
-    uint8_t lengths[MAX_OPCODES]; /* the number of arguments of each standard opcode */
-    uint64_t tables;              /* of folders and files */
+    uint8_t lengths[MAX_OPCODES]; /* number of arguments of each standard opcode */
+    uint64_t tables;              /* offset in the file of the tables of folders and files */
 };
 
 struct line_row {
@@ -58,8 +58,8 @@ struct line_row {
 };
 
 struct line_state {
-    struct line_row now, last; /* `last` is the row before `now`, if has_last */
-    bool has_last, is_dead;    /* is_dead: the linker has removed the code */
+    struct line_row now, last; /* `last` is the row before `now`; valid if has_last is true */
+    bool has_last, is_dead;    /* is_dead: the linker has removed the code of the sequence */
 };
 
 /* ---- reading ---- */
@@ -145,7 +145,10 @@ static void reader_skip(struct line_reader *r, uint64_t size)
         r->at += size;
 }
 
-/* Reads a text. Stores what follows the last slash, unless `name` is NULL. Returns false for an empty text. */
+/*
+ * Reads a text. If `name` is not NULL, stores the part of the text after the last slash. Returns false if the text is
+ * empty.
+ */
 static bool reader_text(struct line_reader *r, char *name)
 {
     bool is_empty = true;
@@ -165,8 +168,8 @@ static bool reader_text(struct line_reader *r, char *name)
 /* ---- a unit's header and tables ---- */
 
 /*
- * Reads a unit's header. Returns false if the rest of the section cannot be read. If the unit's version is not
- * supported, its program is left empty.
+ * Reads the header of a unit. If the unit's version is not supported, sets u->program to u->end, so that the program is
+ * empty. Returns false if the rest of the section cannot be read.
  */
 static bool unit_read(struct line_reader *r, struct line_unit *u)
 {
@@ -192,8 +195,8 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     u->program = r->at + header_length;
     u->min_length = reader_u8(r);
     if (u->version >= 4)
-        (void)reader_u8(r); /* the most operations in one instruction; used only for VLIW machines */
-    (void)reader_u8(r);     /* whether a new row begins a statement by default */
+        (void)reader_u8(r); /* the maximum number of operations in an instruction; only for VLIW machines */
+    (void)reader_u8(r);     /* the flag for rows that begin a statement, which is not used */
     u->line_base = (int8_t)reader_u8(r);
     u->line_range = reader_u8(r);
     u->opcode_base = reader_u8(r);
@@ -203,7 +206,7 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     return !r->failed && u->line_range && u->opcode_base && (u->address_size == 4 || u->address_size == 8);
 }
 
-/* Reads the name at an offset of another section. */
+/* Reads the name at `offset` in the section `section_name`. If this fails, sets r->failed. */
 static void unit_read_name_at(struct line_reader *r, const char *section_name, uint64_t offset, char *name)
 {
     struct line_reader text;
@@ -218,7 +221,7 @@ static void unit_read_name_at(struct line_reader *r, const char *section_name, u
     r->failed = r->failed || text.failed;
 }
 
-/* Reads a value of the form. If the value is a text and `name` is not NULL, copies the text to `name`. */
+/* Reads a value in the DWARF form `form`. If the value is a text and `name` is not NULL, copies the text to `name`. */
 static void unit_read_form(struct line_reader *r, const struct line_unit *u, uint64_t form, char *name)
 {
     uint64_t offset;
@@ -259,7 +262,10 @@ static void unit_read_form(struct line_reader *r, const struct line_unit *u, uin
     }
 }
 
-/* Reads a table of DWARF 5 up to the entry `wanted`, and stores its name. If `name` is NULL, reads all entries. */
+/*
+ * Reads a table of folders or files in DWARF 5, up to the entry number `wanted`, and stores the name of that entry. If
+ * `name` is NULL, reads all entries and stores nothing.
+ */
 static void unit_read_entries(struct line_reader *r, const struct line_unit *u, uint64_t wanted, char *name)
 {
     uint64_t types[MAX_FORMATS], forms[MAX_FORMATS], count;
@@ -281,8 +287,8 @@ static void unit_read_entries(struct line_reader *r, const struct line_unit *u, 
 }
 
 /*
- * Stores the name of file number `file`. DWARF 5 numbers the files from 0, versions 2 to 4 number them from 1. Returns
- * false if the table has no such file.
+ * Stores the name of file number `file`. DWARF 5 numbers the files from 0, and versions 2 to 4 number them from 1.
+ * Returns false if the unit has no such file.
  */
 static bool unit_find_file(struct line_reader *r, const struct line_unit *u, uint64_t file, char *name)
 {
@@ -311,7 +317,10 @@ static void state_init(struct line_state *s)
     *s = (struct line_state){ .now = { .file = 1, .line = 1 } };
 }
 
-/* Called when the row s->now is complete. Returns true if the row before it, s->last, covers `address`. */
+/*
+ * Ends the row s->now. Returns true if s->last, the row before s->now, covers `address`. Otherwise, s->now becomes
+ * s->last.
+ */
 static bool state_add_row(struct line_state *s, uint64_t address)
 {
     bool found = s->has_last && !s->is_dead && s->last.address <= address && address < s->now.address;
@@ -323,7 +332,7 @@ static bool state_add_row(struct line_state *s, uint64_t address)
     return found;
 }
 
-/* Executes an extended opcode. Returns true if the address was found. */
+/* Executes an extended opcode. Returns true if a row covers `address`; s->last is then that row. */
 static bool unit_run_extended(struct line_reader *r, const struct line_unit *u, struct line_state *s, uint64_t address)
 {
     uint64_t length = reader_uleb(r), next = r->at + length;
@@ -346,7 +355,7 @@ static bool unit_run_extended(struct line_reader *r, const struct line_unit *u, 
     return false;
 }
 
-/* Executes a standard opcode. Returns true if the address was found. */
+/* Executes a standard opcode. Returns true if a row covers `address`; s->last is then that row. */
 static bool unit_run_standard(struct line_reader *r, const struct line_unit *u, unsigned opcode, struct line_state *s,
                               uint64_t address)
 {
@@ -375,7 +384,10 @@ static bool unit_run_standard(struct line_reader *r, const struct line_unit *u, 
     return false;
 }
 
-/* Executes the unit's program until a row of the address is found. Returns false if there is none. */
+/*
+ * Executes the unit's program until a row covers `address`; s->last is then that row. Returns false if no row covers
+ * it.
+ */
 static bool unit_run(struct line_reader *r, const struct line_unit *u, uint64_t address, struct line_state *s)
 {
     bool found = false;

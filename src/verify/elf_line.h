@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source files and lines of addresses, from the debug information in a program's file (DWARF 2 to 5, section
- * .debug_line). Allocates nothing, because a report may come from a signal handler.
+ * Finds the source file and line of an address. Reads the debug information in the program's file: DWARF 2 to 5,
+ * section .debug_line. Allocates nothing, because a report may come from a signal handler.
  */
 #ifndef VERIFY_ELF_LINE_H
 #define VERIFY_ELF_LINE_H
@@ -13,13 +13,14 @@
 enum { ELF_LINE_FILE = 64 };
 
 struct elf_line {
-    char file[ELF_LINE_FILE]; /* without its folder; cut off at the end if it is longer */
+    char file[ELF_LINE_FILE]; /* name of the source file without its folder; cut off at the end if it is longer */
     unsigned line;
 };
 
 /*
- * Finds the line of an address. path, loaded and address are as for elf_symbol_find. Returns false if the file's
- * .debug_line section is missing, compressed, larger than 16 MiB, or without a line for the address.
+ * Finds the source line of an address. The parameters path, loaded and address are as for elf_symbol_find. Returns
+ * false if the file cannot be read, or if its .debug_line section is missing, compressed, larger than 16 MiB, or
+ * without a line for the address.
  */
 bool elf_line_find(const char *path, const void *loaded, uintptr_t address, struct elf_line *line);
 

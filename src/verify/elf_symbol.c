@@ -10,7 +10,10 @@ enum { SYMBOLS_IN_PART = 64 };
 
 typedef ElfW(Sym) elf_entry;
 
-/* Finds the symbol table and the table of its names. */
+/*
+ * Reads the section headers of the symbol table and of the table of its names. Returns false if there is no symbol
+ * table.
+ */
 static bool elf_find_tables(const struct elf_file *file, elf_section *symbols, elf_section *names)
 {
     for (unsigned i = 0; elf_file_section(file, i, symbols); i++)
@@ -27,7 +30,7 @@ static bool elf_is_function_at(const elf_entry *entry, uintptr_t address)
            address - entry->st_value < entry->st_size;
 }
 
-/* Sets *found to the first function that contains the address. */
+/* Sets *found to the first function that contains the address. Returns false if there is none. */
 static bool elf_find_entry(const struct elf_file *file, const elf_section *symbols, uintptr_t address, elf_entry *found)
 {
     elf_entry part[SYMBOLS_IN_PART];
@@ -48,7 +51,7 @@ static bool elf_find_entry(const struct elf_file *file, const elf_section *symbo
     return false;
 }
 
-/* Reads the name as far as it fits. */
+/* Copies the name of the symbol to `name`, cut off if it is too long. Returns false if the symbol has no name. */
 static bool elf_read_name(const struct elf_file *file, const elf_section *names, const elf_entry *entry, char *name)
 {
     uint64_t room;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of functions that a program does not export, from the symbol table in the program's file. Allocates nothing and
- * starts no process, because a report may come from a signal handler.
+ * Finds the names of functions that a program does not export, in the symbol table of the program's file. Allocates
+ * nothing and starts no process, because a report may come from a signal handler.
  */
 #ifndef VERIFY_ELF_SYMBOL_H
 #define VERIFY_ELF_SYMBOL_H
@@ -13,17 +13,17 @@
 enum { ELF_SYMBOL_NAME = 128 };
 
 struct elf_symbol {
-    char name[ELF_SYMBOL_NAME]; /* cut off at the end if it is longer */
-    size_t offset;              /* of the address in the function */
+    char name[ELF_SYMBOL_NAME]; /* name of the function; cut off at the end if it is longer */
+    size_t offset;              /* offset of the address in the function, in bytes */
 };
 
 /*
  * Finds the function of a loaded program or library that contains the address.
- *   path     its file
- *   loaded   the place in memory where the file's first page is mapped
- *   address  as the symbols of the file have it: relative to the load address
- * Returns false if the file cannot be read, has no symbol table or no such function, or is not the one that was loaded,
- * for example because the program was built again.
+ *   path     the name of the program's or library's file
+ *   loaded   the memory address at which the file's first page is mapped
+ *   address  the address relative to the load address, as in the file's symbol table
+ * Returns false if the file cannot be read, has no symbol table, or has no such function. Also returns false if the
+ * file is not the one that was loaded, for example because the program was built again.
  */
 bool elf_symbol_find(const char *path, const void *loaded, uintptr_t address, struct elf_symbol *symbol);
 

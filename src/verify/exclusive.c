@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that a consumer must make one at a time: see exclusive.h. */
+/* Reports calls that a consumer must make one at a time: see exclusive.h. */
 #include "verify/call.h"
 #include "verify/exclusive.h"
 #include "verify/proxy.h"
 
-#define EXCLUSIVE_COUNT 0xffffull    /* the number of calls inside */
-#define EXCLUSIVE_MET (1ull << 16)   /* a later call has found another one inside */
-#define EXCLUSIVE_TAKEN (1ull << 17) /* the breach has its earlier call: the first call that ended after the breach */
-#define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* `later` is complete */
+#define EXCLUSIVE_COUNT 0xffffull            /* mask: the number of calls inside */
+#define EXCLUSIVE_MET (1ull << 16)           /* a call has begun while another one was inside */
+#define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call is chosen: the first call to end after the breach */
+#define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* the struct's `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
-#define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can end one of the calls inside */
+#define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can make one of the calls inside leave */
 #define EXCLUSIVE_BREACH (EXCLUSIVE_MET | EXCLUSIVE_TAKEN | EXCLUSIVE_LATER_WRITTEN | EXCLUSIVE_EARLIER_WRITTEN)
 #define EXCLUSIVE_NUMBER (1ull << 32)
 
@@ -20,7 +20,7 @@ void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what
     e->what = what;
 }
 
-/* Returns the number of the breach that is about to be reported; 0 if there is none. */
+/* Returns the number of the breach that is not reported yet, or 0 if there is none. */
 static uint32_t exclusive_breach(uint64_t word)
 {
     return word & EXCLUSIVE_MET ? (uint32_t)(word >> 32) : 0;
@@ -56,7 +56,7 @@ void exclusive_begin(struct exclusive *e, bool can_release)
     c->visit = visit;
 }
 
-/* Reports c, which the calling thread has made, and the call `other` of another thread. */
+/* Reports a breach: the call c of the calling thread, and the call `other` of another thread. */
 static void exclusive_report(struct exclusive *e, const struct call *c, const struct exclusive_side *other)
 {
     if (verify_on()) {
@@ -69,7 +69,10 @@ static void exclusive_report(struct exclusive *e, const struct call *c, const st
     atomic_fetch_and(&e->word, ~EXCLUSIVE_BREACH);
 }
 
-/* Writes this call's side of the breach, and reports if the other side is complete. */
+/*
+ * Stores the call c as its side of the breach. If the other call has stored its side already, reports the breach.
+ * `is_later` chooses the side.
+ */
 static void exclusive_write(struct exclusive *e, const struct call *c, bool is_later)
 {
     struct exclusive_side *mine = is_later ? &e->later : &e->earlier;
@@ -111,7 +114,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* If a breach is about to be reported, the call is not released: it may be the earlier call of the breach. */
+    /* If a breach is not reported yet, no call is released, because that call may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that a consumer must make one at a time, for example the posts to one queue. No lock is used, because two
- * calls that are made at once must also reach the provider at once. The report has the stacks of both calls. Each call
- * captures its stack when it ends, and the call that ends last reports.
+ * Reports calls that a consumer must make one at a time, for example posts to one queue, but makes at once. No lock is
+ * used, because two calls that are made at once must also reach the provider at once. The report has the stacks of both
+ * calls. Each call captures its stack when it ends, and the call that ends last reports.
  *
  * `word` changes atomically and has:
  *
- *   bits 0 to 15    how many calls are inside
- *   bits 16 to 31   EXCLUSIVE_*: the state of the breach that is about to be reported
+ *   bits 0 to 15    the number of calls inside: begun and not ended
+ *   bits 16 to 31   EXCLUSIVE_*: the state of the breach that is not reported yet
  *   bits 32 to 63   the number of the latest breach
  */
 #ifndef VERIFY_EXCLUSIVE_H
@@ -22,7 +22,7 @@
 
 struct call;
 
-/* One of the two calls of a breach. */
+/* One of the two calls of a breach, which is a call that began while another call was inside. */
 struct exclusive_side {
     const char *routine;
     int thread;
@@ -31,31 +31,34 @@ struct exclusive_side {
 
 struct exclusive {
     _Atomic uint64_t word;
-    struct exclusive_side later, earlier; /* each call writes its own side, and then sets its EXCLUSIVE_*_WRITTEN */
+    struct exclusive_side later, earlier; /* each call writes its own side, then sets EXCLUSIVE_*_WRITTEN */
     enum verify_rule rule;
-    const char *what; /* "the receive queue"; NULL: the object itself */
+    const char *what; /* what the calls share, for example "the receive queue"; NULL: the object itself */
 };
 
-/* The part of a call's state that exclusive_begin sets. */
+/* The state of one call between exclusive_begin and exclusive_end. */
 struct exclusive_visit {
-    struct exclusive *in; /* NULL: the call has entered none */
-    bool is_later;        /* another call was inside: this is the later call of a breach */
-    bool can_release;     /* see exclusive_release */
-    uint32_t seen;        /* the number of a breach that was not reported yet when the call entered; 0: none */
+    struct exclusive *in; /* the struct that the call has entered, or NULL */
+    bool is_later;        /* another call was inside when this call entered: this is the later call of a breach */
+    bool can_release;     /* exclusive_release may end this visit before the call ends */
+    uint32_t seen;        /* number of the breach that was not reported yet when the call entered; 0: none */
 };
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
 /*
- * The calling thread's innermost call enters *e, and leaves *e when it ends. If an outer call of the thread is inside
- * *e, the innermost call does not enter, because it was made in a callback of the provider. If `can_release` is true,
- * exclusive_release may make the call leave *e before it ends.
+ * Makes the innermost call of the calling thread enter *e. The call leaves *e when it ends. If an outer call of the
+ * thread is inside *e, the innermost call does not enter, because it was made in a callback of the provider. If
+ * `can_release` is true, exclusive_release may make the call leave *e before it ends.
  */
 void exclusive_begin(struct exclusive *e, bool can_release);
-/* Called when the call ends. */
+/*
+ * Makes the ending call c leave the struct that it has entered. Reports a breach if this call has completed the
+ * breach's data. Does nothing if c has entered none.
+ */
 void exclusive_end(struct call *c);
 /*
- * Called before a notification, in which the consumer may call again. From now on, the call that has requested the
- * notification counts as returned.
+ * Makes the call that has requested a notification leave *e. Runs before the notification's callback, because the
+ * consumer may call again in the callback.
  */
 void exclusive_release(struct exclusive *e);
 

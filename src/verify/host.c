@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of functions that the host of the checker supplies, and the functions for a host that is a plain program.
- */
+/* Keeps the table of functions that the host supplies, and implements these functions for a plain program. */
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <pthread.h>
@@ -67,8 +65,8 @@ static void plain_address_to_consumer(void *sockaddr, size_t length)
 }
 
 /*
- * MDL_IS_PAGE_READ counts as locked, because the memory manager locks the pages of a page read. MDL_IS_IO_SPACE counts
- * as locked, because the memory of devices is never paged.
+ * Returns the state of an MDL in a plain program. MDL_IS_PAGE_READ counts as locked, because the memory manager locks
+ * the pages of a page read. MDL_IS_IO_SPACE counts as locked, because device memory is never paged.
  */
 static uint32_t plain_mdl_state(const MDL *mdl)
 {
@@ -90,9 +88,12 @@ static const ondk_verify_host_t plain_host = {
     .mdl_state = plain_mdl_state,
 };
 
-/* A table that was set. No table is freed, because other threads may still use an earlier one. */
+/*
+ * A table that ondk_verify_set_host has made. Tables are never freed, because another thread may still use an earlier
+ * one.
+ */
 struct host {
-    ondk_verify_host_t table; /* must be first */
+    ondk_verify_host_t table; /* must be the first member */
     const ondk_verify_host_t *earlier;
 };
 
@@ -142,8 +143,8 @@ void verify_report_irql(const char *routine, int now, int max)
 }
 
 /*
- * Checks a call if the host does not report an IRQL. Inside a callback, DISPATCH_LEVEL is assumed, because a provider
- * may run callbacks at that level.
+ * Checks a call if the host does not report an IRQL. If the thread is in a callback, assumes DISPATCH_LEVEL, because a
+ * provider may run callbacks at that level.
  */
 static void host_check_callback(const char *routine, int max)
 {

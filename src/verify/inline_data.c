@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inline data: see inline_data.h. Memory is paged only if the host reports so; locked memory is not paged. */
+/*
+ * Checks the memory of inline data: see inline_data.h. Memory is paged only if the host reports it as paged. The host
+ * does not report locked memory as paged.
+ */
 #include "verify/inline_data.h"
 
 static bool sge_is_paged(const NDK_SGE *sge)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about limits: see limits.h. A limit of 0 means that the adapter does not report it. */
+/* Checks limits: see limits.h. A limit of 0 means that the adapter does not report the limit. */
 #include <string.h>
 
 #include "verify/limits.h"

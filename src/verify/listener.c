@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners and shared endpoints. */
+/* The entries of the dispatch tables of listeners and shared endpoints. */
 #include "verify/address.h"
 #include "verify/argument.h"
 #include "verify/async_call.h"
@@ -12,7 +12,7 @@
 
 struct listener {
     struct proxy p;
-    atomic_int listens; /* calls of NdkListen that have succeeded or are pending */
+    atomic_int listens; /* number of NdkListen calls that have succeeded or are pending */
 };
 
 static void listener_on_listen(struct proxy *p, NTSTATUS status, void *unused)
@@ -32,7 +32,10 @@ static void listener_begin_listen(struct proxy *p)
                   "an earlier NdkListen of NDK_LISTENER %p has succeeded or is pending", (void *)p);
 }
 
-/* Ends a call of NdkListen whose completion is not observed. If it is pending, later calls are not reported. */
+/*
+ * Handles the return of an NdkListen whose completion is not observed. If the call is pending or has failed, subtracts
+ * it from `listens`, so that later calls are not reported.
+ */
 static void listener_end_unseen(struct proxy *p, NTSTATUS status)
 {
     listener_on_listen(p, status == STATUS_PENDING ? STATUS_UNSUCCESSFUL : status, NULL);
@@ -100,7 +103,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
-    if (connector_ask_addresses(p)) /* the consumer does not have the connector yet, and so cannot close it */
+    if (connector_ask_addresses(p)) /* the consumer cannot close the connector yet */
         connector_add_passive((struct connector *)p);
     proxy_insert(p);
     stall_begin();

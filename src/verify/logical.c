@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of logical address mappings: see logical.h. Two mappings of the same memory may have the same logical
- * addresses. So each mapping has its own entries for its pages, and the release of one mapping keeps the entries of the
- * other one.
+ * Records the pages of logical address mappings: see logical.h. Two mappings of the same memory may have the same
+ * logical addresses. So each mapping has its own entries for its pages, and the release of one mapping keeps the
+ * entries of the other one.
  */
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 enum { FIRST_BUCKETS = 64 };
 
 struct logical_page {
-    LIST_ENTRY(logical_page) link; /* in its bucket */
-    uint64_t number;               /* the logical address divided by the size of a page */
+    LIST_ENTRY(logical_page) link; /* in the list of its bucket */
+    uint64_t number;               /* logical address divided by PAGE_SIZE */
 };
 
 struct logical_mapping {
@@ -22,7 +22,7 @@ struct logical_mapping {
     struct logical_page pages[];
 };
 
-static struct spin adapters_lock; /* acquired before the lock of an adapter's pages */
+static struct spin adapters_lock; /* guards `adapters`; acquired before the lock of an adapter's struct logical_pages */
 static LIST_HEAD(, logical_pages) adapters = LIST_HEAD_INITIALIZER(adapters);
 
 void logical_init(struct logical_pages *l)
@@ -60,7 +60,7 @@ void logical_set_incomplete(struct logical_pages *l)
     spin_unlock(&l->lock);
 }
 
-/* Moves all pages to new buckets. Returns the old ones, which the caller frees. Requires the lock. */
+/* Moves all pages to the new buckets. Returns the old buckets, which the caller frees. Requires the lock of *l. */
 static struct logical_bucket *logical_rehash(struct logical_pages *l, struct logical_bucket *buckets, unsigned count)
 {
     struct logical_bucket *old = l->buckets;
@@ -69,12 +69,12 @@ static struct logical_bucket *logical_rehash(struct logical_pages *l, struct log
     l->buckets = buckets;
     l->bucket_count = count;
     LIST_FOREACH (m, &l->mappings, link)
-        for (ULONG i = 0; i < m->count; i++) /* the old links are not removed: the old buckets are freed */
+        for (ULONG i = 0; i < m->count; i++) /* overwrites the old links, because the old buckets are only freed */
             LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
     return old;
 }
 
-/* Makes room for `count` more pages. Returns false if out of memory. */
+/* Enlarges the hash table for `count` more pages. Returns false if there is no table and memory ran out. */
 static bool logical_reserve(struct logical_pages *l, ULONG count)
 {
     struct logical_bucket *buckets;
@@ -155,7 +155,7 @@ static bool logical_has_page(struct logical_pages *l, uint64_t number)
     return has;
 }
 
-/* Searches the mappings of the adapter l, then those of all others. */
+/* Returns true if any adapter has a mapping with this page number. Searches the adapter l first. */
 static bool logical_is_mapped(struct logical_pages *l, uint64_t number)
 {
     bool mapped = logical_has_page(l, number);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The logical addresses of an adapter's mappings, by page, so that a post can check an address without a search. */
+/*
+ * Records the pages of an adapter's logical address mappings in a hash table, so that a post can check an address
+ * without a search of all mappings.
+ */
 #ifndef VERIFY_LOGICAL_H
 #define VERIFY_LOGICAL_H
 
@@ -17,32 +20,35 @@ LIST_HEAD(logical_bucket, logical_page);
 struct logical_mapping;
 
 struct logical_pages {
-    LIST_ENTRY(logical_pages) link; /* in the list of all adapters */
+    LIST_ENTRY(logical_pages) link; /* in the list of all adapters' structs */
     struct spin lock;
     struct logical_bucket *buckets; /* NULL until the first mapping is built */
-    unsigned bucket_count;          /* a power of two */
+    unsigned bucket_count;          /* number of buckets, a power of two */
     uint64_t page_count;
     LIST_HEAD(, logical_mapping) mappings;
-    bool is_incomplete; /* a mapping could not be recorded, so every address is accepted */
+    bool is_incomplete; /* a mapping could not be recorded, so every address counts as mapped */
 };
 
 void logical_init(struct logical_pages *l);
 void logical_fini(struct logical_pages *l);
-/* Adds a mapping that NdkBuildLAM has built. */
+/* Records a mapping that NdkBuildLAM has built. */
 void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
 /*
- * Called when a mapping cannot be recorded: memory is short, or the completion of NdkBuildLAM cannot be seen. From now
- * on every address is accepted.
+ * Makes every address count as mapped from now on. Needed if a mapping cannot be recorded: memory ran out, or the
+ * completion of NdkBuildLAM is not observed.
  */
 void logical_set_incomplete(struct logical_pages *l);
-/* Removes a mapping before NdkReleaseLAM. Does nothing if the mapping is not known. */
+/* Removes the record of a mapping. Must run before NdkReleaseLAM. Does nothing if the mapping has no record. */
 void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
 /*
- * Returns the index of the first page that is not aligned or is in no mapping. Returns `count` if there is none. The
- * mappings of all adapters are searched, because two adapter objects may stand for the same hardware.
+ * Returns the index of the first page that is not aligned or is in no mapping. Returns `count` if there is no such
+ * page. The mappings of all adapters are searched, because two adapter objects may stand for the same hardware.
  */
 ULONG logical_find_foreign(struct logical_pages *l, const NDK_LOGICAL_ADDRESS *pages, ULONG count);
-/* Returns true if mappings of any adapters contain the first and the last byte of the range. length must not be 0. */
+/*
+ * Returns true if the first and the last byte of the range are in mappings of any adapters. Requires that length is not
+ * 0.
+ */
 bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length);
 
 #endif

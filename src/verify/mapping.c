@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Logical address mappings: see mapping.h. */
+/* Records logical address mappings: see mapping.h. */
 #include <stdlib.h>
 
 #include "verify/mapping.h"
 
-enum { MAX_RELEASED = 32 }; /* recorded releases: the report of a second release shows the stack of the first one */
+enum { MAX_RELEASED = 32 }; /* number of recorded releases, for reports about a second release */
 
 struct mapping {
     LIST_ENTRY(mapping) link;
     struct proxy *adapter;
-    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* the consumer's structure; NULL after it was used for another mapping */
-    const void *context;                    /* the provider's AdapterContext */
+    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* the consumer's structure; NULL after another mapping was built in it */
+    const void *context;                    /* the AdapterContext that the provider has set */
     ULONG page_count;
-    uint64_t pages; /* the result of mapping_sum_pages when the mapping was built */
+    uint64_t pages; /* checksum of the page array when the mapping was built, from mapping_sum_pages */
 };
 
-/* A mapping that was released. */
+/* The record of a mapping that was released, and the stack of the release. */
 struct released {
     const struct proxy *adapter;
     const NDK_LOGICAL_ADDRESS_MAPPING *lam;
     struct stack by;
 };
 
-/* Guarded by the proxies' lock. */
+/* The proxies' lock guards the lists below. */
 static LIST_HEAD(, mapping) mappings = LIST_HEAD_INITIALIZER(mappings);
 static struct released released[MAX_RELEASED];
 static unsigned released_count;
@@ -43,7 +43,7 @@ static uint64_t mapping_sum_pages(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
     return sum;
 }
 
-/* Returns the mapping that the adapter has built in *lam, or NULL. Requires the proxies' lock. */
+/* Finds the mapping that the adapter has built in *lam. Returns NULL if there is none. Requires the proxies' lock. */
 static struct mapping *mapping_find(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     struct mapping *m;
@@ -54,7 +54,7 @@ static struct mapping *mapping_find(const struct proxy *adapter, const NDK_LOGIC
     return m;
 }
 
-/* Returns the adapter's mapping with this AdapterContext, or NULL. Requires the proxies' lock. */
+/* Finds the adapter's mapping with this AdapterContext. Returns NULL if there is none. Requires the proxies' lock. */
 static struct mapping *mapping_find_context(const struct proxy *adapter, const void *context)
 {
     struct mapping *m;
@@ -87,14 +87,14 @@ void mapping_add(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
     proxy_unlock_all();
 }
 
-/* Records the NdkReleaseLAM of a mapping. Requires the proxies' lock. */
+/* Stores the release of a mapping in the ring `released`. Requires the proxies' lock. */
 static void mapping_store_release(const struct mapping *m, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                   const struct stack *by)
 {
     released[released_count++ % MAX_RELEASED] = (struct released){ m->adapter, lam, *by };
 }
 
-/* Copies the record of the latest NdkReleaseLAM of this structure. Returns false if there is none. */
+/* Copies the record of the latest release of the structure *lam. Returns false if there is none. */
 static bool mapping_copy_release(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
                                  struct released *copy)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The logical address mappings of an adapter that are not released. The adapter's close waits for them. A mapping is
- * known by the address of its structure, or by the AdapterContext that the provider has set, because a consumer may
- * release a copy of the structure.
+ * Records the logical address mappings of an adapter that are built and not released. The close of the adapter waits
+ * for them. A mapping is found by the address of its structure. If the consumer releases a copy of the structure, the
+ * mapping is found by the AdapterContext that the provider has set.
  */
 #ifndef VERIFY_MAPPING_H
 #define VERIFY_MAPPING_H
@@ -11,16 +11,16 @@
 
 struct mapping;
 
-/* Called when NdkBuildLAM has built a mapping. */
+/* Records a mapping that NdkBuildLAM has built. */
 void mapping_add(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
-/* Called if the end of an NdkBuildLAM will not be seen: unknown mappings are not reported any more. */
+/* Stops the reports about mappings that have no record. Needed if the completion of an NdkBuildLAM is not observed. */
 void mapping_set_unseen(void);
 /*
- * Called before NdkReleaseLAM: reports a mapping that is not known or was changed, and removes it. Returns the mapping
- * for mapping_end_release, or NULL.
+ * Removes the record of a mapping before NdkReleaseLAM. Reports a mapping that has no record or has changed. Returns
+ * the record for mapping_end_release, or NULL if there is none.
  */
 struct mapping *mapping_begin_release(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
-/* Called after NdkReleaseLAM. m may be NULL. */
+/* Frees the record of a mapping after NdkReleaseLAM. m may be NULL. */
 void mapping_end_release(struct mapping *m);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of MDL chains that are to be registered or mapped. */
+/* Checks MDL chains that a consumer registers or maps. */
 #include <stdint.h>
 
 #include "verify/mdl_chain.h"
 
-enum { MAX_CHAIN = 1 << 20 }; /* longer chains are not checked: a chain may be a ring by mistake */
+enum { MAX_CHAIN = 1 << 20 }; /* longest chain that is checked, in MDLs; a longer chain may be a ring by mistake */
 
 void mdl_check_chain(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length)
 {

@@ -7,8 +7,8 @@
 #include "verify/proxy.h"
 
 /*
- * Reports a chain that has less than `length` bytes, or whose first `length` bytes are not virtually contiguous. Makes
- * one report at most. `routine` is the consumer's call on p.
+ * Reports an MDL chain that has less than `length` bytes, or whose first `length` bytes are not virtually contiguous.
+ * Makes at most one report. `routine` is the routine that the consumer has called with p.
  */
 void mdl_check_chain(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* MDLs whose memory is neither locked nor nonpaged, or locked for reading only: see mdl_locked.h. */
+/* Finds MDLs whose memory is neither locked nor nonpaged, or is locked for reading only: see mdl_locked.h. */
 #include <stdint.h>
 
 #include "verify/mdl_locked.h"
 
-enum { MAX_CHAIN = 1 << 16 };          /* a chain may be a ring by mistake */
-enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* the first parameter of Windows' bug check */
+enum { MAX_CHAIN = 1 << 16 };          /* in MDLs; a longer chain may be a ring by mistake */
+enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* the first parameter of Windows' bug check for this error */
 
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of an MDL chain: its memory is locked or nonpaged, may be written, and is used by no pending call. */
+/*
+ * Checks that the memory of an MDL chain is locked or nonpaged, that it may be written, and that no pending call uses
+ * it.
+ */
 #ifndef VERIFY_MDL_LOCKED_H
 #define VERIFY_MDL_LOCKED_H
 
@@ -10,14 +13,20 @@ static inline unsigned mdl_flags(const MDL *mdl)
     return (unsigned short)mdl->MdlFlags;
 }
 
-/* Examines the MDLs of the first `length` bytes. Returns the first MDL whose memory may be paged, or NULL. */
+/* Examines the MDLs that contain the first `length` bytes. Returns the first MDL whose memory may be paged, or NULL. */
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
-/* Reports an MDL that mdl_find_unlocked has found for a call on p. `flags` are its flags; *mdl is not read. */
+/*
+ * Reports an MDL that mdl_find_unlocked has found in a call of `routine` on p. `flags` are the MDL's flags, because
+ * *mdl is not read.
+ */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
-/* Reports the chain if a pending call of this thread uses one of the chain's MDLs. */
+/* Reports the chain if a pending call uses one of its MDLs. */
 void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);
 void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
-/* Examines the MDLs of the first `length` bytes. Returns true if each MDL was locked with IoReadAccess. */
+/*
+ * Examines the MDLs that contain the first `length` bytes. Returns true if each of these MDLs was locked with
+ * IoReadAccess.
+ */
 bool mdl_is_read_only(const MDL *mdl, SIZE_T length);
 
 #endif

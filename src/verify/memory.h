@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of the consumer that is freed while NDK uses it. The pool of drivers checks each free. In plain programs
- * AddressSanitizer calls this layer at each free(), and marks the memory of dead stack frames. Without the sanitizer,
- * only an address that is not mapped any more is known to be freed.
+ * Detects memory of the consumer that is freed while NDK uses it. In drivers, the pool checks each free. In plain
+ * programs, AddressSanitizer calls this layer at each free(), and marks the memory of ended stack frames. Without the
+ * sanitizer, memory counts as freed only if its address is not mapped any more.
  */
 #ifndef VERIFY_MEMORY_H
 #define VERIFY_MEMORY_H
@@ -15,18 +15,18 @@
 uint32_t memory_plain_state(const void *address);
 
 /*
- * Returns true if the memory is freed, according to the host. Examines only the first and the last byte, because blocks
- * are always freed as a whole.
+ * Returns true if the host reports the first or the last byte of the memory as freed. The bytes between them are not
+ * examined, because blocks are always freed as a whole.
  */
 bool memory_is_freed(const void *start, size_t size);
-/* Returns true if memory_is_freed is cheap enough for every post, or if the expensive checks are on. */
+/* Returns true if memory_is_freed may be called at every post, because it is cheap or because all checks are on. */
 bool memory_can_ask_often(void);
 
-/* If AddressSanitizer is in the process, checks from now on whether freed memory is in use by NDK. Idempotent. */
+/* Begins to check each free() for memory that NDK uses, if AddressSanitizer is in the process. Idempotent. */
 void memory_watch_frees(void);
 /*
- * memory_begin_lock and memory_end_lock enclose code that holds a lock. The check of freed memory would acquire this
- * lock, so memory that the enclosed code frees is not checked.
+ * Enclose code that holds a lock which the check of freed memory would acquire. Memory that the enclosed code frees is
+ * not checked.
  */
 void memory_begin_lock(void);
 void memory_end_lock(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory regions and windows. A region's MDLs are watched from its registration to its deregistration. Its tokens are
- * in the table of its protection domain (tokens.h). The provider is asked for the tokens after each registration.
+ * The entries of the dispatch tables of memory regions and windows. A region's MDLs are watched from its registration
+ * to its deregistration. Its tokens are in the table of its protection domain: see tokens.h. The provider is asked for
+ * the tokens after each registration.
  */
 #include <stdlib.h>
 
@@ -23,7 +24,10 @@ static void mr_clear_mdls(struct proxy *mr)
     proxy_unlock_all();
 }
 
-/* Stores a registration's MDLs. Returns false if the region has MDLs already; the provider then refuses the call. */
+/*
+ * Stores the MDLs of a registration in the region. Returns false if the region has MDLs already; the provider then
+ * refuses the call.
+ */
 static bool mr_set_mdls(struct proxy *mr, const MDL *mdl, SIZE_T length)
 {
     struct stack by;
@@ -51,10 +55,7 @@ static void mr_unlock(const struct proxy *mr)
     spin_unlock(&region_table(mr)->lock);
 }
 
-/*
- * Called if the result of a pending call on the region will not be observed. From then on, nothing about the region is
- * reported.
- */
+/* Stops all reports about the region. Needed if the result of a pending call on the region is not observed. */
 static void mr_set_unsure(struct proxy *mr)
 {
     mr_lock(mr);
@@ -71,10 +72,10 @@ static void mr_begin_change(struct proxy *mr)
 
 /* ---- NdkRegisterMr ---- */
 
-/* A registration in progress. */
+/* An NdkRegisterMr that has not completed. */
 struct mr_registration {
     struct registration memory;
-    bool watches; /* the region has the MDLs of this registration, which are watched: see mr_set_mdls */
+    bool watches; /* the region has stored the MDLs of this registration: see mr_set_mdls */
 };
 
 static void mr_on_registered(struct proxy *mr, NTSTATUS status, void *subject)
@@ -117,7 +118,10 @@ static void mr_report_kind(const struct proxy *p, const char *routine, bool fast
                   (const void *)p, fast ? "fast registration" : "NdkRegisterMr");
 }
 
-/* Reports a region that is registered. Returns false if it is not registered. */
+/*
+ * Reports the NdkRegisterMr of a region that is registered, or that a pending call is about to change. Returns true if
+ * it was reported.
+ */
 static bool mr_check_registered(const struct proxy *p)
 {
     const struct region *r = (const struct region *)p;
@@ -212,7 +216,7 @@ static void mr_on_deregistered(struct proxy *mr, NTSTATUS status, void *subject)
     mr_unlock(mr);
 }
 
-/* Ends the region's tokens. Reports a region that is not registered. */
+/* Invalidates the tokens of the region's registration. Reports a region that is not registered. */
 static void mr_begin_deregistration(struct proxy *p)
 {
     struct region *r = (struct region *)p;
@@ -264,7 +268,7 @@ static void mr_check_initialization(const struct proxy *p, ULONG pages)
     }
 }
 
-/* Packs the arguments of an initialization into the value of one pointer. */
+/* Packs the arguments of an initialization into one pointer, which mr_on_initialized unpacks. */
 static void *mr_pack_initialization(ULONG pages, bool remote)
 {
     return (void *)((uintptr_t)pages << 1 | remote);
@@ -326,9 +330,10 @@ static void mr_check_token(const struct proxy *p, const char *routine)
 }
 
 /*
- * Records a token that the consumer has read, unless the token is known. If the region was registered, or if an
- * NdkFastRegister is being posted, the token is TOKEN_UNSURE, because another thread's NdkFastRegister may have made
- * it. If the region is only initialized, the token is TOKEN_EARLY. In any other case, the token is not recorded.
+ * Records a token that the consumer has read, unless the token has a record. If the region was registered, or if an
+ * NdkFastRegister is being posted, the token becomes TOKEN_UNSURE, because another thread's NdkFastRegister may have
+ * made it. If the region is only initialized, the token becomes TOKEN_EARLY. In any other case, the token is not
+ * recorded.
  */
 static void mr_record_token(struct proxy *p, UINT32 value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The messages of connections within this process: see messages.h. */
+/* Counts sends and receives of connections within this process: see messages.h. */
 #include <stdlib.h>
 
 #include "verify/messages.h"
@@ -75,7 +75,10 @@ static void messages_report(const struct queue *qp, const struct messages *peer,
                   (unsigned long long)sends, peer->qp, (unsigned long long)receives);
 }
 
-/* The sends of a chain with NDK_OP_FLAG_DEFER are counted, and compared when a send ends the chain. */
+/*
+ * The sends of a chain with NDK_OP_FLAG_DEFER are counted at once, but compared only when a send without that flag ends
+ * the chain.
+ */
 void messages_end_post(struct queue *q, const struct post *post, NTSTATUS status)
 {
     struct messages *peer = atomic_load(&q->peer_messages);

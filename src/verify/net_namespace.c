@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The network namespaces that this process uses for NDK: see net_namespace.h. */
+/* Records the network namespaces that this process uses for NDK: see net_namespace.h. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 #include "verify/net_namespace.h"
 
-static _Atomic uint64_t first_noted; /* inode of the first noted namespace; 0: none */
+static _Atomic uint64_t first_noted; /* inode of the first namespace that was recorded; 0: none */
 static atomic_bool is_mixed;
 
 void net_namespace_note(void)

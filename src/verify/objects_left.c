@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for the objects of an adapter that is closed, and reports objects that nobody closes: see objects_left.h. An
- * object is left if the consumer has received it and has not called its close routine. Other open objects end without
- * the consumer, so the close waits for them without a limit.
+ * Waits for the objects of an adapter that is being closed, and reports the objects that nobody closes: see
+ * objects_left.h. An object is "left" if the consumer has received it and has not called its close routine. Other open
+ * objects end without the consumer, so the close waits for them without a limit.
  */
 #include "verify/objects_left.h"
 
@@ -17,9 +17,9 @@ enum { POLL_MS = 10, MAX_LIST = 512 };
 struct left {
     const struct proxy *adapter;
     unsigned objects;         /* number of objects that are left: see the top of this file */
-    unsigned open;            /* number of open objects: those that are left, and all others */
+    unsigned open;            /* number of open objects, whether they are left or not */
     struct verify_open first; /* the first object that is left */
-    char list[MAX_LIST];      /* "NDK_CQ 0x1234, NDK_PD 0x5678" */
+    char list[MAX_LIST];      /* the objects that are left, for example "NDK_CQ 0x1234, NDK_PD 0x5678" */
 };
 
 static void left_add(struct left *left, const struct verify_open *open)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the open objects and the pending calls of all consumers: copies them, then visits the copies without a lock. */
+/*
+ * Lists the open objects and the pending calls of all consumers. Copies them under their locks, and then visits the
+ * copies without a lock.
+ */
 #include <stdlib.h>
 
 #include "verify/pending.h"
 #include "verify/proxy.h"
 
-enum { SPARE_ROOM = 16 }; /* for objects and calls that begin between counting and copying */
+enum { SPARE_ROOM = 16 }; /* spare elements, for objects and calls that begin between counting and copying */
 
 static int open_compare(const void *left, const void *right)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Pending calls and their contexts: see pending.h. */
+/*
+ * Records pending calls and their contexts: see pending.h. `on_stacks` has the calls whose context is on a stack, and
+ * `elsewhere` has the others.
+ */
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -16,7 +19,7 @@ TAILQ_HEAD(pending_list, pending);
 static struct spin list_lock; /* guards `elsewhere` and `on_stacks` */
 static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
 static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
-static atomic_int on_stacks_count; /* the length of on_stacks; while it is 0, no call searches on_stacks */
+static atomic_int on_stacks_count; /* number of calls in on_stacks; while it is 0, no call searches on_stacks */
 
 void pending_guard_fork(void)
 {
@@ -77,7 +80,10 @@ void pending_remove(struct pending *p)
     p->routine = NULL;
 }
 
-/* Reports a call whose context is dead. `routine` is the call's name. */
+/*
+ * Reports a call whose context is dead. `routine` is the name of the call. `when` ends the message, for example "when
+ * the completion came".
+ */
 static void pending_report_dead(const struct pending *p, const char *routine, const char *when)
 {
     report_add_stack("the request was made by", &p->by);
@@ -86,7 +92,9 @@ static void pending_report_dead(const struct pending *p, const char *routine, co
                   "its context %p is on the stack of a function that had returned %s", p->context, when);
 }
 
-/* Returns the stack pointer of another thread. Returns 0 if it is not known, UINTPTR_MAX if the thread has ended. */
+/*
+ * Returns the stack pointer of another thread. Returns 0 if it is not known, and UINTPTR_MAX if the thread has ended.
+ */
 static uintptr_t pending_thread_sp(int thread)
 {
     struct thread_registers r;
@@ -96,11 +104,13 @@ static uintptr_t pending_thread_sp(int thread)
 }
 
 /*
- * Returns true if the call's context was a local variable of a function that has returned. If so, the stack pointer of
- * the thread that made the call is above the context. If the calling thread made the call, `frame` is used in place of
- * the stack pointer: it is the address of a stack frame of that thread. Otherwise the thread's stack pointer is read
- * twice, and each value must be above the context. Each value must also be in the stack that contains the context,
- * because the thread may run on a signal's stack. If the thread has ended, the function has returned.
+ * Returns true if the call's context was a local variable of a function that has returned. In this case the stack
+ * pointer of the thread that made the call is above the context.
+ *
+ * If the calling thread made the call, `frame`, a stack frame of that thread, is used in place of the stack pointer.
+ * Otherwise the stack pointer of the other thread is read twice, and both values must be above the context. Both values
+ * must also be in the stack that contains the context, because the thread may run on a signal's stack. If the thread
+ * has ended, the function has returned.
  */
 static bool pending_context_is_dead(const struct pending *p, const void *frame)
 {
@@ -148,7 +158,7 @@ void pending_check_stack(const char *routine, const void *frame)
         pending_report_dead(&found, found.routine, routine);
 }
 
-/* Returns an MDL of the call in [start, start + size), or NULL. Requires the lock. */
+/* Returns an MDL of the call that is in [start, start + size), or NULL. Requires the lock. */
 static const MDL *pending_find_mdl_in(const struct pending *p, const void *start, size_t size)
 {
     for (unsigned i = 0; i < p->mdl_count; i++)
@@ -157,7 +167,10 @@ static const MDL *pending_find_mdl_in(const struct pending *p, const void *start
     return NULL;
 }
 
-/* Returns the call of this list that uses the memory, or NULL, and describes the use. Requires the lock. */
+/*
+ * Returns a call in `list` that uses the memory [start, start + size), and describes the use in *use. Returns NULL if
+ * there is none. Requires the lock.
+ */
 static const struct pending *pending_find_use_of(const struct pending_list *list, const void *start, size_t size,
                                                  struct verify_use *use)
 {
@@ -183,7 +196,7 @@ static const struct pending *pending_find_use_of(const struct pending_list *list
     return p;
 }
 
-/* Searches only contexts that are not on a stack, because no call frees the memory of a stack. */
+/* Searches both lists. A context on a stack is skipped, because no free() ends the memory of a stack. */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use)
 {
     const struct pending *p;
@@ -196,7 +209,10 @@ bool pending_find_use(const void *start, size_t size, struct verify_use *use)
     return p != NULL;
 }
 
-/* Returns the call in the list that this thread has made and that uses the MDL, or NULL. Requires the lock. */
+/*
+ * Returns a call in `list` that this thread has made and that uses the MDL. Returns NULL if there is none. Requires the
+ * lock.
+ */
 static const struct pending *pending_find_mdl_of(const struct pending_list *list, const MDL *mdl)
 {
     const struct pending *p;
@@ -225,7 +241,10 @@ bool pending_find_mdl(const MDL *chain, struct pending *found, const MDL **used)
     return p != NULL;
 }
 
-/* Does the work of pending_copy_stalled for one list. `out` already has n calls. Returns the new number of calls. */
+/*
+ * Copies the stalled calls of one list, as pending_copy_stalled does for both. `out` already has n calls. Returns the
+ * new number of calls. Requires the lock.
+ */
 static unsigned pending_copy_stalled_of(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
                                         unsigned n, uint64_t *oldest)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls whose completion callback has not run yet, and their contexts. Before the host frees memory, verify_find_use
- * finds the contexts in that memory. A context on the caller's stack is dead as soon as the function that has it as a
- * variable returns. A dead context is detected when the call completes, or at the thread's next NDK call.
+ * Records the calls that have not completed by their callback yet, with their contexts. Before the host frees memory,
+ * verify_find_use searches the memory for such contexts. A context on the caller's stack is dead as soon as the
+ * function that has it as a variable returns. A dead context is detected when the call completes, or at the next NDK
+ * call of the thread.
  */
 #ifndef VERIFY_PENDING_H
 #define VERIFY_PENDING_H
@@ -15,71 +16,77 @@
 #include "verify/verify.h"
 
 /*
- * The object that a call creates, closes or uses. Each pending call has a copy of this struct, because the object's
- * proxy may be freed before the call completes.
+ * The object that a call creates, closes or uses. Each pending call has its own copy of this struct, because the
+ * object's proxy may be freed before the call completes.
  */
 struct pending_object {
-    const char *type; /* "NDK_QP" */
+    const char *type; /* for example "NDK_QP" */
     const void *proxy, *adapter;
 };
 
-enum { PENDING_MAX_MDLS = 8 }; /* only the first MDLs of a call's chain are watched */
+enum { PENDING_MAX_MDLS = 8 }; /* maximum number of watched MDLs of one call */
 
-/* Embedded in the struct that represents the call. */
+/* A pending call. The struct that represents the call embeds this struct. */
 struct pending {
     TAILQ_ENTRY(pending) list;
-    const char *routine; /* for example "NdkConnect"; NULL if the call is not in the list */
+    const char *routine; /* name of the call, for example "NdkConnect"; NULL if the call is not in a list */
     struct pending_object object;
     const void *context;
-    int thread;          /* ID of the calling thread if the context is on its stack, else 0 */
-    uintptr_t stack_end; /* the end of that stack */
+    int thread;          /* ID of the calling thread if the context is on that thread's stack; otherwise 0 */
+    uintptr_t stack_end; /* the end of the stack that contains the context; 0: the context is on no stack */
     bool reported;
-    int caller;           /* ID of the calling thread */
-    const char *callback; /* the callback that the call was made in, or NULL */
+    int caller;           /* ID of the thread that made the call */
+    const char *callback; /* name of the callback in which the call was made; NULL: in none */
     uint64_t since_ns;
-    bool stalled; /* pending_copy_stalled has copied the call */
+    bool stalled; /* pending_copy_stalled has copied this call */
     const struct _MDL *mdls[PENDING_MAX_MDLS];
     unsigned mdl_count;
     struct stack by;
 };
 
-/* From now on, fork acquires the lock of the pending calls, so that a child finds it released. */
+/* Makes each later fork acquire the lock of the pending calls, so that the child finds the lock released. */
 void pending_guard_fork(void);
 /*
- * Adds a pending call. Must be called before the provider's function is called. The recorded stack begins at the return
- * address `by`. Does nothing while verification is off.
+ * Adds a pending call. Requires that the provider's function is called only afterwards. The recorded stack begins at
+ * the return address `by`. Does nothing while verification is off.
  */
 void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
                    const void *by);
-/* Stores the MDL chain that the call uses. Must be called after pending_begin, before the provider's function. */
+/* Stores the MDL chain that the call uses. Must run between pending_begin and the provider's function. */
 void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
 /*
- * Finds a pending call that uses an MDL of the chain. Searches only the calls that this thread made, because their
- * functions have returned. A function that another thread called may still be running. Returns false if there is no
- * such call. *found receives a copy of the call, and *used the MDL.
+ * Finds a pending call that uses an MDL of `chain` and was made by the calling thread. Sets *found to a copy of the
+ * call, and *used to the MDL. Returns false if there is no such call. Calls of other threads are not searched, because
+ * their functions may still be running.
  */
 bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
-/* Removes a call that completed inline. */
+/* Removes a call that has completed inline, which means without its callback. */
 void pending_remove(struct pending *p);
 /*
- * Must be called before the call's completion callback. Removes the call. If the call's context is dead, reports that.
- * `frame` is the caller's stack frame. A context below that frame on the same stack is dead.
+ * Removes a call before its completion callback runs. Reports the call if its context is dead. `frame` is the stack
+ * frame of the caller. A context below that frame on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);
 /*
- * Must be called at each NDK call. `frame` is the stack frame of the function that the consumer has called. A pending
- * context below that frame on the same stack is dead, and is reported once.
+ * Reports a pending call of the calling thread if its context is dead. Each call is reported at most once. Must run at
+ * each NDK call. `frame` is the stack frame of the function that the consumer has called. A context below that frame on
+ * the same stack is dead.
  */
 void pending_check_stack(const char *routine, const void *frame);
 /*
- * Copies at most `room` calls that began at `before` or earlier. A call that was copied once is not copied again.
- * Returns how many calls were copied. *oldest receives the start time of the oldest call that was never copied, or
- * UINT64_MAX if every call was copied.
+ * Copies at most `room` calls to `out`: those that began at `before` or earlier and were not copied earlier. Returns
+ * the number of copied calls. Sets *oldest to the start time of the oldest call that was never copied, or to UINT64_MAX
+ * if every call was copied.
  */
 unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
-/* Finds a pending call whose context or MDL is in [start, start + size). See verify_find_use. */
+/*
+ * Finds a pending call whose context or MDL is in [start, start + size), and describes it in *use: see verify_find_use.
+ * Returns false if there is none.
+ */
 bool pending_find_use(const void *start, size_t size, struct verify_use *use);
-/* Copies at most `room` of the pending calls. Returns how many calls are pending. */
+/*
+ * Copies at most `room` pending calls to `out`. Returns the number of all pending calls, which may be more than `room`.
+ */
 unsigned pending_copy(struct verify_open *out, unsigned room);
 
 #endif

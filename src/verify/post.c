@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The posts of requests: see post.h. */
+/* Checks and records the posts of requests: see post.h. */
 #include "verify/argument.h"
 #include "verify/buffer.h"
 #include "verify/inline_data.h"
@@ -9,7 +9,10 @@
 #include "verify/post_check.h"
 #include "verify/stall.h"
 
-/* A list that is longer than the queue allows is not read, because the provider refuses the request. */
+/*
+ * Sets post->length to the number of bytes in all SGEs. If the list of SGEs is longer than the queue allows, drops the
+ * list, because the provider refuses the request and so nothing may read the list.
+ */
 static void post_set_length(const struct queue *q, int use, struct post *post)
 {
     if (post->sges > q->size[use].sges && !(post->flags & NDK_OP_FLAG_INLINE))

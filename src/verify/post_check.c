@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about the state of a queue when a request is posted: see post_check.h. */
+/* Checks the state of a queue when a request is posted: see post_check.h. */
 #include "verify/post_check.h"
 #include "verify/rules.h"
 

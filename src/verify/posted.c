@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of posted requests: see posted.h. Records are allocated with the queue, so that a post never allocates. The
- * memory of a record is not touched before its first use. A new request takes a record that was used before, if one is
- * free.
+ * Keeps records of posted requests: see posted.h. The records are allocated with the queue, so that a post never
+ * allocates. The memory of a record is not touched before its first use. A new request reuses a record if one is free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,10 @@
 #include "verify/rules.h"
 
 enum {
-    MAX_RECORDS = 65536,  /* of one queue */
-    MAX_BYTES = 16 << 20, /* of the records of one queue */
-    SPARE_RECORDS = 16,   /* for a consumer that posts more than its queue can hold */
-    /* A record has room for this many SGEs even if requests have fewer, because NdkFastRegister's pages need room. */
+    MAX_RECORDS = 65536,  /* maximum number of records of one queue */
+    MAX_BYTES = 16 << 20, /* maximum size of the records of one queue, in bytes */
+    SPARE_RECORDS = 16,   /* number of additional records, for a consumer that posts more than its queue can hold */
+    /* minimum number of SGEs in a record, even if requests have fewer, because NdkFastRegister's pages need room */
     MIN_ROOM = 4,
 };
 
@@ -52,7 +51,7 @@ static unsigned posted_records_for(size_t depth)
     return (unsigned)(depth > MAX_RECORDS - SPARE_RECORDS ? MAX_RECORDS : depth + SPARE_RECORDS);
 }
 
-/* Returns how many SGEs a record has, so that the records of a queue need at most MAX_BYTES. */
+/* Returns the number of SGEs in a record. It is limited so that the records of a queue need at most MAX_BYTES. */
 static ULONG posted_room_for(size_t depth, ULONG sges)
 {
     size_t most = (MAX_BYTES / posted_records_for(depth) - sizeof(struct posted_record)) / sizeof(NDK_SGE);
@@ -78,7 +77,10 @@ void posted_fini(struct posted *posted)
     posted_free_chunks(posted->chunks);
 }
 
-/* Puts the unused records of the chunk in use into the free list, then adds `chunk` for use. Requires the lock. */
+/*
+ * Makes `chunk` the chunk from which unused records are taken. Moves the unused records of the earlier chunk to the
+ * free list. Requires the lock.
+ */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
     while (posted->chunks && posted->used < posted->chunks->count) {
@@ -132,7 +134,7 @@ static bool record_is_silent(const struct posted_record *record)
     return record->flags & NDK_OP_FLAG_SILENT_SUCCESS;
 }
 
-/* Stores an SGE for each run of contiguous pages. */
+/* Stores one SGE in the record for each run of contiguous pages. */
 static void record_fill_pages(struct posted_record *record, const struct posted *posted, const struct post *post)
 {
     ULONG run;
@@ -166,7 +168,7 @@ static void record_fill(struct posted_record *record, const struct posted *poste
     memcpy(record->sge, post->sgl, record->sges * sizeof record->sge[0]);
 }
 
-/* Requires the lock. */
+/* Subtracts the request from *posted->users, if it is counted. Requires the lock. */
 static void posted_uncount(struct posted *posted, struct posted_record *record)
 {
     if (!record->counted)
@@ -177,7 +179,7 @@ static void posted_uncount(struct posted *posted, struct posted_record *record)
         atomic_fetch_sub(&posted->counted_silent, 1);
 }
 
-/* Requires the lock. */
+/* Adds the request to *posted->users. Requires the lock. */
 static void posted_count(struct posted *posted, struct posted_record *record, struct post *post)
 {
     record->counted = true;
@@ -186,7 +188,7 @@ static void posted_count(struct posted *posted, struct posted_record *record, st
         atomic_fetch_add(&posted->counted_silent, 1);
 }
 
-/* Removes a record from the outstanding records and frees it. Requires the lock. */
+/* Moves a record from the outstanding records to the free records. Requires the lock. */
 static void posted_remove(struct posted *posted, struct posted_record *record)
 {
     TAILQ_REMOVE(&posted->outstanding, record, list);
@@ -198,8 +200,9 @@ static void posted_remove(struct posted *posted, struct posted_record *record)
 }
 
 /*
- * Returns a free record, or NULL. If there is none and the oldest request is silent, takes that request's record: the
- * consumer has posted more silent requests than the queue can hold. Requires the lock.
+ * Returns a record for a new request, or NULL if none is free. If none is free and the oldest request is silent, reuses
+ * the oldest request's record, because the consumer has posted more silent requests than the queue can hold. Requires
+ * the lock.
  */
 static struct posted_record *posted_unused_record(struct posted *posted)
 {
@@ -221,7 +224,7 @@ void posted_begin(struct posted *posted, struct post *post)
 
     post->passed = post->context;
     if (!verify_on()) {
-        /* This post is not recorded, but may be the one that ends the chain. So no chain counts as open. */
+        /* This post is not recorded, but may end the chain. So the chain is ended here. */
         chain_end(&posted->chain);
         return;
     }
@@ -247,7 +250,10 @@ void posted_begin(struct posted *posted, struct post *post)
     spin_unlock(&posted->lock);
 }
 
-/* If the queue is closed and no record is outstanding, returns the chunks for the caller to free. Requires the lock. */
+/*
+ * Detaches the chunks from a closed queue if no record is outstanding. Returns the chunks, which the caller frees, or
+ * NULL. Requires the lock.
+ */
 static struct posted_chunk *posted_detach_if_idle(struct posted *posted)
 {
     struct posted_chunk *chunks = posted->chunks;
@@ -268,7 +274,7 @@ static struct posted_record *posted_record_of(const struct posted *posted, void 
     return NULL;
 }
 
-/* Retires the silent requests before a record, back to the last request that is not silent. Requires the lock. */
+/* Frees the records of the silent requests just before `record`. Requires the lock. */
 static void posted_remove_silent_before(struct posted *posted, struct posted_record *record)
 {
     struct posted_record *before;
@@ -296,7 +302,7 @@ bool posted_complete(struct posted *posted, void **context)
     return record != NULL;
 }
 
-/* Returns false if the request's buffers need no check. Requires the lock. */
+/* Copies the record to *copy. Returns false if the request's buffers need no check. Requires the lock. */
 static bool posted_copy_record(const struct posted *posted, const struct posted_record *record,
                                struct posted_copy *copy)
 {
@@ -377,7 +383,7 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
     if (!post->place)
         return status;
     spin_lock(&posted->lock);
-    /* The record may be freed already if the queue was closed meanwhile. */
+    /* If the queue was closed meanwhile, the record may be free already. */
     if (posted_record_of(posted, record) && record->routine && record->place == post->place) {
         posted_remove(posted, record);
         idle = posted_detach_if_idle(posted);
@@ -410,7 +416,10 @@ void posted_uncount_silent(struct posted *posted)
     if (atomic_load_explicit(&posted->counted_silent, memory_order_relaxed) == 0)
         return;
     spin_lock(&posted->lock);
-    /* The newest first: the counted silent requests are the newest ones, and the loop ends when none is left. */
+    /*
+     * From the newest on: the counted silent requests are the newest ones, and the loop ends when none is counted any
+     * more.
+     */
     TAILQ_FOREACH_REVERSE (record, &posted->outstanding, posted_list, list) {
         if (atomic_load(&posted->counted_silent) == 0)
             break;
@@ -510,8 +519,8 @@ static bool use_set(struct verify_use *use, enum verify_rule rule, const struct 
 }
 
 /*
- * If the request uses the memory, describes the use in *s->use and returns true. Skips the context of a silent
- * request, because that context is used only if the request fails.
+ * Returns true if the request uses the memory of the search, and describes the use in *s->use. Skips the context of a
+ * silent request, because that context is used only if the request fails.
  */
 static bool record_find_use(void *context, const struct posted *posted, struct posted_record *record)
 {
@@ -553,7 +562,7 @@ ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
 
 struct logical_search {
     uint64_t first, size;
-    const char *routine; /* the routine that posted the found request */
+    const char *routine; /* name of the routine that posted the found request */
     uint64_t at;
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Chains of deferred requests: see posted_chain.h. Most posts are in no chain. Such a post writes nothing here. */
+/*
+ * Keeps chains of deferred requests: see posted_chain.h. A post outside of a chain writes nothing here, because most
+ * posts are in no chain.
+ */
 #include "verify/call.h"
 #include "verify/posted.h"
 

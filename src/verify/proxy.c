@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code that all proxies share: creation, use, close, and the search for memory that they use. From its insertion
- * until it is freed, a proxy is either in the list of open proxies or in the list of closed proxies. A thread that
- * reads the state PROXY_CLOSING under the lock finds closed_by set.
+ * Implements what all proxies share: creation, use, close, and the search for memory that they use. From its insertion
+ * until it is freed, a proxy is in the list of open proxies or in the list of closed proxies. A thread that reads the
+ * state PROXY_CLOSING under the lock finds closed_by set.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
-enum { MAX_CLOSED = 1024 }; /* closed proxies that are kept, so that their use is reported */
+enum { MAX_CLOSED = 1024 }; /* number of closed proxies that are kept, so that their use is reported */
 
 TAILQ_HEAD(proxy_list, proxy);
 static struct spin list_lock;
@@ -86,7 +86,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     if (!p)
         return NULL;
     if (parent && parent->type == NdkObjectTypeListener)
-        p->created_by = parent->created_by; /* in a connect event, no consumer's function is on the stack yet */
+        p->created_by = parent->created_by; /* in a connect event, no function of the consumer is on the stack yet */
     else if (verify_on())
         stack_capture_call(&p->created_by, __builtin_return_address(0));
     p->type = type;
@@ -103,7 +103,10 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     return p;
 }
 
-/* Watched proxies come first, so that a search can end after them: a consumer may have thousands of idle regions. */
+/*
+ * Inserts watched proxies at the head of the list, so that a search can end at the first proxy that is not watched. A
+ * consumer may have thousands of idle regions.
+ */
 void proxy_insert(struct proxy *p)
 {
     p->watched = p->context || p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq;
@@ -141,7 +144,7 @@ void proxy_unref(struct proxy *p)
     }
 }
 
-/* Decrements the adapter's count of objects. The adapter's close waits until that count is 0. */
+/* Decrements the adapter's number of open objects. The adapter's close waits until this number is 0. */
 static void proxy_release_adapter(struct proxy *adapter)
 {
     if (adapter)
@@ -201,7 +204,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* `entry` is set if created_by was copied from a listener */
+    if (!p->created_by.entry) /* if created_by was copied from a listener, `entry` is set already */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -263,7 +266,10 @@ static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, co
                   (const void *)p, is_pending ? ", and the close is pending" : "");
 }
 
-/* An adapter can be used while its close waits, because objects that are still open may need calls on it. */
+/*
+ * Returns true if calls on p are allowed. They are allowed on an adapter while its close waits, because objects that
+ * are still open may need calls on the adapter.
+ */
 static bool proxy_is_usable(const struct proxy *p)
 {
     int state = atomic_load(&p->state);
@@ -284,8 +290,8 @@ void *proxy_real_at(const void *pub, const char *routine)
 }
 
 /*
- * Reports a call during which another thread has closed the object. A call on an adapter is not reported: an adapter's
- * close waits for calls in progress, so the close may begin during a call.
+ * Reports a call during which another thread has closed the object. A call on an adapter is not reported, because the
+ * close of an adapter waits for calls in progress, and so may begin during a call.
  */
 void proxy_check_still_open(const struct call *c)
 {
@@ -373,7 +379,7 @@ static void proxy_on_closed(PVOID proxy)
     proxy_end_close(p);
     if (done)
         PROXY_CALLBACK(adapter, "NdkCloseCompletion", done, context);
-    proxy_release_adapter(adapter); /* not before the callback has returned */
+    proxy_release_adapter(adapter); /* only after the callback has returned */
 }
 
 static const char *proxy_close_name(NDK_OBJECT_TYPE type)
@@ -393,7 +399,10 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
     return close_names[type];
 }
 
-/* Always inlined. So the return address and the frame below are those of the routine that the consumer has called. */
+/*
+ * Closes an object for all close entries. It is always inlined, so the return address and the frame below belong to the
+ * routine that the consumer has called.
+ */
 static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
                                                                   NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
@@ -408,7 +417,7 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
         return STATUS_INVALID_PARAMETER;
     argument_check_completion(p, routine, done);
     if (!proxy_begin_close(p, routine))
-        return STATUS_PENDING; /* as OpenNDK's provider returns for a second close */
+        return STATUS_PENDING; /* the status that OpenNDK's provider returns for a second close */
     if (p->type == NdkObjectTypeMr)
         region_memory_check(p, routine);
     if (p->on_closing)
@@ -417,7 +426,7 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
     p->closed_context = context;
     pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
-    /* Every dispatch table except the adapter's begins with the close routine, so NdkClosePd works for every type. */
+    /* Every dispatch table but the adapter's begins with the close routine, so NdkClosePd works for every type. */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
         return status;
@@ -451,7 +460,7 @@ static bool proxy_is_inside(const void *at, const void *start, size_t size)
     return (uintptr_t)at - (uintptr_t)start < size;
 }
 
-/* Fills *use and returns true. `by` is the stack of the call that began the use, or NULL if that stack is not known. */
+/* Sets *use. `by` is the stack of the call that began the use, or NULL if that stack is not known. Returns true. */
 static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const void *object, const char *what,
                           const struct stack *by)
 {
@@ -463,10 +472,13 @@ static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const v
     return true;
 }
 
-/* Finds a use of [start, start + size) by p. Returns false if there is none. Requires the proxies' lock. */
+/*
+ * Finds a use of the memory [start, start + size) by p, and describes it in *use. Returns false if there is none.
+ * Requires the proxies' lock.
+ */
 static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    /* While a queue pair is being closed, nothing accesses the memory at its QPContext, which may be freed then. */
+    /* While a queue pair is being closed, nothing reads the memory at its QPContext, so the consumer may free it. */
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
     if (p->context && !idle && proxy_is_inside(p->context, start, size))
@@ -497,7 +509,10 @@ struct proxy *proxy_find_open(const void *pub)
     return p;
 }
 
-/* Finds a region whose memory overlaps [start, start + size). Requires the proxies' lock. */
+/*
+ * Finds a region whose memory overlaps [start, start + size), and describes the use in *use. Returns NULL if there is
+ * none. Requires the proxies' lock.
+ */
 static struct proxy *proxy_find_region(const void *start, size_t size, struct verify_use *use)
 {
     struct proxy *p = NULL;
@@ -535,10 +550,10 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     spin_lock(&list_lock);
     while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
-    if (!p) /* Regions come last: if a request uses a buffer in a region, the request is what is reported. */
+    if (!p) /* Regions are searched last, because a request that uses a buffer in a region is the better report. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* marks the buffer's region as reported, too */
+        (void)proxy_find_region(start, size, &of_region); /* marks the region of the buffer as reported, too */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

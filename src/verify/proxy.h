@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumer holds a proxy for each of the provider's objects, and never the object itself. A proxy is kept for some
- * time after its object is closed, so that a later call on it is reported and does not crash.
+ * Implements proxies. The consumer has a proxy for each of the provider's objects, and never the object itself. A proxy
+ * is kept for some time after its object is closed, so that a later call on it is reported and does not crash.
  *
- * The consumer may write NdkReserved and Dispatch of the proxy. Neither this layer nor the provider reads them.
+ * The consumer may write NdkReserved and Dispatch of a proxy. Neither this layer nor the provider reads these members.
  */
 #ifndef VERIFY_PROXY_H
 #define VERIFY_PROXY_H
@@ -23,30 +23,30 @@
 #include "verify/verify.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
-enum { PROXY_MAX_MDLS = 8 }; /* only the first MDLs of a region's chain are watched */
+enum { PROXY_MAX_MDLS = 8 }; /* maximum number of watched MDLs of a region; further MDLs of its chain are not watched */
 
 struct proxy {
     struct {
         NDK_OBJECT_HEADER header;
         const void *dispatch;
-    } pub;      /* must be first: the consumer holds its address */
+    } pub;      /* must be the first member, because the consumer has the address of `pub` */
     void *real; /* the provider's object */
     NDK_OBJECT_TYPE type;
-    uint64_t serial;        /* see struct verify_open */
-    atomic_bool is_created; /* the provider has returned `real` */
+    uint64_t serial;        /* number in the order of creation, from 1 */
+    atomic_bool is_created; /* the provider has created the object and returned `real` */
     atomic_int state, refs;
-    atomic_int closed_thread; /* ID of the thread that closed the object; 0: open */
-    atomic_uint completions;  /* asynchronous calls on the object that have completed by a callback */
+    atomic_int closed_thread; /* ID of the thread that has closed the object; 0: the object is open */
+    atomic_uint completions;  /* number of callbacks about the object that have begun: see call_set_completed */
     struct call_history history;
-    struct proxy *adapter;               /* NULL for an adapter */
-    struct proxy *parent;                /* the object that created this one, with a reference; NULL for an adapter */
-    atomic_int children;                 /* in an adapter: the number of its objects that are not closed */
-    void (*on_closing)(struct proxy *p); /* called before the provider's close; may be NULL */
-    void (*on_end)(struct proxy *p);     /* called when the object is closed or its creation failed; may be NULL */
-    void (*on_free)(struct proxy *p);    /* called before the proxy is freed; may be NULL */
-    void (*add_notes)(const struct proxy *p); /* adds lines to the object's history in a report; may be NULL */
-    TAILQ_ENTRY(proxy) list;                  /* in the list of open proxies, then in the list of closed proxies */
-    bool watched; /* may use the consumer's memory; watched proxies come first in the list of open proxies */
+    struct proxy *adapter; /* proxy of the adapter that the object belongs to; NULL for an adapter */
+    struct proxy *parent;  /* proxy of the object that created this one, with a reference; NULL for an adapter */
+    atomic_int children;   /* in an adapter: number of its objects and mappings that are not closed */
+    void (*on_closing)(struct proxy *p); /* runs before the provider's close; may be NULL */
+    void (*on_end)(struct proxy *p);     /* runs when the object is closed or its creation has failed; may be NULL */
+    void (*on_free)(struct proxy *p);    /* runs before the proxy is freed; may be NULL */
+    void (*add_notes)(const struct proxy *p); /* adds lines about the object to a report; may be NULL */
+    TAILQ_ENTRY(proxy) list;                  /* in the list of open proxies, and later in the list of closed proxies */
+    bool watched; /* the object may use the consumer's memory; watched proxies come first in the list of open proxies */
     struct stack created_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -59,73 +59,87 @@ struct proxy {
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
     } notify;
-    void *context;                   /* the context of the callback in `notify`; in a queue pair: the QPContext */
-    const MDL *mdls[PROXY_MAX_MDLS]; /* of a region: the registered MDLs; guarded by the proxies' lock */
+    void *context;                   /* the context for `notify`; in a queue pair: the consumer's QPContext */
+    const MDL *mdls[PROXY_MAX_MDLS]; /* in a region: the registered MDLs; guarded by the proxies' lock */
     unsigned mdl_count;
-    struct region_memory memory; /* of a region */
-    atomic_uint fast_pages;      /* of a region: the page count of the last NdkInitializeFastRegisterMr */
+    struct region_memory memory; /* in a region: the registered memory */
+    atomic_uint fast_pages;      /* in a region: page count of the last NdkInitializeFastRegisterMr */
 };
 
-/* Returns for example "NDK_QP". */
+/* Returns the name of the proxy's type, for example "NDK_QP". */
 const char *proxy_type_name(const struct proxy *p);
 /*
- * Makes the proxy the object of this thread's next report. The report then describes the proxy: its type, its latest
- * calls, and the stack of its creation.
+ * Makes p the object of the next report of this thread. The report then has the type of p, the latest calls on p, and
+ * the stack of the call that created p.
  */
 void proxy_set_report_object(const struct proxy *p);
-/* Returns the adapter of a proxy, which may be the proxy itself. */
+/* Returns the proxy of the adapter that p belongs to. If p is an adapter, returns p. */
 const struct proxy *proxy_adapter(const struct proxy *p);
-/* Returns true in a child of fork for an object of the parent. */
+/* Returns true if this process is a child of fork and inherited p from its parent. */
 bool proxy_is_inherited(const struct proxy *p);
-/* Returns what NdkQueryAdapterInfo of the proxy's adapter returned when the adapter was wrapped. */
+/*
+ * Returns the information about p's adapter, which was queried with NdkQueryAdapterInfo when the adapter was wrapped.
+ */
 const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
-/* Returns the logical addresses of the mappings of the proxy's adapter. */
+/* Returns the record of the logical address mappings of p's adapter. */
 struct logical_pages *proxy_logical_pages(const struct proxy *p);
-/* Returns false if the provider did not return the information. */
+/* Returns false if the provider has not returned the information about p's adapter. */
 bool proxy_has_adapter_info(const struct proxy *p);
 
 /* ---- Creation ---- */
 
 /*
- * Returns a proxy for an object that is about to be created, or NULL if out of memory. `size` is the size of the type's
- * struct, which begins with a struct proxy. `parent` is NULL for an adapter.
+ * Creates a proxy for an object that is about to be created. Returns NULL if out of memory. `size` is the size of the
+ * struct for this type, which begins with a struct proxy. `parent` is the object that creates the new one, or NULL for
+ * an adapter.
  */
 struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /*
- * Inserts a complete proxy into the list of open proxies, where other threads find it. proxy_begin_create calls this.
+ * Inserts an initialized proxy into the list of open proxies, where other threads can find it. proxy_begin_create calls
+ * this function.
  */
 void proxy_insert(struct proxy *p);
-/* Must be called before the provider's create call. `routine` is the call's name, for example "NdkCreateCq". */
+/*
+ * Begins the creation of p's object. Must run before the provider's create call. `routine` is the name of the
+ * consumer's call, for example "NdkCreateCq". `done` and `context` are the consumer's completion routine and its
+ * context.
+ */
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
-/* Returns the completion routine for the provider, or NULL if the consumer gave none. The routine's context is p. */
+/*
+ * Returns the completion routine to pass to the provider, or NULL if the consumer gave none. The context to pass is p.
+ */
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 /*
- * Must be called after the provider's create call, which returned `status`. The provider has stored its object at
- * `object`; the consumer expects the proxy at `out`. Returns `status`.
+ * Handles the return of the provider's create call, which returned `status`. `object` points to the variable in which
+ * the provider has stored its object. `out` points to the variable in which the consumer expects the object; it
+ * receives the proxy. Returns `status`.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
-/* Stores in p the object that the provider has created. */
+/* Stores the object that the provider has created in p. */
 void proxy_set_real(struct proxy *p, void *real);
 
 /* ---- Use ---- */
 
 /*
- * Returns the provider's object of a proxy that is an argument of a call. Returns NULL if `pub` is NULL or the object
- * is closed. Reports a closed object.
+ * Returns the provider's object of `pub`, a proxy that is an argument of a call. If the object is closed, reports this
+ * and returns NULL. Returns NULL if `pub` is NULL.
  */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
 /*
- * Called at the end of a call. Reports an object that another thread has closed during the call, unless a callback
- * allowed the close.
+ * Reports a call during which another thread has closed the object, unless a callback allowed the close. Runs at the
+ * end of the call.
  */
 void proxy_check_still_open(const struct call *c);
 
-/* NdkQueryExtension of every type. */
+/* Implements NdkQueryExtension for all types. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/* Calls a routine of the consumer between callback_begin, which receives `adapter` and `name`, and callback_end. */
+/*
+ * Calls `routine`, a callback of the consumer, between callback_begin and callback_end. callback_begin receives
+ * `adapter` and `name`.
+ */
 #define PROXY_CALLBACK(adapter, name, routine, ...)                                                                    \
     do {                                                                                                               \
         struct callback callback_;                                                                                     \
@@ -136,7 +150,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 
 /* ---- Close ---- */
 
-/* The close entries of the tables. Adapters have none. */
+/* Implement the close entries of the dispatch tables. Adapters have none. */
 NTSTATUS proxy_close_cq(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_pd(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_mr(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
@@ -146,9 +160,9 @@ NTSTATUS proxy_close_qp(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done,
 NTSTATUS proxy_close_shared_endpoint(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_connector(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_listener(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
-/* Returns true for the first close of the object. A later close is reported. */
+/* Marks the object as being closed. Returns true for the first close. Reports a later close and returns false. */
 bool proxy_begin_close(struct proxy *p, const char *routine);
-/* Called when the provider's object is closed. Moves the proxy to the list of closed proxies. */
+/* Moves p to the list of closed proxies. Runs when the provider's object is closed. */
 void proxy_end_close(struct proxy *p);
 
 void proxy_ref(struct proxy *p);
@@ -156,41 +170,48 @@ void proxy_unref(struct proxy *p);
 
 /* ---- All proxies ---- */
 
-/* Returns true for a proxy, also for some time after its object is closed. */
+/* Returns true if `pub` is the address of an open proxy, or of a closed proxy that is still kept. */
 bool proxy_exists(const void *pub);
 
 /*
- * Lock and unlock the proxies' lock. The proxies' lock guards the lists of proxies, and those members of a proxy that
- * change during calls. The lock of posted requests may be acquired while the proxies' lock is held. The proxies' lock
- * must not be acquired while the lock of posted requests is held.
+ * Lock and unlock the proxies' lock, which guards the lists of proxies and the members of a proxy that change during
+ * calls. The lock order is: first the proxies' lock, then the lock of posted requests.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
 /*
- * From now on, each fork acquires the proxies' lock before it copies the process. Parent and child then release the
- * lock. So a child never finds the lock held by a thread that it does not have.
+ * Makes each later fork acquire the proxies' lock before it copies the process. Parent and child then release the lock.
+ * So a child never finds the lock held by a thread that exists only in the parent.
  */
 void proxy_guard_fork(void);
 /*
- * Returns the next watched open proxy after p, or the first watched open proxy if p is NULL. Returns NULL at the end.
- * Requires the lock.
+ * Returns the next watched open proxy after p. If p is NULL, returns the first one. Returns NULL at the end. Requires
+ * the proxies' lock.
  */
 struct proxy *proxy_next_watched(struct proxy *p);
-/* Returns the open proxy after p, or the first one if p is NULL. Returns NULL at the end. Requires the lock. */
+/*
+ * Returns the next open proxy after p. If p is NULL, returns the first one. Returns NULL at the end. Requires the
+ * proxies' lock.
+ */
 struct proxy *proxy_next_open(const struct proxy *p);
-/* Returns the open proxy at this address with a reference, or NULL if it is closed. */
+/*
+ * Returns the open proxy at the address `pub`, with a reference. Returns NULL if there is no open proxy at this
+ * address.
+ */
 struct proxy *proxy_find_open(const void *pub);
 /*
- * Marks the registered regions that contain this buffer, so that the freeing of their memory is not reported a second
- * time. Returns false if no registered region contains the buffer.
+ * Marks the registered regions that contain the buffer, so that the same freed memory is not reported again. Returns
+ * false if no registered region contains the buffer.
  */
 bool proxy_set_memory_reported(const void *start, size_t size);
-/* Marks the region as watched. Must be called before MDLs are stored in the region. Requires the lock. */
+/* Marks the region p as watched. Must run before MDLs are stored in p. Requires the proxies' lock. */
 void proxy_watch(struct proxy *p);
-/* Copies at most `room` of the open objects. Returns how many objects are open. */
+/*
+ * Copies at most `room` open objects to `out`. Returns the number of all open objects, which may be more than `room`.
+ */
 unsigned proxy_copy_open(struct verify_open *out, unsigned room);
 
-/* ---- Create functions, which are in the table of another object, for example NdkCreateCq in the adapter's ---- */
+/* ---- Create functions, which are entries of another object's table: NdkCreateCq is in the adapter's table ---- */
 
 NTSTATUS verify_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify,
                           PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that completion queues, shared receive queues and queue pairs share: see queue.h. */
+/* Implements what completion queues, shared receive queues and queue pairs share: see queue.h. */
 #include <string.h>
 
 #include "base/own_call.h"
@@ -8,11 +8,11 @@
 #include "verify/queue.h"
 #include "verify/region.h"
 
-static _Atomic uint64_t closed_pairs; /* how many queue pairs were closed */
+static _Atomic uint64_t closed_pairs; /* number of queue pairs that were closed */
 
 /* ---- posted requests ---- */
 
-/* Returns true if p is an open queue pair or shared receive queue, and not a disconnected queue pair. */
+/* Returns true if p is a queue pair or shared receive queue that is open and not disconnected. */
 static bool queue_is_live(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
@@ -68,11 +68,11 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
 {
     if (!cq)
         return;
-    proxy_ref(&cq->p); /* for qp->cq, until the queue pair is freed */
+    proxy_ref(&cq->p); /* reference of qp->cq, until the queue pair is freed */
     qp->cq[use] = cq;
     qp->posted[use].users = &cq->users;
     qp->posted[use].chain.open = &cq->open_chains;
-    proxy_ref(&qp->p); /* for cq->pairs, until a poll or the completion queue's close removes the queue pair */
+    proxy_ref(&qp->p); /* reference of cq->pairs, until a poll or the close of cq removes the queue pair */
     proxy_lock_all();
     qp->next[use] = cq->pairs[use];
     cq->pairs[use] = qp;
@@ -80,8 +80,8 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
 }
 
 /*
- * Frees the records of the closed queue pairs in the list, and releases the completion queue's references to the queue
- * pairs. The completion queue must have no more results of them.
+ * Frees the records of closed queue pairs, and releases the completion queue's references to them. `first` is the first
+ * queue pair of a list for `use`. Requires that the completion queue has no more results of these queue pairs.
  */
 static void queue_unref_pairs(struct queue *first, int use)
 {
@@ -92,7 +92,10 @@ static void queue_unref_pairs(struct queue *first, int use)
     }
 }
 
-/* Removes and returns the closed queue pairs whose closed_as is at most `closed`. Requires the proxies' lock. */
+/*
+ * Removes the closed queue pairs whose closed_as is at most `closed` from the list of cq. Returns them as a list.
+ * Requires the proxies' lock.
+ */
 static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t closed)
 {
     struct queue *removed = NULL, **at = &cq->pairs[use], *qp;
@@ -116,7 +119,9 @@ uint64_t queue_poll_begin(struct queue *cq)
     return atomic_load(&closed_pairs);
 }
 
-/* Checks the buffers of a request that has succeeded. */
+/*
+ * Checks the buffers of a request that has succeeded. `context` is the RequestContext that the provider has returned.
+ */
 static void queue_check_completed(struct queue *qp, void *context, const char *routine)
 {
     completed_check(qp, &qp->posted[QUEUE_RECEIVE], context, routine);
@@ -145,9 +150,9 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS 
 }
 
 /*
- * Removes the queue pairs that were closed before the caller's poll began. The poll has emptied the completion queue,
- * so no result of these queue pairs is left in it. If another poll is in progress, that poll may still have results of
- * these queue pairs. In this case nothing is removed, and a later poll tries again.
+ * Removes the queue pairs that were closed before the caller's poll began. That poll has emptied the completion queue,
+ * so the completion queue has no more results of these queue pairs. If another poll is in progress, that poll may still
+ * have such results. In this case nothing is removed, and a later poll tries again.
  */
 static void queue_sweep(struct queue *cq, uint64_t closed)
 {
@@ -190,7 +195,7 @@ static void queue_end_posting(struct proxy *p)
         posted_retire(&q->posted[use]);
     if (p->type != NdkObjectTypeQp)
         return;
-    proxy_lock_all(); /* so a poll that reads the new closed_pairs also reads the new closed_as */
+    proxy_lock_all(); /* so that a poll that reads the new closed_pairs also reads the new closed_as */
     q->closed_as = atomic_fetch_add(&closed_pairs, 1) + 1;
     proxy_unlock_all();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs, and the requests that are posted to them. */
+/* The entries of the queue pairs' dispatch table, and NdkCreateQp and NdkCreateQpWithSrq. */
 #include "verify/argument.h"
 #include "verify/queue.h"
 #include "verify/limits.h"
@@ -19,7 +19,10 @@ static VOID verify_qp_flush(NDK_QP *pub)
     queue_set_flushed((struct queue *)p);
 }
 
-/* Begins a post. Defines qp, real (the provider's queue pair; NULL if qp is closed) and post. */
+/*
+ * Begins a post. Defines the variables qp, real and post. `real` is the provider's queue pair, or NULL if the
+ * consumer's queue pair is closed.
+ */
 #define QP_POST(routine_, sgl_, sges_, flags_)                                                                         \
     PROXY_CALL(called, pub, routine_);                                                                                 \
     struct queue *qp = (struct queue *)called;                                                                         \
@@ -126,7 +129,7 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     /*
-     * The provider refuses a page_count above the region's limit. In this case `pages` is not read, because it may
+     * The provider refuses a page_count above the limit of the region. In this case `pages` is not read, because it may
      * have fewer than page_count entries.
      */
     if (region && pages && page_count <= atomic_load(&((struct proxy *)mr)->fast_pages)) {

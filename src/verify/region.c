@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of the requests that register and invalidate regions and bind windows: see region.h. */
+/* Checks the requests that register and invalidate regions and bind windows: see region.h. */
 #include "base/own_call.h"
 #include "base/range.h"
 #include "verify/logical.h"
@@ -41,8 +41,8 @@ bool region_ask(struct region *r, UINT32 *local, UINT32 *remote)
 }
 
 /*
- * Waits for the calls of region_ask that have increased `asking`. A later call of region_ask finds that the region is
- * no longer open, and does not call the provider.
+ * Waits until each region_ask that has increased `asking` has ended. A later region_ask finds that the region is not
+ * open, and does not call the provider.
  */
 void region_on_closing(struct proxy *p)
 {
@@ -64,7 +64,7 @@ static bool fast_register_base_is_wrong(const struct fast_registration *f)
     return f->base < f->fbo || (f->base - f->fbo) % PAGE_SIZE != 0;
 }
 
-/* Returns how many of the pages contain registered bytes. The provider does not use the other pages. */
+/* Returns the number of pages that contain registered bytes. The provider does not use the other pages. */
 static ULONG fast_register_used_pages(const struct fast_registration *f)
 {
     return (ULONG)((f->fbo + f->length + PAGE_SIZE - 1) / PAGE_SIZE);
@@ -85,7 +85,7 @@ static void fast_register_check_pages(const struct fast_registration *f, const s
                   address % PAGE_SIZE ? "not aligned" : "in no mapping");
 }
 
-/* Returns the rule that the request breaks, or VERIFY_RULES if it breaks none. The pages are not checked. */
+/* Returns the rule that the request breaks, or VERIFY_RULES if it breaks none. Does not check the pages. */
 static enum verify_rule fast_register_check(const struct fast_registration *f, ULONG max_pages, bool remote)
 {
     if (!max_pages)
@@ -138,7 +138,7 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 
     if (!r)
         return;
-    proxy_ref(&r->p); /* until region_end_fast_register */
+    proxy_ref(&r->p); /* released by region_end_fast_register */
     region_lock(r);
     max_pages = r->max_pages;
     remote = r->remote;
@@ -155,8 +155,8 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 }
 
 /*
- * Called when the registration is posted. The earlier tokens end when the provider processes the request. If the new
- * registration has the same token, that token stays valid.
+ * Records that the registration is posted. The earlier tokens become invalid when the provider processes the request.
+ * If the new registration has the same token, that token stays valid.
  */
 static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp, uint64_t place)
 {
@@ -202,8 +202,8 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
 /* ---- NdkInvalidate ---- */
 
 /*
- * Returns the token of the region's newest registration if that registration is in TOKEN_ENDED. Otherwise returns NULL.
- * Requires the lock.
+ * Returns a token of the region's newest registration if the tokens of that registration are in the state TOKEN_ENDED.
+ * Returns NULL otherwise. Requires the lock.
  */
 static const struct token *region_find_ended(const struct region *r)
 {
@@ -231,7 +231,10 @@ static void report_invalidated_twice(const struct region *r, const struct token 
                   ended->end);
 }
 
-/* Returns the number of the region's newest registration. Sets *wrong if no request has ever registered the region. */
+/*
+ * Reports the NdkInvalidate of a region whose newest registration has ended already. Returns the number of the newest
+ * registration. Sets *wrong to true if no NdkFastRegister was ever posted for the region.
+ */
 static uint64_t region_check_invalidate(const struct region *r, bool *wrong)
 {
     struct token ended = { .state = TOKEN_UNUSED };
@@ -258,7 +261,7 @@ uint64_t region_begin_invalidate(struct proxy *mr_or_mw)
 
     if (!mr_or_mw)
         return 0;
-    proxy_ref(mr_or_mw); /* until region_end_invalidate */
+    proxy_ref(mr_or_mw); /* released by region_end_invalidate */
     if (mr_or_mw->type == NdkObjectTypeMr)
         number = region_check_invalidate(r, &wrong);
     else if (mr_or_mw->type == NdkObjectTypeMw)
@@ -291,7 +294,7 @@ void region_end_invalidate(struct proxy *mr_or_mw, const struct proxy *qp, uint6
 /* ---- NdkBind ---- */
 
 /*
- * Sets *memory to the memory and rights of the region's newest registration. Returns false if they are not known.
+ * Sets *memory to the memory and the rights of the region's newest registration. Returns false if they are not known.
  * Requires the lock.
  */
 static bool region_get_memory(const struct region *r, struct registration *memory)
@@ -304,7 +307,7 @@ static bool region_get_memory(const struct region *r, struct registration *memor
     return false;
 }
 
-/* Returns true if the region certainly has no registration. Requires the lock. */
+/* Returns true if it is certain that the region has no registration. Requires the lock. */
 static bool region_is_unregistered(const struct region *r)
 {
     if (r->unsure || r->posting > 0)
@@ -312,12 +315,12 @@ static bool region_is_unregistered(const struct region *r)
     return r->fast ? !r->was_posted || region_find_ended(r) : !r->registered;
 }
 
-/* A bind, and the memory of its region. */
+/* The arguments of an NdkBind, and the memory of the region that it binds to. */
 struct bind {
     const struct proxy *mr, *mw;
     uint64_t address, length;
     ULONG flags;
-    bool is_unregistered; /* `memory` has no meaning */
+    bool is_unregistered; /* the region has no registration, and `memory` has no meaning */
     struct registration memory;
 };
 
@@ -359,7 +362,7 @@ void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, 
     struct bind b = { .mr = mr, .mw = mw, .address = (uintptr_t)address, .length = length, .flags = flags };
     bool known;
 
-    if (mw) /* set before the post: another thread may read the token before NdkBind has returned */
+    if (mw) /* set before the post, because another thread may read the token before NdkBind has returned */
         atomic_store(&((struct window *)mw)->was_bound, true);
     if (mr && flags & REMOTE_WRITE_ONLY)
         source_set_remote_write((struct region *)mr);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of registered regions: see region_memory.h. */
+/* Records the memory of registered regions: see region_memory.h. */
 #include <stdint.h>
 
 #include "verify/memory.h"
 #include "verify/proxy.h"
 #include "verify/region_memory.h"
 
-enum { MAX_CHAIN = 1 << 16 }; /* a chain may be a ring by mistake */
+enum { MAX_CHAIN = 1 << 16 }; /* in MDLs; a longer chain may be a ring by mistake */
 
 static const char *mdl_memory_of(const MDL *mdl)
 {
@@ -15,7 +15,9 @@ static const char *mdl_memory_of(const MDL *mdl)
     return is_mapped ? mdl->MappedSystemVa : (const char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/* The provider accepts only a contiguous chain. If a chain has gaps, its memory is watched up to the first gap. */
+/*
+ * Stores the memory from the start of the chain to the first gap, because the provider accepts only a contiguous chain.
+ */
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by)
 {
     const char *start = mdl ? mdl_memory_of(mdl) : NULL;

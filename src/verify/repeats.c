@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of places with open addressing, from which nothing is removed: see repeats.h. */
+/*
+ * Counts the reports of each place in a hash table: see repeats.h. A place is stored at its hash or at the next free
+ * entry. Places are never removed.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +11,10 @@
 static struct repeated places[MAX_PLACES];
 static uint32_t without_place, output_number;
 
-/* Routines are compared as texts, because a compiler may store the same literal several times. */
+/*
+ * Returns true if the entry *r is for this place. Routines are compared as texts, because a compiler may store the same
+ * literal several times.
+ */
 static bool repeats_is_same(const struct repeated *r, const struct breach *breach, const void *at)
 {
     return r->rule == breach->rule && r->at == at && !strcmp(r->routine, breach->routine);

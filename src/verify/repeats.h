@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the reports of each place. A place is a rule, a routine and the address of the consumer's call. Nothing is
- * allocated. All functions require that the caller has locked the output.
+ * Counts the reports of each place. A place is a rule, a routine, and the address of the consumer's call. Nothing is
+ * allocated. The caller of each function has locked the output.
  */
 #ifndef VERIFY_REPEATS_H
 #define VERIFY_REPEATS_H
@@ -13,32 +13,34 @@
 
 enum { MAX_PLACES = 256, MAX_PLACE = 160, MAX_FIRST_MESSAGE = 160 };
 
-/* A place, and its reports. */
+/* A place, and the reports that were made for it. */
 struct repeated {
     const struct rule *rule; /* NULL: the entry is free */
     const char *routine;
-    const void *at;                        /* the return address of the consumer's call; NULL: unknown */
-    char place[MAX_PLACE];                 /* "main+0x1f at main.c:7 (program+0x11cf)" */
+    const void *at;                        /* return address of the consumer's call; NULL: not known */
+    char place[MAX_PLACE];                 /* the place as text, for example "main+0x1f at main.c:7 (program+0x11cf)" */
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
-    uint32_t count;                        /* the number of all reports */
-    uint32_t written;                      /* the number of reports that were written to `output` */
-    uint32_t listed;                       /* the value of `count` that was last written, in a report or at the end */
-    uint32_t output;                       /* the number of the output to which the `written` reports went */
+    uint32_t count;                        /* number of all reports */
+    uint32_t written;                      /* number of reports that were written to the current output */
+    uint32_t listed; /* value of `count` that the output shows, in the latest report or in report_write_repeats */
+    uint32_t output; /* number of the output to which the `written` reports went: see repeats_start_output */
 };
 
 /*
- * Counts a report. Returns its place, or NULL if the table of places is full. The caller increments `written` if it
- * writes the report.
+ * Counts a report. Returns the entry for the report's place, or NULL if the table of places is full. If the caller
+ * writes the report, the caller increments `written`.
  */
 struct repeated *repeats_add(const struct breach *breach, const struct stack *call);
 
-/* Called when the output is a new one. The next report of each place is then written, even if it is a repeated one. */
+/*
+ * Records that reports go to a new output. The next report of each place is then written, even if it is a repeated one.
+ */
 void repeats_start_output(void);
 
-/* Returns the place after `last`, or the first one if `last` is NULL. Returns NULL at the end. */
+/* Returns the place after `last`. If `last` is NULL, returns the first place. Returns NULL at the end. */
 struct repeated *repeats_next(struct repeated *last);
 
-/* Returns how many reports belong to no place, because the table was full. */
+/* Returns the number of reports that belong to no place because the table was full. */
 uint32_t repeats_without_place(void);
 
 #endif

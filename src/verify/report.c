@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes one report at a time: the lock is held from a report's first line to its last, so that the reports of two
- * threads never mix. Nothing is allocated, because a report may come from a signal handler. If a signal handler
- * interrupts a report of its own thread, the handler's report is written inside that report.
+ * Makes the reports, one at a time. The lock is held from the first line of a report to its last line, so that the
+ * reports of two threads never mix. Nothing is allocated, because a report may come from a signal handler. If a signal
+ * handler interrupts a report of its own thread, the handler's report is written inside that report.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,23 +25,23 @@ enum { MAX_MESSAGE = 1024, MAX_JUNIT_PATH = 4096 };
 atomic_int verify_mode = VERIFY_OFF;
 
 static atomic_uint breach_count, advice_count;
-static atomic_bool line_open; /* the host's last text on the output had no line end */
+static atomic_bool line_open; /* the latest text that the host has written to the output has no line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
-static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* by report_set_advice; NULL: none */
+static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* of report_set_advice; NULL: none */
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local unsigned output_locked; /* how often this thread has locked output_lock */
-static FILE *output;                         /* output_lock guards this and the following */
+static _Thread_local unsigned output_locked; /* number of times that this thread has locked output_lock */
+static FILE *output;                         /* NULL: standard error; output_lock guards this and the variables below */
 static enum report_format output_format = REPORT_TEXT;
 static uint32_t max_written = 1;
 static _Atomic uint32_t exit_status;
 static char junit_path[MAX_JUNIT_PATH];
-static pid_t reporting_process; /* the process that made the latest report; a child of fork is another one */
+static pid_t reporting_process; /* the process that made the latest report, which may be the parent of this one */
 
 static report_events *event_source;
 static struct report_event last_events[REPORT_EVENTS];
 
-/* The object and the stacks of this thread's next report. */
+/* The object, the notes and the stacks for the next report of this thread. */
 static _Thread_local struct {
     struct report_object object;
     char notes[REPORT_NOTES][MAX_NOTE];
@@ -91,7 +91,7 @@ void report_set_events(report_events *events)
     report_unlock();
 }
 
-/* Reads the last events of the process for the report. The caller has locked the output. */
+/* Stores the latest events of the process in last_events. Returns their number. The caller has locked the output. */
 static unsigned report_read_events(const void *object)
 {
     return event_source ? event_source(object, last_events) : 0;
@@ -167,14 +167,17 @@ bool report_is_line_open(void)
     return atomic_load(&line_open);
 }
 
-/* Ends the line of another text, so that a report begins on a line of its own. The caller has locked the output. */
+/* Ends the host's last line, so that a report begins on a line of its own. The caller has locked the output. */
 static void report_end_line(FILE *locked)
 {
     if (atomic_exchange(&line_open, false))
         fputc('\n', locked);
 }
 
-/* Returns where reports go. The caller has locked the output, and passes what report_lock has returned. */
+/*
+ * Returns the stream for reports: the file of report_set_file, or `locked` if there is none. `locked` is the stream
+ * that report_lock has returned.
+ */
 static FILE *report_stream(FILE *locked)
 {
     FILE *file = report_file_stream();
@@ -311,7 +314,7 @@ void report_end(FILE *out, const void *by, const char *entry)
     report_unlock();
 }
 
-/* Moves the notes of report_add_note behind the notes of report_set_object. */
+/* Appends the notes of report_add_note to the notes of report_set_object. */
 static void report_move_notes(struct report *r)
 {
     const char **notes = r->breach.object.notes;
@@ -326,7 +329,7 @@ static void report_move_notes(struct report *r)
     next.note_count = 0;
 }
 
-/* Moves the object, notes and stacks that were set for this thread's next report from `next` to *r. */
+/* Moves the object, the notes and the stacks of this thread's next report to *r. */
 static void report_move_next(struct report *r)
 {
     const struct stack *created_by;
@@ -344,8 +347,8 @@ static void report_move_next(struct report *r)
 }
 
 /*
- * Counts the report. If `stops` is true, writes the report in any case. Otherwise writes the report only if its place
- * in the program has an entry in the table, and fewer than max_written reports of that place have been written.
+ * Counts the report. If `stops` is true, also writes the report. Otherwise, writes the report only if its place has an
+ * entry in the table, and fewer than max_written reports of that place have been written.
  */
 static void report_write(struct report *r, bool stops)
 {
@@ -374,7 +377,10 @@ static void report_write(struct report *r, bool stops)
     report_unlock();
 }
 
-/* Writes no file if nothing was checked: a file without a failure would mean that no rule was broken. */
+/*
+ * Writes the JUnit file. Writes no file if nothing was checked, because a file without a failure would mean that no
+ * rule was broken.
+ */
 static void report_write_junit_file(void)
 {
     (void)report_lock();
@@ -385,7 +391,7 @@ static void report_write_junit_file(void)
     report_unlock();
 }
 
-/* Prints why the process ends, if the report is in a file. */
+/* Prints why the process ends. Prints nothing if the report is not in a file. */
 static void report_print_stop(const struct breach *b)
 {
     FILE *out = report_lock();
@@ -398,7 +404,7 @@ static void report_print_stop(const struct breach *b)
     report_unlock();
 }
 
-/* Reports *given with the stack of the call. */
+/* Makes a report of *given with the stack `call`. */
 __attribute__((format(printf, 3, 0))) static void report_make(const struct breach *given, const struct stack *call,
                                                               const char *format, va_list args)
 {
@@ -419,7 +425,10 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
     }
 }
 
-/* A name in lower case is not a routine of Windows: it describes an action, for example "access". */
+/*
+ * Returns `routine` if it is the name of a routine, or NULL. A name in lower case describes an action, for example
+ * "access".
+ */
 static const char *report_entry(const char *routine)
 {
     return isupper((unsigned char)routine[0]) ? routine : NULL;
@@ -479,7 +488,10 @@ void report_write_repeats(void)
     report_unlock();
 }
 
-/* A child of fork ends without this, because the reports before the fork were its parent's. */
+/*
+ * Writes the repeats and the JUnit file when the process exits. Does nothing in a child of fork that has made no
+ * report, because all reports were made by its parent.
+ */
 __attribute__((destructor)) static void report_at_exit(void)
 {
     uint32_t status = report_get_exit_status();
@@ -489,7 +501,7 @@ __attribute__((destructor)) static void report_at_exit(void)
     report_write_repeats();
     report_write_junit_file();
     if (status && report_count()) {
-        fflush(NULL); /* _exit does not */
+        fflush(NULL); /* because _exit does not flush the streams */
         _exit((int)status);
     }
 }

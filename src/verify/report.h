@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports of broken rules: the mode, the report itself, and where it goes. A check calls verify_on() first and so costs
- * one load while verification is off.
+ * Reports broken rules: the mode of the checks, the report itself, and where it goes. A check calls verify_on() first,
+ * and so costs one load while verification is off.
  *
- * Only plain C types are used here, because the kernel surface (src/wdk) has other base types, and also reports through
+ * Only plain C types are used here, because the kernel surface (src/wdk) has other base types and also reports through
  * this header.
  */
 #ifndef VERIFY_REPORT_H
@@ -25,7 +25,7 @@ enum verify_mode {
     VERIFY_STOP,   /* a broken rule is reported, then abort() */
 };
 
-/* enum verify_mode; VERIFY_OFF until verify_set_mode is called. */
+/* The current enum verify_mode. It is VERIFY_OFF until verify_set_mode is called. */
 extern atomic_int verify_mode PRIVATE_EXPORT(verify_mode);
 
 static inline bool verify_on(void)
@@ -37,183 +37,190 @@ void verify_set_mode(enum verify_mode mode) PRIVATE_EXPORT(verify_set_mode);
 
 enum rule_kind {
     RULE_BREACH, /* the consumer breaks the contract */
-    RULE_ADVICE, /* legal, but it fails or is slow on some providers: counted apart, and stops nothing */
+    RULE_ADVICE, /* legal, but fails or is slow on some providers; counted apart, and never stops the process */
 };
 
-/* A rule that a consumer can break. Each layer that reports has a table of its own. */
+/* A rule that a consumer can break. Each layer that reports has its own table of rules. */
 struct rule {
     const char *name;
-    uint32_t bug_check;   /* the code with which Windows stops */
-    const char *text;     /* what the documentation demands, not a quotation */
-    const char *page;     /* title of Microsoft's page; NULL: none */
-    const char *sentence; /* from that page, verbatim; NULL: none */
-    const char *advice;   /* the way to fulfil the duty, in one line; NULL: none */
+    uint32_t bug_check;   /* code with which Windows stops for this error */
+    const char *text;     /* what the documentation demands, in this project's words */
+    const char *page;     /* title of Microsoft's page about the rule; NULL: none */
+    const char *sentence; /* sentence of that page, verbatim; NULL: none */
+    const char *advice;   /* how to follow the rule, in one line; NULL: none */
     enum rule_kind kind;
 };
 
-/* The rules of a layer. */
+/* A layer's table of rules. */
 struct rule_table {
-    const char *layer; /* "ndk" */
+    const char *layer; /* name of the layer, for example "ndk" */
     const struct rule *rules;
     unsigned count;
-    atomic_uint *reports; /* the number of reports of each rule */
+    atomic_uint *reports; /* number of reports of each rule */
     struct rule_table *next;
 };
 
 /*
- * Adds a layer's table of rules, whose reports are counted and listed. The table must stay valid until the process
- * ends.
+ * Adds a layer's table of rules. The reports of its rules are then counted and listed. The table must stay valid until
+ * the process ends.
  */
 void report_add_rules(struct rule_table *table) PRIVATE_EXPORT(report_add_rules);
-/* Returns the first table; the others follow by `next`. */
+/* Returns the first table. The others follow by `next`. */
 const struct rule_table *report_rules(void);
 
-/* Returns the rule with this name, or NULL if there is none. The name has `length` bytes. */
+/* Returns the rule whose name is the `length` bytes at `name`, or NULL if there is none. */
 const struct rule *report_find_rule(const char *name, size_t length);
 /*
- * Makes these rules advice, at most VERIFY_MAX_ADVICE. Undoes earlier calls. Does not change the counts of earlier
- * reports.
+ * Makes the given rules advice, so that a report of them never stops the process: see RULE_ADVICE. Replaces the rules
+ * of earlier calls. `count` is at most VERIFY_MAX_ADVICE. The counts of earlier reports do not change.
  */
 void report_set_advice(const struct rule *const *rules, size_t count);
-/* Returns the kind of the rule. A rule that report_set_advice has made advice is RULE_ADVICE. */
+/* Returns the kind of the rule, which is RULE_ADVICE if report_set_advice has made it advice. */
 enum rule_kind report_rule_kind(const struct rule *rule);
 
 enum { REPORT_NOTES = 8 };
 
-/* The object that a report is about, and its history. All pointers must be valid until the report. */
+/* The object that a report is about, and its history. All pointers must be valid until the report is made. */
 struct report_object {
-    const void *object;              /* the pointer that the consumer has; NULL: none */
-    const char *type;                /* "NDK_QP" */
-    const struct stack *created_by;  /* NULL: unknown */
-    const char *notes[REPORT_NOTES]; /* "connected to 10.0.0.1:4420"; the first NULL ends them */
+    const void *object; /* address that the consumer has for the object; NULL: the report is about no object */
+    const char *type;   /* for example "NDK_QP" */
+    const struct stack *created_by;  /* stack of the call that created the object; NULL: not known */
+    const char *notes[REPORT_NOTES]; /* lines such as "connected to 10.0.0.1:4420"; the first NULL ends the list */
 };
 
-/* A broken rule, as the printer receives it. The message is valid only during the call of the printer. */
+/* A broken rule, as the printer receives it. `message` is valid only during the call of the printer. */
 struct breach {
     const struct rule *rule;
-    const char *routine;         /* "NdkSend" */
-    uint64_t parameters[4];      /* the parameters of Windows' bug check */
-    const char *message;         /* what was seen */
+    const char *routine;         /* name of the called routine, for example "NdkSend" */
+    uint64_t parameters[4];      /* parameters p1 to p4 of Windows' bug check: see rules.h */
+    const char *message;         /* what the check has found */
     struct report_object object; /* set by report_set_object */
 };
 
 /*
  * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
- * calls the callback. If the same rule was reported before for the same routine and place, the function may count the
- * breach without writing a report: see report_set_max_written. In mode VERIFY_STOP the function does not return,
- * unless the rule is an advice. The caller must hold no lock that writing or the callback needs. Allocates nothing.
+ * calls the program's callback. If the same rule was reported before for the same routine and place, the function may
+ * only count the breach: see report_set_max_written. If the mode is VERIFY_STOP and the rule is not an advice, the
+ * function does not return. The caller must hold no lock that writing or the callback needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)
     PRIVATE_EXPORT(report_breach);
-/* Like report_breach, with a va_list. The written stack begins at the return address `by`. */
+/* Reports a broken rule as report_breach does, with a va_list. The written stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args)
     PRIVATE_EXPORT(report_breach_args);
 
 /*
- * Like report_breach, with the stack of an earlier call in place of the calling thread's. Used if a call breaks a rule
- * after it began, for example because it waits too long.
+ * Reports a broken rule as report_breach does, but with the stack of an earlier call, `call`. Used if a call breaks a
+ * rule after it began, for example because it waits too long.
  */
 __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach *breach, const struct stack *call,
                                                             const char *format, ...);
 
-/* Sets the object of this thread's next report. *object is copied. */
+/* Sets the object of the next report of this thread. *object is copied. */
 void report_set_object(const struct report_object *object) PRIVATE_EXPORT(report_set_object);
 /*
- * Adds a line to the history of the object of this thread's next report. The line follows the notes that
- * report_set_object has copied. A line is cut after 255 characters. The history has at most REPORT_NOTES lines; further
- * lines are left out.
+ * Adds a line to the history of the object in the next report of this thread. The line follows the notes of
+ * report_set_object, and is cut after 255 characters. The history has at most REPORT_NOTES lines; further lines are
+ * dropped.
  */
 __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, ...);
 
 /*
- * Adds an earlier stack to this thread's next report, which can have at most two earlier stacks. The title is for
- * example "closed by". The caller does not add the stack of the object's creation: it is written if there is room.
+ * Adds the stack of an earlier call to the next report of this thread, which can have at most two such stacks. `title`
+ * is for example "closed by". The caller does not add the stack of the object's creation, because it is written anyway
+ * if there is room.
  */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
-/* Returns how many breaches have been reported, including those that were counted only. */
+/* Returns the number of reported breaches, including those that were only counted. */
 uint32_t report_count(void) PRIVATE_EXPORT(report_count);
-/* Returns how many advices have been reported. */
+/* Returns the number of reported advices, including those that were only counted. */
 uint32_t report_advice_count(void);
 
 enum report_format {
     REPORT_TEXT,
-    REPORT_JSON, /* one object a line */
+    REPORT_JSON, /* one JSON object on each line */
 };
 void report_set_format(enum report_format format);
 enum report_format report_get_format(void);
 
-/* Sets how many reports of the same place are written; 1 by default. Further reports are only counted. */
+/*
+ * Sets the maximum number of written reports of the same place, which is 1 by default. Further reports are only
+ * counted.
+ */
 void report_set_max_written(uint32_t max);
 uint32_t report_get_max_written(void);
 
-/* Sets the status with which the process ends if a rule was broken. 0 keeps the program's own status. */
+/* Sets the status with which the process exits if a rule was broken. 0 keeps the program's own status. */
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
 /*
- * Writes a line for each place whose number of reports has grown. Growth is counted from the last report or line that
- * was written for the place, because repeated reports of a place are only counted.
+ * Writes a line for each place that was reported again since its latest report or line was written. Needed because
+ * repeated reports of a place are only counted.
  */
 void report_write_repeats(void);
 
 /*
- * Sets the JUnit file that is written at the end of the process, unless nothing was checked. If `name` is NULL, no file
- * is written. The name has `length` bytes. Returns false if the name is too long.
+ * Sets the JUnit file that is written when the process exits. The file is not written if nothing was checked, or if
+ * `name` is NULL. The name has `length` bytes. Returns false if the name is too long.
  */
 bool report_set_junit(const char *name, size_t length);
 
 /*
- * Sets the file to which reports and numbers of repeats are appended. If `name` is NULL, reports and numbers go to the
- * stream. Other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long, or
- * if out of memory.
+ * Sets the file to which reports and lines about repeats are appended. If `name` is NULL, they go to the stream. All
+ * other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long or memory ran
+ * out.
  */
 bool report_set_file(const char *name, size_t length);
 
-/* Prints the first lines of a breach as text. The caller has locked the output, and prints the rest afterwards. */
+/*
+ * Prints the first lines of a breach as text. The caller has locked the output, and prints the rest of the report
+ * afterwards.
+ */
 typedef void report_printer(FILE *out, const struct breach *breach);
-/* Replaces the printer, which by default prints rule, routine and message. It is not called for an advice. */
+/* Replaces the printer. The default printer prints rule, routine and message. No printer is called for an advice. */
 void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_printer);
 
 enum { REPORT_EVENTS = 20 };
 
-/* An event that the process has recorded before a report (ONDK_TRACE). */
+/* An event that the process recorded before a report: see ONDK_TRACE. */
 struct report_event {
-    double seconds; /* since the recording began */
+    double seconds; /* time since the recording began, in seconds */
     uint32_t thread, connection;
-    bool is_related; /* to the object of the report */
+    bool is_related; /* the event is about the object of the report */
     char name[32];
-    char fields[208]; /* "from=IDLE event=start to=TCP_CONNECTING" */
+    char fields[208]; /* for example "from=IDLE event=start to=TCP_CONNECTING" */
 };
 
 /*
- * Stores the process's last events, and returns their number. `object` is the object of the report, or NULL. Must
- * allocate nothing.
+ * Stores the latest events of the process in `events`, and returns their number. `object` is the object of the report,
+ * or NULL. Must not allocate.
  */
 typedef unsigned report_events(const void *object, struct report_event events[REPORT_EVENTS]);
-/* Adds the last events of the process to each report. */
+/* Sets the function that supplies the latest events of the process, which are added to each report. */
 void report_set_events(report_events *events);
 
 /*
- * Sets the stream that reports go to; NULL means standard error. The caller owns the stream and must keep it open: at
- * the end of the process, the numbers of repeated reports are written to it. A breach that was reported on the earlier
- * stream is reported on the new stream, too, if it occurs again.
+ * Sets the stream to which reports go. NULL means standard error. The caller owns the stream and must keep it open,
+ * because the lines about repeats are written to it when the process exits. If a breach was reported on the earlier
+ * stream and occurs again, it is reported on the new stream.
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
 /*
- * Called when the host, for example a driver, has written text to the output. `open` is true if the text has no line
- * end. The next report then ends the line first.
+ * Records that the host, for example a driver, has written text to the output. `open` is true if the text has no line
+ * end. The next report then ends that line first.
  */
 void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
- * For a report that is no breach, for example a bug check. report_begin locks the output and returns it. The caller
- * then prints the report. report_end prints the stacks, which begin at the return address `by`, and flushes and unlocks
- * the output. `entry` is the routine that the consumer called, or NULL if that routine is not known.
+ * Print something that is no breach, for example a bug check. report_begin locks the output and returns it. The caller
+ * then prints its text. report_end prints the stacks, which begin at the return address `by`, and flushes and unlocks
+ * the output. `entry` is the routine that the consumer called, or NULL if it is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

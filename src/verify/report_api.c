@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions about reports, and the program's callback: see openndk/verify.h. */
+/* Implements the public functions about reports, and calls the program's callback: see openndk/verify.h. */
 #include <string.h>
 
 #include "base/sized.h"
@@ -12,7 +12,7 @@ _Static_assert((int)ONDK_VERIFY_BREACH == RULE_BREACH && (int)ONDK_VERIFY_ADVICE
                "the public values are the kinds");
 
 static struct spin callback_lock;
-static ondk_verify_callback_t report_callback; /* callback_lock guards this and the next variable */
+static ondk_verify_callback_t report_callback; /* guarded by callback_lock, like the next variable */
 static void *report_callback_context;
 static _Thread_local bool is_in_callback;
 

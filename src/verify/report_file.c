@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of reports. It is opened for each write, because a program may close descriptors that it has not opened, as
- * daemons do. A descriptor that stayed open between two writes could then refer to another file. The stream has a
- * buffer of its own, because a report may come from a signal handler, where nothing can be allocated.
+ * Writes reports to a file: see report_file.h. The file is opened for each write, because a program may close
+ * descriptors that it has not opened, as daemons do. A descriptor that stayed open between two writes could then refer
+ * to another file. The stream has its own buffer, because a report may come from a signal handler, where nothing can be
+ * allocated.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,8 +36,8 @@ bool report_file_copy_path(char *path, size_t room, const char *name, size_t len
 }
 
 /*
- * Opens the file to append to it; returns -1 on failure. A named pipe without a reader fails instead of blocking
- * (O_NONBLOCK). The writes may block.
+ * Opens the file to append to it. Returns -1 on failure. If the file is a named pipe without a reader, the open fails
+ * instead of blocking, because of O_NONBLOCK. Later writes may block.
  */
 static int file_open(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file that reports are appended to instead of the stream, if ONDK_VERIFY names one. The caller has locked the
- * output in all functions.
+ * Writes reports to a file instead of the stream, if ONDK_VERIFY names one. The caller of each function has locked the
+ * output.
  */
 #ifndef VERIFY_REPORT_FILE_H
 #define VERIFY_REPORT_FILE_H
@@ -11,20 +11,21 @@
 #include <stdio.h>
 
 /*
- * Sets the file, whose name has `length` bytes. If `name` is NULL, no file is set. The file is created when the first
- * report is written. Returns false if the name is too long, or if out of memory; reports then go to the stream.
+ * Sets the file to which reports are appended. The name has `length` bytes. If `name` is NULL, no file is set. The file
+ * is created when the first report is written. Returns false if the name is too long or memory ran out; reports then go
+ * to the stream.
  */
 bool report_file_set(const char *name, size_t length);
 
-/* Returns the stream that writes to the file, or NULL if no file is set. Writing to it allocates nothing. */
+/* Returns the stream that writes to the file, or NULL if no file is set. A write to the stream allocates nothing. */
 FILE *report_file_stream(void);
 
-/* Returns the file's path, or NULL if no file is set. */
+/* Returns the absolute path of the file, or NULL if no file is set. */
 const char *report_file_path(void);
 
 /*
- * Copies a name of `length` bytes to path, and makes it absolute, because the program may change its directory before
- * the file is opened. Returns false if there is no room.
+ * Copies a file name of `length` bytes to `path`, and makes it absolute, because the program may change its directory
+ * before the file is opened. Returns false if `path` has not enough room.
  */
 bool report_file_copy_path(char *path, size_t room, const char *name, size_t length);
 

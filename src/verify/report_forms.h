@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms in which a report is written. The caller has locked the output in all functions. Nothing is allocated. */
+/*
+ * Writes a report in one of its forms: text, JSON or JUnit. The caller of each function has locked the output. Nothing
+ * is allocated.
+ */
 #ifndef VERIFY_REPORT_FORMS_H
 #define VERIFY_REPORT_FORMS_H
 
@@ -20,17 +23,17 @@ struct report {
     struct stack call;
     struct earlier_stack earlier[MAX_EARLIER_STACKS];
     int earlier_count;
-    char notes[REPORT_NOTES][MAX_NOTE]; /* the notes of report_add_note; breach.object points at them */
-    uint32_t repeat;                    /* the number of this report at its place, from 1; 0: unknown */
+    char notes[REPORT_NOTES][MAX_NOTE]; /* the notes of report_add_note; breach.object.notes points to them */
+    uint32_t repeat;                    /* number of this report among the reports of its place, from 1; 0: not known */
     struct timespec time;
-    const struct report_event *events; /* the last events of the process */
+    const struct report_event *events; /* the latest events of the process */
     unsigned event_count;
 };
 
-/* `head` prints the first lines of a breach. */
+/* Prints a report as text. `head` prints the first lines of a breach. */
 void report_print_text(FILE *out, const struct report *r, report_printer *head);
 void report_print_repeated_text(FILE *out, const struct repeated *r);
-/* Print the stacks and the events of a report. */
+/* Print the stack of the call, the earlier stacks, and the events of a report. */
 void report_print_call(FILE *out, const struct stack *call);
 void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int count);
 void report_print_events(FILE *out, const struct report_event *events, unsigned count);
@@ -38,11 +41,14 @@ void report_print_events(FILE *out, const struct report_event *events, unsigned 
 void report_print_json(FILE *out, const struct report *r);
 void report_print_repeated_json(FILE *out, const struct repeated *r);
 
-/* Stores the report's events for the JUnit file, if the rule has none yet and there is room. */
+/*
+ * Stores the events of the report for the JUnit file. Does nothing if the rule has stored events already, or if there
+ * is no room.
+ */
 void report_keep_junit_events(const struct report *r);
 /*
- * Writes a JUnit file with a test case for each rule, which fails if the rule was broken. Returns false if the file
- * could not be written.
+ * Writes a JUnit file with one test case for each rule. The test case fails if the rule was broken. Returns false if
+ * the file could not be written.
  */
 bool report_write_junit(const char *path);
 

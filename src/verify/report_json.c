@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports as JSON, one object a line. Addresses are texts, because a reader of JSON may support only 63-bit numbers.
- * docs/verify.md lists the keys.
+ * Writes reports as JSON, one object on each line. Addresses are texts, because a reader of JSON may support only
+ * 63-bit numbers. docs/verify.md lists the keys.
  */
 #include "base/json.h"
 #include "verify/report_forms.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The JUnit file: a test case for each rule. A rule that was broken has a failure with a line for each place; an advice
- * has such lines as output and does not fail. The file is written with dprintf, because abort() may follow a report in
- * a signal handler, where a stream cannot be allocated.
+ * Writes the JUnit file, with one test case for each rule. If the rule was broken, the test case has a failure with a
+ * line for each place. If the rule is an advice, these lines are output, and the test case does not fail. The file is
+ * written with dprintf, because abort() may follow a report in a signal handler, where a stream cannot be allocated.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_JUNIT_RULES = 8 };
 
-/* The events before the first report of a rule. */
+/* The events that preceded the first report of a rule. */
 static struct junit_events {
     const struct rule *rule;
     unsigned count;
@@ -42,7 +42,7 @@ static bool junit_is_plain(char c)
     return (unsigned char)c >= 0x20 && c != 0x7f && !strchr("<>&\"", c);
 }
 
-/* Writes text. Replaces the characters that XML interprets or does not allow. */
+/* Writes text to the file. Replaces the characters that XML interprets or does not allow. */
 static void junit_put(int fd, const char *text)
 {
     while (*text) {
@@ -66,7 +66,7 @@ static void junit_put_attribute(int fd, const char *name, const char *value)
     dprintf(fd, "\"");
 }
 
-/* Writes a line for each place where the rule was broken. */
+/* Writes a line for each place at which the rule was broken. */
 static void junit_put_places(int fd, const struct rule *rule)
 {
     for (struct repeated *r = repeats_next(NULL); r; r = repeats_next(r)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports as text for people. */
+/* Writes reports as text for people. */
 #include "verify/report_forms.h"
 
 static void text_print_rule(FILE *out, const struct rule *rule)

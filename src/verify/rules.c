@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of rules about NDK. docs/driver-checks.md is printed from it. */
+/* The table of rules about NDK. docs/driver-checks.md is generated from this table. */
 #include "verify/rules.h"
 
 /* Windows' bug check codes. */
@@ -160,7 +160,9 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "An NDK consumer will not call NdkCloseObject for an NDK_ADAPTER object (which is a blocking "
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
-    /* The sentence demands that a close is pending. The adapter's close is a blocking call, so it waits instead. */
+    /*
+     * The sentence demands that the provider keeps the close pending. An adapter's close blocks, so it waits instead.
+     */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
                 "ever.",
@@ -213,14 +215,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
                     "request. A consumer must never do this.",
         .advice = "Pass the buffer, or set the length to zero." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_REQUEST_UNANSWERED] = { .name = "request-unanswered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Each connection request is accepted, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
         .sentence = "The NdkConnectEventCallback function is used by the NDK provider to notify the consumer about "
                     "each incoming connection request.",
         .advice = "Call NdkAccept or NdkReject for each connector that the callback delivers, then close it." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_CONNECT_UNCOMPLETED] = { .name = "connect-uncompleted", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A connect that succeeded is completed, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
@@ -228,7 +230,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "pending connection request.",
         .advice = "Call NdkCompleteConnect or NdkReject when NdkConnect has completed; the peer's NdkAccept waits "
                   "for it." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_DISCONNECT_IGNORED] = { .name = "disconnect-ignored", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A consumer answers a disconnect event with NdkDisconnect or a close; the peer's NdkDisconnect "
                 "waits for it.",
@@ -275,14 +277,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
-    /* Checked only while the queue pair cannot be connected yet. Later the peer may end the connection at any time. */
+    /* Checked only while the queue pair cannot be connected yet. Later, the peer may end the connection at any time. */
     [RULE_POST_UNCONNECTED] = { .name = "post-unconnected", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Initiator requests are posted after NdkAccept or NdkCompleteConnect has completed. Receives may be "
                 "earlier.",
         .page = "nc-ndkpi-ndk_fn_send",
         .sentence = "The queue pair (QP) is not connected.",
         .advice = "Post the first request from the completion of NdkAccept or NdkCompleteConnect." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_RECEIVE_WITH_SRQ] = { .name = "receive-with-srq", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The receives of a queue pair with a shared receive queue are posted there, not with NdkReceive.",
         .page = "nc-ndkpi-ndk_fn_create_qp_with_srq",
@@ -294,13 +296,13 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
-    /* Advice, because no page demands it: InfiniBand repeats the message until there is a receive. */
+    /* Advice, because no page demands it: InfiniBand sends the message again until the peer has a receive. */
     [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,
         .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",
         .page = "nc-ndkpi-ndk_fn_receive",
         .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers to receive incoming data.",
         .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the connection." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "
                 "their slots.",
@@ -308,14 +310,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "Indicates the successful completion of this request does not generate a completion event in "
                     "the outbound completion queue.",
         .advice = "Post every n-th request without NDK_OP_FLAG_SILENT_SUCCESS, with n at most half of the depth." },
-    /* The rule follows from the sentence, because a result that was not polled keeps its request's slot. */
+    /* The rule follows from .sentence, because a request keeps its slot until its result is polled. */
     [RULE_QUEUE_SLOTS] = { .name = "queue-slots", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding as the queue is deep, counting results that were not "
                 "polled.",
         .page = "nc-ndkpi-ndk_fn_create_qp",
         .sentence = "The maximum number of initiator requests that can be outstanding over the QP.",
         .advice = "Count free slots: use one for each post, and free it when NdkGetCqResults reports the request." },
-    /* This rule is a conclusion from .sentence, not a quotation. */
+    /* The rule is a conclusion from .sentence, which does not demand it literally. */
     [RULE_CQ_OVERFLOW] = { .name = "cq-overflow", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding, silent ones included, as their completion queue can hold.",
         .page = "nc-ndkpi-ndk_fn_cq_notification_callback",
@@ -446,7 +448,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "ns-ndkinfo-ndk_adapter_info",
         .sentence = "The maximum size, in bytes, of a single memory registration that the adapter can address.",
         .advice = "Register the memory in several regions." },
-    /* Advice, because FRMRPageCount is not the adapter's maximum. An adapter may accept more pages. */
+    /* Advice, because FRMRPageCount is not the adapter's maximum, and an adapter may accept more pages. */
     [RULE_FAST_REGISTER_LIMIT] = { .name = "fast-register-limit", .kind = RULE_ADVICE,
         .text = "A region is initialized for at most FRMRPageCount pages. An adapter need not support more.",
         .page = "ns-ndkinfo-ndk_adapter_info",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of verification, and the public functions about them and about wrapping: see openndk/verify.h. */
+/*
+ * Keeps the settings of verification, and implements the public functions that set them and that wrap adapters: see
+ * openndk/verify.h.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +28,7 @@ _Static_assert((int)ONDK_VERIFY_TEXT == REPORT_TEXT && (int)ONDK_VERIFY_JSON == 
 enum { MAX_CONFIG_SIZE = 4096 };
 
 static struct spin setting_lock;
-static bool is_set; /* setting_lock guards is_set and the writing of the settings */
+static bool is_set; /* settings were applied; setting_lock guards is_set, and is held while settings are applied */
 static atomic_bool is_full;
 
 bool verify_is_full(void)
@@ -43,8 +46,9 @@ static void setting_apply(const struct verify_setting *setting)
 }
 
 /*
- * Applies the report format and the file names of a text: the value of ONDK_VERIFY or the argument of
- * ondk_verify_configure_text. If the text names no file, reports no longer go to the file that an earlier text named.
+ * Applies the report format and the file names in a settings text, which is the value of ONDK_VERIFY or the argument of
+ * ondk_verify_configure_text. If the text names no file, reports no longer go to the file that an earlier text has
+ * named.
  */
 static void setting_apply_files(const struct verify_setting *setting)
 {
@@ -57,15 +61,15 @@ static void setting_apply_files(const struct verify_setting *setting)
         fprintf(stderr, "openndk: no JUnit file is written: its name is too long\n");
 }
 
-/* The rules that a setting makes advice. */
+/* The rules that a settings text makes advice. */
 struct advice {
     const struct rule *rules[VERIFY_MAX_ADVICE];
     uint32_t count;
 };
 
 /*
- * Finds the rules that the setting names. If there are names that no rule has, prints a line for each and returns
- * false.
+ * Finds the rules that a settings text names. Prints a line for each name that no rule has. Returns false if there is
+ * such a name.
  */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
@@ -100,7 +104,7 @@ bool verify_read_environment(enum verify_mode standard)
         report_set_advice(advice.rules, advice.count);
         setting_apply_files(&setting);
     }
-    return is_valid; /* ondk_config_check_environment reports a wrong value */
+    return is_valid; /* ondk_config_check_environment reports a value that is not valid */
 }
 
 void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
@@ -117,7 +121,7 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     sized_write(config, size, &now, sizeof(now));
 }
 
-/* Returns true if some version of the struct may have this size. Each version contains `mode`. */
+/* Returns true if a version of the struct can have this size. Every version contains `mode`. */
 static bool setting_size_is_valid(const ondk_verify_config_t *config)
 {
     return config->size > offsetof(ondk_verify_config_t, mode) && config->size <= MAX_CONFIG_SIZE &&
@@ -141,7 +145,7 @@ int32_t ondk_verify_configure_text(const char *text)
 
 int32_t ondk_verify_configure(const ondk_verify_config_t *config)
 {
-    /* The present values. A field that the struct of an older program does not have keeps its present value. */
+    /* The current values. If an older program's struct lacks a field, the field keeps its current value. */
     ondk_verify_config_t new = { .size = sizeof(new),
                                  .format = (uint32_t)report_get_format(),
                                  .max_written = report_get_max_written(),

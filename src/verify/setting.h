@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's settings of verification. They come from ondk_verify_configure if it was called, otherwise from
- * ONDK_VERIFY if it is set, otherwise from the default.
+ * Reads and stores the settings of verification for this process. They come from ondk_verify_configure if the program
+ * has called it, else from ONDK_VERIFY if the variable is set, else from the default.
  */
 #ifndef VERIFY_SETTING_H
 #define VERIFY_SETTING_H
@@ -10,12 +10,12 @@
 #include "verify/report.h"
 
 /*
- * Reads ONDK_VERIFY. If the variable is not set, the mode is `standard`. Has no effect if the settings were read or
- * configured before. Returns false if the variable has no valid value.
+ * Applies the settings in ONDK_VERIFY. If the variable is not set, applies the mode `standard`. Has no effect if
+ * settings were applied before. Returns false if the value of the variable is not valid.
  */
 bool verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
 
-/* Returns true if the checks that cost much are on, too. */
+/* Returns true if the expensive checks are also on: the mode `full`. */
 bool verify_is_full(void);
 
 #endif

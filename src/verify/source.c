@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of posted requests: see source.h. The kernel copies the data, so that memory that the consumer has unmapped
- * by mistake does no harm.
+ * Computes checksums of the data of posted requests: see source.h. The kernel copies the data to be summed, so memory
+ * that the consumer has unmapped by mistake does not end the process.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -14,13 +14,13 @@
 #include "verify/source.h"
 
 enum {
-    MIN_BYTES = 9,         /* a counter of 8 bytes may be sent while it changes */
-    MAX_BYTES = 256 << 10, /* of a request; the rest is not checked */
+    MIN_BYTES = 9,         /* minimum length of the data; a counter of 8 bytes may be sent while it changes */
+    MAX_BYTES = 256 << 10, /* maximum number of summed bytes of a request; the rest is not checked */
     CHUNK = 4096,
 };
 
 static atomic_bool has_unknown_writers;
-static atomic_uint writers_ended; /* how many registrations of writable regions have ended */
+static atomic_uint writers_ended; /* number of ended registrations whose memory a peer or a request could write to */
 
 void source_set_unknown_writers(void)
 {
@@ -45,7 +45,7 @@ static uint64_t source_add(uint64_t sum, const unsigned char *data, size_t size)
     return sum;
 }
 
-/* Adds the memory to the sum. Returns false if it cannot be read. */
+/* Adds the bytes of the memory to the checksum. Returns false if the memory cannot be read. */
 static bool source_add_memory(uint64_t *sum, const char *start, size_t size)
 {
     unsigned char copy[CHUNK];
@@ -129,7 +129,8 @@ static bool region_is_written(const struct region *r, uintptr_t start, uintptr_t
 }
 
 /*
- * Returns true if a region contains the SGE, and no region lets others write there. Requires the proxies' lock.
+ * Returns true if a region contains the SGE, and no peer or request can write to the SGE's memory. Requires the
+ * proxies' lock.
  */
 static bool sge_is_consumers(const NDK_SGE *sge)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Call stacks: see stack.h. */
+/* Captures and prints call stacks: see stack.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,11 +13,9 @@
 #include "verify/stack.h"
 
 enum {
-    /* The maximum number of inner frames that stack_capture skips while it searches for the return address `by`. */
+    /* maximum number of inner frames that stack_capture skips while it searches for the return address `by` */
     MAX_SKIPPED = 6,
-    /*
-     * The same for stack_capture_call. This number is greater, because the stack may also have frames of the provider.
-     */
+    /* the same for stack_capture_call; it is greater, because the stack may also have frames of the provider */
     MAX_SKIPPED_IN_CALL = 16
 };
 
@@ -41,7 +39,7 @@ struct stack_call stack_entered(void)
     return entered;
 }
 
-/* Returns the index of the frame with the return address `by`; 0 if it is not one of the first `limit` frames. */
+/* Returns the index of the frame with the return address `by`. Returns 0 if none of the first `limit` frames has it. */
 static int stack_find(void *const *frames, int limit, const void *by)
 {
     for (int i = 1; i < limit; i++)
@@ -85,10 +83,10 @@ void stack_capture_call(struct stack *s, const void *by)
 
 struct bounds {
     uintptr_t low;
-    size_t size; /* 0: unknown */
+    size_t size; /* size in bytes; 0: not known */
 };
 
-/* Returns the bounds of the calling thread's stack. Calls the host only the first time. */
+/* Returns the bounds of the calling thread's stack. Calls the host only once in each thread. */
 static struct bounds stack_thread_bounds(void)
 {
     static _Thread_local struct bounds bounds;
@@ -98,12 +96,12 @@ static struct bounds stack_thread_bounds(void)
     return bounds;
 }
 
-enum { MAX_FRAME_TEXT = 512 }; /* a C++ function's name may be long */
+enum { MAX_FRAME_TEXT = 512 }; /* in bytes; the name of a C++ function may be long */
 
-/* The number of frames that stack_walk visits. stack_walk does not find `by` in frames beyond these. */
+/* maximum number of frames that stack_walk visits; it does not find `by` in a frame beyond these */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
-/* Returns the frame of the caller; NULL at the end of the chain. */
+/* Returns the frame of the caller of `frame`'s function, or NULL at the end of the chain. */
 __attribute__((no_sanitize("address"))) static const uintptr_t *stack_next_frame(const uintptr_t *frame,
                                                                                  struct bounds b)
 {
@@ -141,7 +139,7 @@ static const char *path_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Returns the frame's return address minus one, which lies inside the call. */
+/* Returns the return address of frame i minus one, which is an address inside the call instruction. */
 static const char *stack_call_at(const struct stack *s, int i)
 {
     return (const char *)s->frames[i] - 1;
@@ -152,7 +150,7 @@ static bool stack_starts_with(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
-/* Returns true for a function of this library, or of the C library, which calls signal handlers. */
+/* Returns true if the function is in this library, or in the C library, which calls signal handlers. */
 static bool stack_is_library(const Dl_info *info)
 {
     const char *module = path_base_name(info->dli_fname);
@@ -161,8 +159,8 @@ static bool stack_is_library(const Dl_info *info)
 }
 
 /*
- * Does the work of stack_first_frame for a stack that may begin with frames of the library. Sets *entry if it skips
- * such frames.
+ * Returns the index of the first frame that is not in the library, for a stack that may begin with frames of the
+ * library. If frames are skipped, sets *entry to the routine that the returned frame has called.
  */
 static int stack_skip_library(const struct stack *s, const char **entry)
 {
@@ -197,10 +195,10 @@ int stack_first_frame(const struct stack *s, const char **entry)
     return first;
 }
 
-/* Sets what only the module's file contains: lines, and the names of functions that the module does not export. */
+/* Sets what only the file of the module contains: the line, and the name of a function that is not exported. */
 static void stack_read_file(const char *at, const Dl_info *info, const struct link_map *map, struct stack_frame *frame)
 {
-    const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* the program has no name */
+    const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* an empty name is the program's */
     uintptr_t address = (uintptr_t)at - map->l_addr;
 
     if (!frame->function && elf_symbol_find(file, info->dli_fbase, address, &frame->symbol)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interned stacks, in a hash table that only grows: see stack_intern.h. */
+/* Stores stacks in a hash table that only grows: see stack_intern.h. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct interned {
 };
 
 static _Atomic(struct interned *) buckets[BUCKETS];
-static atomic_uint count; /* limited, because recursion can make any number of different stacks */
+static atomic_uint count; /* number of stored stacks; limited, because recursion can make any number of stacks */
 
 static unsigned stack_bucket(const struct stack *s)
 {
@@ -33,7 +33,10 @@ static bool stack_equal(const struct stack *a, const struct stack *b)
     return a->depth == b->depth && !memcmp(a->frames, b->frames, (size_t)a->depth * sizeof a->frames[0]);
 }
 
-/* If two threads add the same stack at once, the table has it twice, which does no harm. */
+/*
+ * Adds the stack to the bucket. Returns NULL if the table is full or memory ran out. If two threads add the same stack
+ * at once, the table has it twice, which does no harm.
+ */
 static struct interned *stack_intern_new(const struct stack *s, _Atomic(struct interned *) *bucket)
 {
     struct interned *entry = atomic_fetch_add(&count, 1) < MAX_INTERNED ? malloc(sizeof *entry) : NULL;

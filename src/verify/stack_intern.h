@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores call stacks for events that are too frequent for stack_capture (locks, timers, DPCs). The stack is walked by
- * frame pointers. Equal stacks normally share one copy, which is never freed, so a pointer to it represents the stack.
+ * Stores call stacks for events that are too frequent for stack_capture, such as locks, timers and DPCs. The stack is
+ * walked by frame pointers. Equal stacks normally share one copy, which is never freed. So a pointer to the copy
+ * represents the stack.
  */
 #ifndef VERIFY_STACK_INTERN_H
 #define VERIFY_STACK_INTERN_H
@@ -9,8 +10,8 @@
 #include "verify/stack.h"
 
 /*
- * Returns the calling thread's stack from the return address `by` on. Returns a stack without frames if verification is
- * off, the table is full, or no memory is left.
+ * Returns a stored copy of the calling thread's stack from the return address `by` on. Returns a stack without frames
+ * if verification is off, the table is full, or memory ran out.
  */
 const struct stack *stack_intern(const void *by) PRIVATE_EXPORT(stack_intern);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doctor's thread: see stall.h. The invariant: the lock guards the pointer to the doctor, and the struct is freed
- * only after the pointer was cleared and the thread has ended.
+ * Runs the doctor's thread: see stall.h. The invariant: the lock guards the pointer to the doctor, and the struct is
+ * freed only after the pointer was cleared and the thread has ended.
  *
- * A child of fork has no doctor until it opens an adapter of its own. The doctor of a child ignores what the parent
- * began.
+ * A child of fork has no doctor until it opens an adapter. The child's doctor ignores what the parent began.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,13 +23,16 @@
 #include "verify/stall_connector.h"
 #include "verify/stall_request.h"
 
-/* The doctor may be ended by a callback of its own, for example by a report callback that closes the last adapter. */
+/*
+ * The thread and its state. The thread may be ended from a callback that it runs, for example from a report callback
+ * that closes the last adapter.
+ */
 struct doctor {
     pthread_t thread;
     struct gate wake;
     atomic_bool ends;
-    bool is_detached;    /* the thread frees the struct; set by the thread itself */
-    struct doctor *next; /* in `inherited` */
+    bool is_detached;    /* the thread frees the struct when it ends; set by the thread itself */
+    struct doctor *next; /* next in the list `inherited` */
 };
 
 atomic_bool stall_sleeps;
@@ -38,7 +40,7 @@ atomic_bool stall_sleeps;
 static struct spin doctor_lock; /* guards doctor, user_count and inherited */
 static struct doctor *doctor;
 static unsigned user_count;
-static struct doctor *inherited; /* doctors of the parent, which have no thread in this child */
+static struct doctor *inherited; /* doctors of the parent; they have no thread in this process */
 static _Atomic uint64_t forked_ns;
 static _Atomic uint32_t limit_ms = VERIFY_STALL_MS;
 
@@ -68,7 +70,7 @@ uint64_t stall_examine(uint64_t now)
     return oldest == UINT64_MAX ? oldest : oldest + limit;
 }
 
-/* Waits until something can be due, or the doctor is woken. */
+/* Reports stalls, and then sleeps until another stall is possible or the doctor is woken. */
 static void doctor_sleep(struct doctor *d)
 {
     bool examines = stall_limit_ms() && verify_on();
@@ -85,8 +87,8 @@ static void doctor_sleep(struct doctor *d)
     if (!examines)
         return;
     /*
-     * A request that begins now cannot become due before this sleep ends, so it need not wake the doctor. A consumer
-     * with one request at a time thus seldom wakes the doctor.
+     * A request that begins now cannot become a stall before this sleep ends, so it need not wake the doctor. So a
+     * consumer that posts one request at a time seldom wakes the doctor.
      */
     atomic_store(&d->wake.open, 0);
     if (!atomic_load(&d->ends))
@@ -98,7 +100,7 @@ static void *doctor_run(void *argument)
     struct doctor *d = argument;
 
     for (;;) {
-        /* Closes the gate before the reads below, so that any later change wakes the thread. */
+        /* The gate is closed before the reads below, so that any later change wakes the thread. */
         atomic_store(&d->wake.open, 0);
         if (atomic_load(&d->ends))
             break;
@@ -138,7 +140,10 @@ static void stall_on_child(void)
     atomic_store(&forked_ns, owner_clock(NULL));
 }
 
-/* If no memory or thread is available for the doctor, no stalls are reported until the next call of stall_start. */
+/*
+ * Starts the doctor if this is the first use. If no memory or thread is available, no stalls are reported until the
+ * next call of stall_start.
+ */
 void stall_start(void)
 {
     struct doctor *d = calloc(1, sizeof *d), *unused = d;

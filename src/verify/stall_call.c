@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports calls that have been pending for long, and what each waits for: see stall_call.h. */
+/* Reports calls that have been pending for long, with the reason for the wait: see stall_call.h. */
 #include "verify/stall_call.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128, MAX_NAME = 64 };
 
-/* The reason why a call waits. A prefix of the routine's name selects the entry. */
+/* The reasons why a call waits. The first entry whose prefix begins the routine's name applies. */
 static const struct {
     const char *prefix, *reason;
 } call_reasons[] = {
@@ -39,10 +39,10 @@ static const char *call_reason(const char *routine)
     return call_reasons[i].reason;
 }
 
-/* The thread that made a pending call. */
+/* The thread that made a pending call, and its state now. */
 struct caller {
     int thread;
-    char name[MAX_NAME]; /* "(name)"; empty if the thread has ended */
+    char name[MAX_NAME]; /* for example "(name)"; empty if the thread has ended */
     bool runs;
 };
 
@@ -60,7 +60,7 @@ static void caller_read(struct caller *c, int thread)
         close(fd);
     }
     stat[length > 0 ? length : 0] = 0;
-    /* `stat` is "12 (name) S ...". A name may contain parentheses. */
+    /* `stat` is for example "12 (name) S ...". The name may contain parentheses. */
     name = strchr(stat, '(');
     end = strrchr(stat, ')');
     if (!name || !end || end < name || !end[1])
@@ -69,7 +69,10 @@ static void caller_read(struct caller *c, int thread)
     c->runs = end[2] == 'R';
 }
 
-/* Writes the state of the caller: "thread 12 (name), which called in NdkConnectEventCallback, waits". */
+/*
+ * Writes the state of the caller, for example "thread 12 (name), which called in NdkConnectEventCallback, waits".
+ * Returns `text`.
+ */
 static const char *call_describe_thread(const struct pending *call, const struct caller *c, char text[MAX_THREAD])
 {
     const char *in = call->callback ? " in " : "", *callback = call->callback ? call->callback : "";
@@ -83,8 +86,8 @@ static const char *call_describe_thread(const struct pending *call, const struct
 }
 
 /*
- * Returns true if the thread waits inside the call. Returns false if the call has returned, and the thread waits
- * elsewhere.
+ * Returns true if the thread still waits inside the call. Returns false if the call has returned and the thread waits
+ * elsewhere. `call` is the stack at the call, and `now` is the thread's stack now.
  */
 static bool call_is_entered(const struct stack *call, const struct stack *now)
 {
@@ -98,8 +101,8 @@ static bool call_is_entered(const struct stack *call, const struct stack *now)
 }
 
 /*
- * If the caller waits, but not inside the call, adds the caller's stack to the next report. Writes the title of the
- * stack to `title`: "thread 12 (name) waits at". `title` must be valid until the report.
+ * Adds the caller's stack to the next report, if the caller waits, but not inside the call. Writes the title of that
+ * stack to `title`, for example "thread 12 (name) waits at". `title` must stay valid until the report.
  */
 static void call_add_caller_stack(const struct pending *call, const struct caller *c, char title[MAX_THREAD])
 {
@@ -113,7 +116,7 @@ static void call_add_caller_stack(const struct pending *call, const struct calle
     report_add_stack(title, &now);
 }
 
-/* Returns whether a close of p waits for the close of q. */
+/* Returns true if the close of p must wait for the close of q. */
 static bool call_is_successor(const struct proxy *p, const struct proxy *q)
 {
     const struct queue *qp = (const struct queue *)q;
@@ -125,7 +128,10 @@ static bool call_is_successor(const struct proxy *p, const struct proxy *q)
             qp->srq == (const struct queue *)p);
 }
 
-/* Writes the objects that p's close waits for: "; open: NDK_QP 0x12". Writes nothing if there is none. */
+/*
+ * Writes the objects that the close of p waits for, for example "; open: NDK_QP 0x12". Writes an empty text if there is
+ * none.
+ */
 static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCESSORS])
 {
     size_t n = 0;
@@ -144,8 +150,9 @@ static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCES
 }
 
 /*
- * Writes what is known of the peer of a connector in this process: "; the peer's connector 0x12 is in this process:
- * NdkConnect is pending". If the peer could end the wait, adds how. Writes nothing if the peer is not known.
+ * Writes the state of the peer's connector if it is in this process, for example "; the peer's connector 0x12 is in
+ * this process: NdkConnect is pending". If a call at that end would end the wait, adds which call. Writes an empty text
+ * if the peer's connector is not known.
  */
 static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
 {

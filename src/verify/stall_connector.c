@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports connect requests that nobody answers, connects that nobody completes, and disconnect events that nobody
- * answers: see stall_connector.h. In each of these phases, the peer waits for a call of this end's consumer.
+ * Reports connection requests that the consumer does not answer, connects that it does not complete, and disconnect
+ * events that it does not answer: see stall_connector.h. In each of these phases, the peer waits for a call by the
+ * consumer.
  */
 #include "verify/stall_connector.h"
 
@@ -10,7 +11,7 @@
 
 enum { CONNECTORS_AT_ONCE = 16 };
 
-/* The call that the consumer owes in a phase. */
+/* The phases in which the consumer must make a call, and the rule that the missing call breaks. */
 static const struct {
     enum phase phase;
     enum verify_rule rule;
@@ -26,15 +27,15 @@ static const struct {
 enum { OWED_CALLS = sizeof owed_calls / sizeof owed_calls[0] };
 
 struct owing {
-    struct proxy *p; /* with a reference */
+    struct proxy *p; /* proxy of the connector, with a reference */
     const void *listener;
     uint64_t since;
-    int owed; /* an index of owed_calls */
+    int owed; /* index of the connector's phase in owed_calls */
 };
 
 /*
- * Returns the index in owed_calls of the call that the connector's consumer owes. Returns -1 if there is no such call,
- * or if it must not be reported. Requires the proxies' lock.
+ * Returns the index of the connector's phase in owed_calls. Returns -1 if the consumer need not make a call in this
+ * phase, or if the missing call must not be reported. Requires the proxies' lock.
  */
 static int connector_owes(const struct connector *c)
 {
@@ -47,8 +48,8 @@ static int connector_owes(const struct connector *c)
 }
 
 /*
- * Copies the connectors whose consumer has owed a call since the time `before`, or since an earlier time. Sets *oldest
- * like pending_copy_stalled.
+ * Copies the connectors that have waited for a call by their consumer since the time `before` or longer. Returns the
+ * number of copied connectors. Sets *oldest as pending_copy_stalled does.
  */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {

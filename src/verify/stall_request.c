@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports initiator requests that are outstanding for long: see stall_request.h. The report has one of three rules.
- * RULE_DEFER_OPEN: a chain of deferred requests is open. RULE_CQ_UNATTENDED: no chain is open, and the consumer neither
- * polls nor has armed the completion queue. RULE_STALL: all other cases. Then the peer or the network is slow, or the
- * consumer was notified and has not polled.
+ * Reports initiator requests that are outstanding for too long: see stall_request.h. A report has one of three rules:
+ *   RULE_DEFER_OPEN     a chain of deferred requests is open
+ *   RULE_CQ_UNATTENDED  no chain is open, and the consumer neither polls nor has armed the completion queue
+ *   RULE_STALL          else: the peer or the network is slow, or the consumer has not polled after a notification
  */
 #include "verify/stall_request.h"
 
@@ -13,16 +13,16 @@
 enum { QUEUES_AT_ONCE = 16 };
 
 /*
- * A queue pair's requests to report. If has_open_chain, these are all requests of the open chain, otherwise the
- * outstanding requests that are due.
+ * The requests of one queue pair to report. If has_open_chain is true, these are all requests of the open chain.
+ * Otherwise, they are the outstanding requests that are due.
  */
 struct late {
-    struct queue *qp, *cq; /* each with a reference; cq may be NULL */
-    /* Describe one of these requests: the latest one of an open chain, otherwise the oldest one. */
+    struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
+    /* The members below describe one of the requests: the latest one of an open chain, otherwise the oldest one. */
     const char *routine;
     const void *by, *context;
     uint64_t posted_ms;
-    unsigned count; /* number of these requests */
+    unsigned count; /* number of the requests */
     bool has_open_chain;
 };
 
@@ -37,7 +37,10 @@ static bool is_due(uint64_t posted_ms, uint64_t before, uint64_t *oldest)
     return false;
 }
 
-/* Fills *late with the open chain if it is due. Requires the locks. */
+/*
+ * Sets *late to the open chain if the chain is due. Lowers *oldest if the chain is due later. Requires the proxies'
+ * lock and the lock of the posted requests.
+ */
 static void queue_collect_chain(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
 {
     const struct posted *posted = &qp->posted[QUEUE_INITIATE];
@@ -55,7 +58,10 @@ static void queue_collect_chain(struct queue *qp, uint64_t before, struct late *
     qp->stalled_chain = qp->stalled_place = posted->posts;
 }
 
-/* Fills *late with the outstanding requests that are due. Requires the locks. */
+/*
+ * Sets *late to the outstanding requests that are due. Lowers *oldest to the post time of the first request that is not
+ * due. Requires the proxies' lock and the lock of the posted requests.
+ */
 static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
 {
     const struct posted_record *r;
@@ -64,7 +70,7 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
         if (r->place <= qp->stalled_place || r->done || r->flags & NDK_OP_FLAG_SILENT_SUCCESS)
             continue;
         if (!is_due(r->posted_ms, before, oldest))
-            break; /* the later ones are not due either */
+            break; /* no later request is due */
         if (!late->count++) {
             late->routine = r->routine;
             late->by = r->by;
@@ -75,7 +81,10 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
     }
 }
 
-/* Copies the requests that are due, of at most QUEUES_AT_ONCE queue pairs: see pending_copy_stalled. */
+/*
+ * Copies the requests that were posted at `before` or earlier. Copies them for at most QUEUES_AT_ONCE queue pairs.
+ * Returns the number of these queue pairs. Sets *oldest as pending_copy_stalled does.
+ */
 static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t *oldest)
 {
     unsigned n = 0;
@@ -106,8 +115,8 @@ static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t 
 }
 
 /*
- * Returns true if the queue is not armed, and was not polled in the second half of the request's age. An earlier poll
- * may have been too early for the result.
+ * Returns true if the completion queue is not armed, and was not polled in the second half of the request's age. A poll
+ * in the first half may have been too early for the result.
  */
 static bool cq_is_unattended(const struct queue *cq, const struct late *late, uint64_t age_ms)
 {

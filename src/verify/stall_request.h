@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Initiator requests whose results the consumer does not receive: see stall.h. */
+/* Reports initiator requests that are outstanding for too long: see stall.h. */
 #ifndef VERIFY_STALL_REQUEST_H
 #define VERIFY_STALL_REQUEST_H
 
 #include <stdint.h>
 
 /*
- * Reports initiator requests that were posted at least `limit` nanoseconds before the time `now`. Each queue pair is
- * reported once for all its requests that are due. A silent request is not reported, because it has no result if it
+ * Reports initiator requests that were posted at least `limit` nanoseconds before the time `now`. Makes one report for
+ * each queue pair, for all its requests that are due. A silent request is not reported, because it has no result if it
  * succeeds. But the last request of an open chain of deferred requests is reported even if it is silent. Returns the
- * time of the post of the oldest request that was not reported; UINT64_MAX if there is none.
+ * post time of the oldest request that was never reported, or UINT64_MAX if there is none.
  */
 uint64_t stall_examine_requests(uint64_t now, uint64_t limit);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of a thread that waits: see thread_stack.h. Linux shows only its stack pointer and its program counter. The
- * stack is copied, and each caller is found as unwind_row.h describes. The functions of the C library, in which a
- * thread waits, have no frame pointers.
+ * Captures the stack of a thread that waits: see thread_stack.h. Linux shows only the thread's stack pointer and
+ * program counter. The stack is copied, and each caller is found as unwind_row.h describes. Frame pointers alone do not
+ * suffice, because the functions of the C library, in which a thread waits, have none.
  *
- * The frame pointer is not known at first. If a function's row needs it, it is computed from the size of the memory
- * that the function has reserved. If that place has no return address, the copy is searched for the first return
- * address that follows a call of this function.
+ * The frame pointer is not known at first. If the row of a function needs it, the frame pointer is computed from the
+ * size of the memory that the function has reserved. If that place has no return address, the copy is searched for the
+ * first return address that follows a call of this function.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -55,7 +55,7 @@ static void walk_set(struct walk *w, unsigned number, uintptr_t value)
 }
 
 #if defined(__x86_64__)
-/* Returns the place of the bytes in the code, or `size` if they are not in it. */
+/* Returns the offset of `bytes` in the code. Returns `size` if the code does not contain them. */
 static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3])
 {
     size_t i = 0;
@@ -67,9 +67,9 @@ static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3]
 #endif
 
 /*
- * Sets *size to the distance from the stack pointer up to the frame pointer: the size of the saved registers in the
- * row, and of the memory that the function's first instructions reserve. Returns false if these instructions do not set
- * the frame pointer.
+ * Sets *size to the distance from the stack pointer up to the frame pointer. The distance is the size of the saved
+ * registers in the row, plus the size of the memory that the first instructions of the function reserve. Returns false
+ * if these instructions do not set the frame pointer.
  */
 static bool frame_size(const struct unwind_row *row, uintptr_t pc, size_t *size)
 {
@@ -98,7 +98,7 @@ static bool frame_size(const struct unwind_row *row, uintptr_t pc, size_t *size)
 #endif
 }
 
-/* Returns whether the instruction before the return address calls the function directly. */
+/* Returns true if the instruction before the return address is a direct call of the function. */
 static bool is_call_of(uintptr_t return_address, uintptr_t function)
 {
     uint8_t code[CALL_SIZE];
@@ -119,8 +119,8 @@ static bool is_call_of(uintptr_t return_address, uintptr_t function)
 }
 
 /*
- * Finds the frame pointer of the row's function. At the frame pointer are the caller's frame pointer and the return
- * address.
+ * Finds the frame pointer of the row's function, and stores it in *w. The frame pointer is the address of two words:
+ * the caller's frame pointer, and the return address. Returns false if the frame pointer is not found.
  */
 static bool walk_find_frame_pointer(struct walk *w, const struct unwind_row *row)
 {
@@ -142,8 +142,8 @@ static bool walk_find_frame_pointer(struct walk *w, const struct unwind_row *row
 }
 
 /*
- * Sets the registers to the caller's. The caller's stack pointer is `frame`. Returns false if a saved register is
- * outside the copy.
+ * Sets the registers in *w to the values that they have in the caller. `frame` is the caller's stack pointer. Returns
+ * false if a saved register is outside of the copy.
  */
 static bool walk_restore(struct walk *w, const struct unwind_row *row, uintptr_t frame)
 {
@@ -168,19 +168,19 @@ static bool walk_step(struct walk *w)
     struct unwind_row row;
     uintptr_t frame;
 
-    if (!unwind_find_row(w->pc - 1, &row)) /* pc - 1 is inside the call instruction */
+    if (!unwind_find_row(w->pc - 1, &row)) /* pc - 1 is an address inside the call instruction */
         return false;
     if (!w->is_known[row.base] && (row.base != FRAME_POINTER || !walk_find_frame_pointer(w, &row)))
         return false;
     frame = w->values[row.base] + (uintptr_t)row.base_offset;
     if (frame < w->values[STACK_POINTER])
         return false;
-    w->is_known[row.return_register] = false; /* a value from the callee is not this frame's */
+    w->is_known[row.return_register] = false; /* the value of an inner frame is not valid for this frame */
     if (!walk_restore(w, &row, frame) || !w->is_known[row.return_register])
         return false;
     w->pc = w->values[row.return_register];
 #if defined(__aarch64__)
-    w->pc &= (UINT64_C(1) << 48) - 1; /* without its signature */
+    w->pc &= (UINT64_C(1) << 48) - 1; /* removes the signature of a signed return address */
 #endif
     return w->pc != 0;
 }
@@ -192,7 +192,7 @@ static bool is_c_library(const Dl_info *info)
     return !strncmp(name ? name + 1 : info->dli_fname, "libc.so", strlen("libc.so"));
 }
 
-/* Sets s->entry to the function of the C library in which the thread waits. */
+/* Sets s->entry to the outermost function of the C library in which the thread waits. */
 static void thread_stack_set_entry(struct stack *s)
 {
     Dl_info info;
@@ -233,6 +233,6 @@ enum thread_state thread_stack_capture(int thread, struct stack *s)
     free(copy);
     state = thread_get_registers(thread, &after);
     if (state != THREAD_WAITS || before.sp != after.sp || before.pc != after.pc)
-        s->depth = 0; /* the thread has run meanwhile */
+        s->depth = 0; /* the thread has run meanwhile, so the copy of the stack is not valid */
     return state;
 }

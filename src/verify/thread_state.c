@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other threads of the process: see thread_state.h. */
+/* Reads the state and the memory of other threads of the process: see thread_state.h. */
 #define _GNU_SOURCE
 #include "verify/thread_state.h"
 
@@ -19,7 +19,10 @@ static bool thread_has_ended(int thread)
     return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
 }
 
-/* Returns false if /proc belongs to an outer PID namespace, where the threads have other IDs. */
+/*
+ * Returns true if /proc belongs to this process's PID namespace. In a /proc of an outer namespace, the threads have
+ * other IDs.
+ */
 static bool thread_proc_is_own(void)
 {
     char self[32], pid[32];
@@ -32,7 +35,10 @@ static bool thread_proc_is_own(void)
     return !strcmp(self, pid);
 }
 
-/* Reads the text that Linux shows about a thread: "number arguments... sp pc" while it waits, else "running". */
+/*
+ * Reads what /proc shows for a thread: "number arguments... sp pc" if the thread waits, or "running". Returns false if
+ * it cannot be read.
+ */
 static bool thread_read_syscall(int thread, char *text, size_t room)
 {
     char path[64];
@@ -51,7 +57,9 @@ static bool thread_read_syscall(int thread, char *text, size_t room)
     return true;
 }
 
-/* Removes the last word of the text, and returns it as a number. Returns 0 if it is the only word. */
+/*
+ * Removes the last word from the text, and returns it as a hexadecimal number. Returns 0 if the text has only one word.
+ */
 static uintptr_t thread_cut_number(char *text)
 {
     char *word = strrchr(text, ' ');
@@ -78,8 +86,8 @@ enum thread_state thread_get_registers(int thread, struct thread_registers *r)
 }
 
 /*
- * The kernel copies a part as a whole or not at all. So a part is within a page, and the copy ends at the first page
- * that is not mapped.
+ * Copies memory in parts that do not cross a page. The kernel copies each part as a whole or not at all, so the copy
+ * ends at the first page that is not mapped.
  */
 size_t thread_read_memory(uintptr_t from, void *to, size_t size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tokens of a protection domain: see tokens.h. If the provider gives a token to a second region while the first
- * region still has an entry for it, the token has two entries. A request is accepted if one entry of its token accepts
- * it.
+ * Keeps the tokens of protection domains: see tokens.h. If the provider gives the same token to a second region while
+ * the first region still has an entry for it, the token has two entries. A request is accepted if one of the entries
+ * accepts it.
  */
 #include <stdlib.h>
 
@@ -14,10 +14,10 @@
 #include "verify/tokens.h"
 
 enum { FIRST_BUCKETS = 64, MAX_CHECKED_SGES = 256 };
-#define ACCEPTED VERIFY_RULES /* no rule is broken */
+#define ACCEPTED VERIFY_RULES /* the value for "no rule is broken" */
 
-/* All tables, so that a token can be searched in every protection domain of the process. */
-static struct spin tables_lock; /* acquired before a table's lock */
+/* The list of all tables. It is used to search a token in every protection domain of the process. */
+static struct spin tables_lock; /* guards `tables`; acquired before the lock of a table */
 static LIST_HEAD(, token_table) tables = LIST_HEAD_INITIALIZER(tables);
 
 void tokens_init(struct token_table *t)
@@ -43,7 +43,7 @@ static struct token_bucket *tokens_bucket(const struct token_table *t, UINT32 va
     return &t->buckets[(value * 2654435761U >> 8) & (t->bucket_count - 1)];
 }
 
-/* Moves all entries to new buckets. Returns the old ones, which the caller frees. Requires the lock. */
+/* Moves all entries to the new buckets. Returns the old buckets, which the caller frees. Requires the lock of *t. */
 static struct token_bucket *tokens_rehash(struct token_table *t, struct token_bucket *buckets, unsigned count)
 {
     struct token_bucket *old = t->buckets;
@@ -118,7 +118,10 @@ struct token *tokens_find(struct region *region, UINT32 value)
     return NULL;
 }
 
-/* Returns an entry that is unused or belongs to the region's oldest registration. The entry is in no bucket. */
+/*
+ * Returns an unused entry of the region. If there is none, takes an entry of the region's oldest registration out of
+ * its bucket and returns it.
+ */
 static struct token *tokens_pop_oldest(struct region *region)
 {
     struct token *oldest = &region->tokens[0];
@@ -162,7 +165,7 @@ void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, 
         if (token->number > number || (token->state != TOKEN_VALID && token->state != TOKEN_ENDING))
             continue;
         if (qp && token->state == TOKEN_ENDING)
-            continue; /* an earlier request ends the token */
+            continue; /* an earlier request invalidates the token */
         token_set_state(token, qp ? TOKEN_ENDING : TOKEN_ENDED);
         token->ended_by = qp ? qp->serial : 0;
         token->ended_place = place;
@@ -193,12 +196,12 @@ struct check {
     const struct proxy *queue;
     const char *routine;
     enum sge_use use;
-    bool needs_sink; /* the adapter needs the read sink right */
+    bool needs_sink; /* the adapter requires the right of a read sink */
 };
 
-/* The result of an SGE's check. */
+/* The result of the check of one SGE. */
 struct verdict {
-    enum verify_rule rule; /* or ACCEPTED */
+    enum verify_rule rule; /* the broken rule, or ACCEPTED */
     const struct region *region;
     const char *end;
     struct registration memory;
@@ -221,9 +224,7 @@ static bool token_is_invalid(const struct token *t, const struct check *check)
     return t->state == TOKEN_ENDED || t->state == TOKEN_EARLY;
 }
 
-/*
- * Checks the SGE against t, one of the entries for the SGE's token. Returns the rule that the SGE breaks, or ACCEPTED.
- */
+/* Checks the SGE against one entry for the SGE's token. Returns the rule that the SGE breaks, or ACCEPTED. */
 static enum verify_rule token_check(const struct token *t, const struct check *check, const NDK_SGE *sge)
 {
     const struct registration *m = &t->memory;
@@ -252,7 +253,7 @@ static void verdict_set(struct verdict *v, enum verify_rule rule, const struct t
     v->created_by = t->region->p.created_by;
 }
 
-/* Checks an SGE whose token is not the privileged token. Requires the lock. */
+/* Checks an SGE that does not have the privileged token. Sets *v. Requires the lock. */
 static void tokens_check_sge(const struct token_table *t, const struct check *check, const NDK_SGE *sge,
                              struct verdict *v)
 {
@@ -279,7 +280,7 @@ static void tokens_check_sge(const struct token_table *t, const struct check *ch
         source_set_unknown_writers();
 }
 
-/* Checks an SGE with the privileged token. */
+/* Checks an SGE that has the privileged token. Returns the rule that the SGE breaks, or ACCEPTED. */
 static enum verify_rule tokens_check_logical(const struct check *check, const NDK_SGE *sge)
 {
     if (!logical_contains(proxy_logical_pages(check->queue), (uint64_t)sge->LogicalAddress.QuadPart, sge->Length))
@@ -358,7 +359,10 @@ static void report_sge(const struct check *check, ULONG i, const NDK_SGE *sge, c
     }
 }
 
-/* Returns the index of the first SGE that breaks a rule, or `sges` if there is none. */
+/*
+ * Returns the index of the first SGE that breaks a rule, and sets *v to the result of its check. Returns `sges` if no
+ * SGE breaks a rule.
+ */
 static ULONG tokens_find_breach(struct token_table *t, const struct check *check, const NDK_SGE *sgl, ULONG sges,
                                 struct verdict *v)
 {
@@ -391,7 +395,10 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 
     if (!verify_on() && use != SGE_SOURCE)
         source_set_unknown_writers();
-    /* The provider refuses a count above the limit. `sgl` may then have fewer elements, so it is not read. */
+    /*
+     * The provider refuses a number of SGEs above the limit. `sgl` is then not read, because it may have fewer
+     * elements.
+     */
     if (!verify_on() || !sgl || sges > max || flags & NDK_OP_FLAG_INLINE)
         return;
     struct check check = { .queue = queue,
@@ -405,7 +412,7 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 
 /* ---- remote tokens ---- */
 
-/* Returns true if a region or window of the process may have this token. Requires the table's lock. */
+/* Returns true if a region in the table may have this token. Requires the table's lock. */
 static bool tokens_may_contain(const struct token_table *t, UINT32 value)
 {
     const struct token *token;
@@ -454,8 +461,8 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
     privileged = t->has_privileged && t->privileged == token;
     spin_unlock(&t->lock);
     /*
-     * A request without data does not use the token. A region or window of this process may have the same token by
-     * chance, and the consumer may mean that region or window.
+     * A request without data does not use the token. If a region of this process has the same token by chance, the
+     * consumer may mean that region.
      */
     if (!privileged || sges_length(sgl, sges) == 0 || tokens_any_contains(token))
         return;
@@ -467,8 +474,8 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
 /* ---- reads and writes ---- */
 
 /*
- * Makes the tokens of the SGE's region unsure. The read that is about to be posted invalidates the SGE's token if it
- * succeeds, which is not known yet.
+ * Makes the tokens of the SGE's region unsure before a read that invalidates the SGE's token. Whether the read will
+ * succeed is not known yet.
  */
 static void tokens_doubt_sink(const struct proxy *qp, const NDK_SGE *sge)
 {
@@ -501,8 +508,8 @@ void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, 
 /* ---- results ---- */
 
 /*
- * Called when the peer has invalidated the token. If an earlier registration of the region had the same token, the
- * completion that reports the invalidation may be about that earlier registration.
+ * Invalidates a token that the peer has invalidated. If an earlier registration of the region had the same token, makes
+ * the token unsure, because the peer may have invalidated that earlier registration.
  */
 static void tokens_end_registration(const struct token *token)
 {
@@ -526,9 +533,9 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
 }
 
 /*
- * Called when the request at this place of the queue pair's initiator queue has completed. If it succeeded, the tokens
- * that this request and earlier ones invalidate become TOKEN_ENDED. If it failed, the queue pair has failed, and the
- * tokens that any of its requests invalidates become TOKEN_UNSURE.
+ * Handles the completion of the request at `place` in the initiator queue of qp. If the request has succeeded, the
+ * tokens that it and earlier requests invalidate become TOKEN_ENDED. If it has failed, the queue pair has failed, and
+ * all tokens that its requests invalidate become TOKEN_UNSURE.
  */
 static void tokens_end_posted(const struct queue *qp, uint64_t place, bool succeeded)
 {

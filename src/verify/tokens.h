@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tokens of a protection domain's memory regions: which region each token names, its address range and its rights.
- * A post looks up the tokens of its SGEs here.
+ * Keeps the tokens of memory regions, in one table for each protection domain. The table has the region that a token
+ * names, its address range and its rights. A post looks up the tokens of its SGEs here.
  *
  * A token is reported only if it cannot be valid when the provider processes the request. If its validity depends on
  * requests whose results the consumer has not polled, the token is unsure and is accepted.
@@ -20,7 +20,7 @@
 
 struct region;
 
-/* The memory that a registration covers, and what it allows. */
+/* The memory that a registration covers, and its rights. */
 struct registration {
     uint64_t base, length;
     bool local_write, read_sink;
@@ -28,25 +28,25 @@ struct registration {
 };
 
 enum token_state {
-    TOKEN_UNUSED, /* the entry is in no table */
-    TOKEN_EARLY,  /* of an initialized region that has never been registered */
+    TOKEN_UNUSED, /* the entry is unused and in no table */
+    TOKEN_EARLY,  /* the region is initialized and has never been registered */
     TOKEN_VALID,  /* the region is registered, or its NdkFastRegister is posted */
-    TOKEN_ENDING, /* a posted request ends it: later initiator requests of the same queue pair fail */
-    TOKEN_ENDED,  /* the registration has ended */
-    TOKEN_UNSURE, /* may be valid or invalid, so requests that use it are accepted */
+    TOKEN_ENDING, /* a posted request invalidates the token for later initiator requests of its queue pair */
+    TOKEN_ENDED,  /* the token is invalid, because its registration has ended */
+    TOKEN_UNSURE, /* the token may be valid or invalid, so requests that use it are accepted */
 };
 
 struct token {
-    LIST_ENTRY(token) link;   /* in the table's bucket, unless the state is TOKEN_UNUSED */
-    LIST_ENTRY(token) ending; /* in the table's list, while the state is TOKEN_ENDING */
+    LIST_ENTRY(token) link;   /* in the list of its bucket, unless the state is TOKEN_UNUSED */
+    LIST_ENTRY(token) ending; /* in the table's list `ending`, while the state is TOKEN_ENDING */
     struct region *region;
     UINT32 value;
     enum token_state state;
     bool reused;          /* an earlier registration of the region had the same token */
-    const char *end;      /* in TOKEN_ENDING and TOKEN_ENDED: what ended the registration, as the end of a sentence */
-    uint64_t ended_by;    /* in TOKEN_ENDING: serial of the queue pair of the request that ends the token */
-    uint64_t ended_place; /* in TOKEN_ENDING: the request's place in that queue; 0: unknown */
-    uint64_t number;      /* of the region's registration that made the token; a later one has a higher number */
+    const char *end;      /* if ending or ended: the last words of a report, for example "NdkDeregisterMr has ended" */
+    uint64_t ended_by;    /* in TOKEN_ENDING: serial of the queue pair whose request invalidates the token */
+    uint64_t ended_place; /* in TOKEN_ENDING: place of that request in the initiator queue; 0: not known */
+    uint64_t number; /* number of the registration that made the token, in the order of the region's registrations */
     struct registration memory;
 };
 
@@ -54,58 +54,61 @@ LIST_HEAD(token_bucket, token);
 
 struct token_table {
     LIST_ENTRY(token_table) link; /* in the list of all tables */
-    struct spin lock;             /* guards the table, and the tokens and the state of its regions */
-    struct token_bucket ending;   /* the tokens in TOKEN_ENDING */
+    struct spin lock;             /* guards the table, and the tokens and the state of the regions in it */
+    struct token_bucket ending;   /* list of the tokens in the state TOKEN_ENDING */
     struct token_bucket *buckets; /* NULL until the first region is created */
-    unsigned bucket_count;        /* a power of two */
+    unsigned bucket_count;        /* number of buckets, a power of two */
     unsigned region_count;
-    UINT32 privileged;   /* the privileged token */
-    bool has_privileged; /* `privileged` is set, because a queue has been created */
+    UINT32 privileged;   /* privileged token of the protection domain */
+    bool has_privileged; /* `privileged` is set; false until a queue was created */
 };
 
 void tokens_init(struct token_table *t);
 void tokens_fini(struct token_table *t);
-/* Makes room for the tokens of one more region. Returns false if out of memory. tokens_unreserve undoes it. */
+/* Makes room for the tokens of one more region. Returns false if out of memory. tokens_unreserve releases the room. */
 bool tokens_reserve(struct token_table *t);
 void tokens_unreserve(struct token_table *t);
 void tokens_set_privileged(struct token_table *t, UINT32 privileged);
 
-/* ---- The tokens of a region. Require the lock. ---- */
+/* ---- The tokens of a region. These functions require the table's lock. ---- */
 
 /*
- * Stores the state and the memory of a token of the region. If the region has no free entry, replaces an entry of its
- * oldest registration.
+ * Stores the state and the memory of the region's token `value`. If the region has no entry for this token and no
+ * unused entry, replaces an entry of the region's oldest registration.
  */
 void tokens_set(struct region *region, UINT32 value, enum token_state state, const struct registration *memory);
-/* Returns the region's entry for the token, or NULL. */
+/* Returns the region's entry for the token `value`, or NULL if there is none. */
 struct token *tokens_find(struct region *region, UINT32 value);
 /*
- * Ends the tokens of the region's registrations 1 to `number`. If qp is NULL, the tokens become TOKEN_ENDED. Otherwise
- * a request of qp ends them, and they are TOKEN_ENDING until the result of this request is polled. `place` is the place
- * of this request in the initiator queue of qp. `end` is for example "NdkDeregisterMr has ended".
+ * Invalidates the tokens of the region's registrations 1 to `number`. If qp is NULL, the tokens become TOKEN_ENDED.
+ * Otherwise, they become TOKEN_ENDING until the result of a posted request is polled. This request is in the initiator
+ * queue of qp, at the place `place`. `end` ends the message of a report, for example "NdkDeregisterMr has ended".
  */
 void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
 /*
- * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. From now on, their use is not reported,
- * because they may be valid.
+ * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. Later uses of these tokens are not
+ * reported, because the tokens may be valid.
  */
 void tokens_doubt(struct region *region);
-/* Removes all entries of the region from the table, and undoes tokens_reserve. */
+/* Removes all entries of the region from the table, and releases the room that tokens_reserve has made. */
 void tokens_remove(struct region *region);
 
 /* ---- Posts and results ---- */
 
 enum sge_use { SGE_SOURCE, SGE_RECEIVE, SGE_READ };
 
-/* Checks the SGEs of a request before it is posted to `queue`, a queue pair or a shared receive queue. */
+/* Checks the SGEs of a request before it is posted to `queue`, which is a queue pair or a shared receive queue. */
 void tokens_check_post(const struct proxy *queue, const char *routine, const NDK_SGE *sgl, ULONG sges, ULONG flags,
                        enum sge_use use);
-/* Check a request with its remote token. A read that invalidates its first SGE's token makes that token unsure. */
+/*
+ * Check a read or a write before it is posted. `remote` is its remote token. If the read invalidates the token of its
+ * first SGE, that token becomes TOKEN_UNSURE.
+ */
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 /*
- * Called when the consumer has polled results, before their contexts are translated. Ends the tokens that a peer has
- * invalidated, and the tokens that a completed request of the consumer has invalidated or replaced.
+ * Invalidates the tokens that a peer has invalidated, and the tokens that a completed request of the consumer has
+ * invalidated or replaced. Runs when the consumer has polled results, before their contexts are translated.
  */
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count);
 

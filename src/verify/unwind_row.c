@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of its functions. An entry has the
- * address of a function's FDE. The FDE has instructions that change the row, and refers to a CIE, whose instructions
- * make the first row.
+ * Reads rows from .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of the module's functions.
+ * An entry of the table has the address of a function's FDE. The FDE has instructions that change the row, and refers
+ * to a CIE, whose instructions make the first row.
  *
- * The module is read while the dynamic linker's lock is held, so that it stays loaded. Every read is within the
+ * The module is read while the dynamic linker's lock is held, so that the module stays loaded. Every read is within the
  * module's segment.
  */
 #ifndef _GNU_SOURCE
@@ -15,7 +15,7 @@
 
 #include "verify/unwind_row.h"
 
-/* Encodings of pointers: the form is in the low bits. */
+/* The encodings of pointers. The form is in the low bits. */
 enum {
     FORM = 0x0f,
     FORM_POINTER = 0x00,
@@ -32,7 +32,7 @@ enum {
 
 enum { MAX_REMEMBERED = 4, CIE_VERSION_1 = 1, CIE_VERSION_3 = 3, TABLE_ENTRY = 8 };
 
-/* A place in a module. If a read would pass the end, it returns 0, and ok becomes false. */
+/* A place in a module. A read that would pass `end` returns 0 and sets `ok` to false. */
 struct cursor {
     const uint8_t *at, *end;
     bool ok;
@@ -92,7 +92,7 @@ static int64_t cursor_read_sleb(struct cursor *c)
     return (int64_t)value;
 }
 
-/* Reads a number in the form of a pointer's encoding. */
+/* Reads a number in the form that the pointer encoding has. */
 static uint64_t cursor_read_form(struct cursor *c, unsigned encoding)
 {
     switch (encoding & FORM) {
@@ -132,11 +132,11 @@ static uintptr_t cursor_read_pointer(struct cursor *c, unsigned encoding)
 struct module {
     uintptr_t pc;
     uintptr_t code_start, code_end; /* the segment that contains pc */
-    const uint8_t *header;          /* .eh_frame_hdr */
+    const uint8_t *header;          /* address of .eh_frame_hdr; NULL: none */
     const uint8_t *start, *end;     /* the segment that contains the header */
 };
 
-/* A callback of dl_iterate_phdr. Returns 1 if the module contains pc. */
+/* Sets *m to the module that dl_iterate_phdr visits. Returns 1 if the module contains pc. */
 static int module_match(const struct dl_phdr_info *info, struct module *m)
 {
     const ElfW(Phdr) *p = info->dlpi_phdr;
@@ -171,10 +171,7 @@ static struct cursor module_cursor(const struct module *m, uintptr_t at)
     return (struct cursor){ .at = m->start + (ok ? at - (uintptr_t)m->start : 0), .end = m->end, .ok = ok };
 }
 
-/*
- * Returns the address of the FDE of the function that begins at pc, or of the nearest function before pc. Returns 0 if
- * there is none.
- */
+/* Returns the address of the FDE of the last function that begins at pc or before pc. Returns 0 if there is none. */
 static uintptr_t module_find_fde(const struct module *m)
 {
     struct cursor c = { .at = m->header, .end = m->end, .ok = true };
@@ -193,7 +190,7 @@ static uintptr_t module_find_fde(const struct module *m)
     table = c.at;
     if (!c.ok || count > (uint64_t)(c.end - c.at) / TABLE_ENTRY)
         return 0;
-    for (uint64_t high = count; low < high;) { /* ends with low as the first entry after pc */
+    for (uint64_t high = count; low < high;) { /* at the end, `low` is the first entry after pc */
         uint64_t middle = low + (high - low) / 2;
 
         memcpy(entry, table + middle * TABLE_ENTRY, sizeof entry);
@@ -213,13 +210,13 @@ static uintptr_t module_find_fde(const struct module *m)
 struct description {
     uint64_t code_unit;
     int64_t data_unit;
-    unsigned encoding; /* of the FDE's pointers */
+    unsigned encoding; /* encoding of the pointers in the FDE */
     bool has_sizes;    /* the augmentation data begin with their size */
     bool is_known;
     struct cursor initial, program;
 };
 
-/* Reads the augmentation of a CIE. `text` is the augmentation string. *c is at the augmentation data. */
+/* Reads the augmentation data of a CIE, at which *c is. `text` is the augmentation string. */
 static void cie_read_augmentation(struct cursor *c, const char *text, struct description *d)
 {
     struct cursor data = *c;
@@ -249,8 +246,8 @@ static void cie_read_augmentation(struct cursor *c, const char *text, struct des
 }
 
 /*
- * Moves *c from the beginning of a CIE or FDE to its contents. Returns the ID: 0 for a CIE, else the distance back to
- * the FDE's CIE (see fde_read).
+ * Moves *c from the beginning of a CIE or FDE to its contents. Returns 0 for a CIE. For an FDE, returns the distance
+ * back to the CIE of the FDE: see fde_read.
  */
 static uint32_t entry_begin(struct cursor *c)
 {
@@ -285,11 +282,13 @@ static void cie_read(struct cursor c, struct description *d, struct unwind_row *
     d->initial = c;
 }
 
-/* Reads the FDE at `at` and its CIE. Returns false if the function does not contain pc. */
+/*
+ * Reads the FDE at the address `at`, and the CIE that it refers to. Returns false if the function does not contain pc.
+ */
 static bool fde_read(const struct module *m, uintptr_t at, struct description *d, struct unwind_row *row)
 {
     struct cursor c = module_cursor(m, at);
-    uint32_t back = entry_begin(&c); /* how far before this number the CIE is */
+    uint32_t back = entry_begin(&c); /* distance in bytes from this number back to the CIE */
     uintptr_t size;
 
     if (!c.ok || back == 0)
@@ -307,12 +306,15 @@ static bool fde_read(const struct module *m, uintptr_t at, struct description *d
 
 /* ---- Programs ---- */
 
-/* The execution of instructions: the current row, the row after the CIE's instructions, and remembered rows. */
+/*
+ * The state of an execution: the current row, the row after the instructions of the CIE, and the rows that REMEMBER has
+ * pushed.
+ */
 struct run {
     const struct description *d;
     struct unwind_row *row, initial, remembered[MAX_REMEMBERED];
     unsigned depth;
-    uintptr_t at, pc; /* the row is valid at `at`; the execution ends after pc */
+    uintptr_t at, pc; /* `at` is the instruction at which the row is valid; the execution ends when `at` passes pc */
     bool ok;
 };
 
@@ -354,7 +356,7 @@ static void run_push(struct run *r)
         r->remembered[r->depth++] = *r->row;
 }
 
-/* Instructions whose operand is in the low bits of the first byte. */
+/* Instructions whose first operand is in the low bits of the first byte. */
 enum { ADVANCE = 0x40, OFFSET = 0x80, RESTORE = 0xc0, HIGH_BITS = 0xc0 };
 
 enum {
@@ -380,7 +382,7 @@ enum {
     ARGUMENTS_SIZE = 0x2e,
 };
 
-/* Executes an instruction that changes the base. Returns false for any other instruction. */
+/* Executes an instruction that changes the base register or its offset. Returns false for any other instruction. */
 static bool run_base(struct run *r, unsigned op, struct cursor *c)
 {
     uint64_t number;
@@ -408,7 +410,7 @@ static bool run_base(struct run *r, unsigned op, struct cursor *c)
     }
 }
 
-/* Executes an instruction about one register. Returns false for any other instruction. */
+/* Executes an instruction that changes the rule of one register. Returns false for any other instruction. */
 static bool run_register(struct run *r, unsigned op, struct cursor *c)
 {
     uint64_t number;
@@ -440,7 +442,7 @@ static bool run_register(struct run *r, unsigned op, struct cursor *c)
     }
 }
 
-/* Executes an instruction whose first byte contains no operand. Expressions are not supported. */
+/* Executes an instruction whose first byte contains no operand. Sets r->ok to false if it is not supported. */
 static void run_other(struct run *r, unsigned op, struct cursor *c)
 {
     if (run_base(r, op, c) || run_register(r, op, c))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds out, for any instruction of a function, where the function's frame has stored the return address and the
- * caller's registers. Compilers write this into .eh_frame, also for functions without frame pointers. Registers have
- * the numbers that DWARF defines for the processor.
+ * caller's registers. Compilers write this information into .eh_frame, also for functions without frame pointers.
+ * Registers have the numbers that DWARF defines for the processor.
  */
 #ifndef VERIFY_UNWIND_ROW_H
 #define VERIFY_UNWIND_ROW_H
@@ -12,11 +12,11 @@
 
 enum { UNWIND_REGISTERS = 34 };
 
-/* The place of the caller's value of a register. */
+/* The place of the value that a register has in the caller. */
 enum unwind_place {
     UNWIND_SAME,      /* in the register itself */
     UNWIND_SAVED,     /* in memory, at the frame's address + offset */
-    UNWIND_UNDEFINED, /* lost, or in a place that this code cannot find */
+    UNWIND_UNDEFINED, /* lost, or in a place that this code does not support */
 };
 
 struct unwind_rule {
@@ -24,13 +24,13 @@ struct unwind_rule {
     int64_t offset;
 };
 
-/* The rules that are valid at one instruction. The frame's address is the caller's stack pointer. */
+/* The rules that are valid at one instruction. The address of the frame is the caller's stack pointer. */
 struct unwind_row {
-    uintptr_t function;             /* the function's first instruction */
-    uintptr_t code_start, code_end; /* the module's code */
-    unsigned base;                  /* the frame's address is this register + base_offset */
+    uintptr_t function;             /* address of the function's first instruction */
+    uintptr_t code_start, code_end; /* the segment of the module that contains the code */
+    unsigned base; /* number of the register to which base_offset is added to get the frame's address */
     int64_t base_offset;
-    unsigned return_register; /* the number that stands for the return address */
+    unsigned return_register; /* number that DWARF uses for the return address */
     struct unwind_rule rules[UNWIND_REGISTERS];
 };
 

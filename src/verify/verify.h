@@ -2,10 +2,10 @@
 /*
  * The verify layer: stands between an NDK consumer and any provider, and reports calls that break NDK's rules.
  *
- * verify_wrap puts a proxy in front of a provider's adapter. The consumer then holds proxies only, one in front of each
- * of the provider's objects, and calls through their tables. An entry of a table checks the call, then calls the
- * provider with the object behind the proxy. Completions and events return through the proxies as well. The invariant:
- * a provider never receives a proxy in place of an object, and a consumer never receives a provider's object.
+ * verify_wrap puts a proxy in front of a provider's adapter. The consumer then has only proxies, one in front of each
+ * of the provider's objects, and calls through their tables. An entry of a table checks the call, and then calls the
+ * provider with the object behind the proxy. Completions and events also return through the proxies. The invariant: a
+ * provider never receives a proxy in place of an object, and a consumer never receives a provider's object.
  *
  * Every check of an NDK call belongs here:
  *
@@ -16,29 +16,34 @@
  *   stack.h, stack_intern.h      call stacks
  *   thread_state.h, thread_stack.h, unwind_row.h
  *                                stacks of other threads, which are not stopped
- *   proxy.h the base of all proxies; each type of object has a file call.h the consumer's calls and callbacks that are
- *   in progress exclusive.h, argument.h calls that are made one at a time; missing and wrong arguments limits.h,
- *   post_check.h requests and queues that exceed a limit; posts at a wrong time, or too many disconnect_check.h
- *   requests that are outstanding at a disconnect chain_check.h chains of deferred requests that no request has ended
- *   messages.h, net_namespace.h sends without a receive at a peer in this process async_call.h, pending.h calls that
- *   complete by a callback, and their contexts queue.h, posted.h queues, and the records of posted requests
- *   posted_chain.h the chain of deferred requests of a queue tokens.h, region.h tokens of memory, regions and windows,
- *   and the requests that make and end tokens logical.h, mdl_chain.h logical addresses of mappings; MDL chains
- *   connector_phase.h the phases of a connector, and the calls that are legal in each stall.h, stall_*.h the thread
- *   that reports what waits for too long objects_left.h the wait of an adapter's close for objects that nobody closes
+ *   proxy.h                      the base of all proxies; each type of object has its own file
+ *   call.h                       the consumer's calls and callbacks that are in progress
+ *   exclusive.h, argument.h      calls that are made one at a time; missing and wrong arguments
+ *   limits.h, post_check.h       requests and queues that exceed a limit; posts at a wrong time, or too many
+ *   disconnect_check.h           requests that are outstanding at a disconnect
+ *   chain_check.h                chains of deferred requests that no request has ended
+ *   messages.h, net_namespace.h  sends without a receive at a peer in this process
+ *   async_call.h, pending.h      calls that complete by a callback, and their contexts
+ *   queue.h, posted.h            queues, and the records of posted requests
+ *   posted_chain.h               the chain of deferred requests of a queue
+ *   tokens.h, region.h           tokens, regions and windows, and the requests that make and invalidate tokens
+ *   logical.h, mdl_chain.h       logical addresses of mappings; MDL chains
+ *   connector_phase.h            the phases of a connector, and the calls that are legal in each
+ *   stall.h, stall_*.h           the thread that reports what waits for too long
+ *   objects_left.h               the wait of an adapter's close for objects that nobody closes
  *
- * The host is the program that the consumer runs in. The layer calls the host through the table in host.h. The host
+ * The host is the program in which the consumer runs. The layer calls the host through the table in host.h. The host
  * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
- * which gives drivers Windows' routines. The kernel surface itself checks IRQL, locks, pool, MDLs and every other rule
- * about a WDK routine, and reports through report.h.
+ * which provides Windows' kernel routines to drivers. The kernel surface itself checks IRQL, locks, pool, MDLs and
+ * every other rule about a WDK routine, and reports through report.h.
  *
  * The layer can include only include/ndk, include/openndk and src/base. It calls a provider only through dispatch
  * tables, so that any provider can be wrapped.
  *
- * The kernel surface is compiled with include/wdk: WCHAR has 16 bits, AF_INET6 is 23, bit fields are laid out as
- * Windows does. No such type crosses into this layer: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert
- * the structures' sizes with both sets of headers. The layer reads a sockaddr only on the provider's side,
- * where its format is the system's.
+ * The kernel surface is compiled with include/wdk: WCHAR has 16 bits, AF_INET6 is 23, and bit fields are laid out as on
+ * Windows. No such type crosses into this layer: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert the
+ * structures' sizes with both sets of headers. The layer reads a sockaddr only on the provider's side, where it has the
+ * system's format.
  */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
@@ -58,86 +63,91 @@
 /* ---- Adapters ---- */
 
 /*
- * Returns a proxy for a provider's open adapter, or NULL if out of memory. `routine` is the name of the consumer's
- * call.
+ * Creates a proxy for a provider's open adapter. Returns NULL if out of memory. `routine` is the name of the call that
+ * the consumer has made.
  */
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine) PRIVATE_EXPORT(verify_wrap);
 
-/* Returns true for an adapter that verify_wrap returned, also for some time after its close. */
+/* Returns true if verify_wrap has returned the adapter, also for some time after the adapter's close. */
 bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrapped);
 
 /*
- * Closes a wrapped adapter: waits until everything that was created from it is closed, then returns the provider's
- * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in a callback of
- * it, reports this, does nothing and returns NULL. If some objects are not closed in time, reports them, gives up and
- * returns NULL. The provider's adapter must then stay open. `routine` is the name of the consumer's call.
+ * Closes a wrapped adapter. Waits until everything that was created from it is closed. Then returns the provider's
+ * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in one of its
+ * callbacks, reports this, does nothing and returns NULL. If some objects are not closed in time, reports them, gives
+ * up and returns NULL; the provider's adapter must then stay open. `routine` is the name of the call that the consumer
+ * has made.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
-/* Returns true in the first call after a verify_close that gave up on the wrapped adapter, otherwise false. */
+/* Returns true if verify_close gave up on the adapter since the last call of this function. Returns false otherwise. */
 bool verify_close_gave_up(NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_close_gave_up);
 
 /*
- * Reports that `routine` waits for adapters that nobody closes, with everything that is open. The host calls this after
- * verify_stall_ms milliseconds without a change.
+ * Reports that `routine` waits for adapters that nobody closes, and prints everything that is open. `adapters` is the
+ * number of these adapters. The host calls this after verify_stall_ms milliseconds without a change.
  */
 void verify_report_adapters_left(const char *routine, unsigned adapters) PRIVATE_EXPORT(verify_report_adapters_left);
 
-/* Returns the number of milliseconds after which a wait is reported, or 0 if waits are not reported. */
+/* Returns the time in ms after which a wait is reported. Returns 0 if waits are not reported. */
 unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
 
 /*
- * Returns true if the calling thread is in a callback of the wrapped adapter. In a callback, verify_close leaves the
- * adapter open.
+ * Returns true if the calling thread is in a callback of the wrapped adapter. During such a callback, verify_close
+ * leaves the adapter open.
  */
 bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);
 
 /*
- * Sets a function that is called for each proxy, when the provider has returned the object behind it. No lock is held.
+ * Sets a function that is called for each new proxy, when the provider has returned the object behind it. The function
+ * is called without a lock. Replaces the earlier function; NULL removes it.
  */
 void verify_set_on_proxy(void (*on_proxy)(const void *object, const void *proxy));
 
-/* Returns the provider's object behind a proxy, which may have any type. Returns any other pointer unchanged. */
+/* Returns the provider's object behind a proxy of any type. Returns any other pointer unchanged. */
 void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 
 /* ---- For the host ---- */
 
-/* A use of memory by NDK. While it lasts, the memory must not be freed. */
+/* A use of memory by NDK. The memory must not be freed until the use has ended. */
 struct verify_use {
-    const struct rule *rule; /* the rule that freeing breaks */
-    const void *object;      /* what is in use, inside the memory */
-    const char *what;        /* "context of a pending request" */
-    const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: unknown */
-    const char *owner_type;  /* type of the object that was called or that uses the memory: "NDK_QP" */
+    const struct rule *rule; /* the rule that is broken if the memory is freed */
+    const void *object;      /* address inside the memory of what is in use */
+    const char *what;        /* for example "context of a pending request" */
+    const char *routine;     /* name of the call that began the use, for example "NdkConnect"; NULL: not known */
+    const char *owner_type;  /* type of the object that was called or that uses the memory, for example "NDK_QP" */
     const void *owner;
-    struct stack by; /* the stack of the call; depth 0: unknown */
+    struct stack by; /* stack of the call that began the use; depth 0: not known */
 };
 
 /*
- * Finds a use of [start, start + size). Returns false if there is none. The host calls this, with no lock held, before
- * it frees memory.
+ * Finds a use of the memory [start, start + size), and describes it in *use. Returns false if there is none. The host
+ * calls this before it frees memory. The caller must hold no lock.
  */
 bool verify_find_use(const void *start, size_t size, struct verify_use *use) PRIVATE_EXPORT(verify_find_use);
 
 /* An object that is not closed, or a call that is pending. */
 struct verify_open {
     bool is_call;
-    bool is_left; /* the consumer has received the object, and has not called its close routine */
+    bool is_left; /* the consumer has received the object, and has not called the object's close routine */
     NDK_OBJECT_TYPE type;
     const void *object;
-    const void *adapter; /* the wrapped adapter that the object or call belongs to; an adapter belongs to itself */
-    const char *what;    /* "NDK_QP", "NdkConnect" */
-    uint64_t serial;     /* an object's number in the order of creation, from 1 */
-    struct stack by;     /* the call that created the object, or the pending call */
+    const void *adapter; /* the wrapped adapter that the object or call belongs to; for an adapter: itself */
+    const char *what;    /* type of the object or name of the call, for example "NDK_QP" or "NdkConnect" */
+    uint64_t serial;     /* number of the object in the order of creation, from 1 */
+    struct stack by;     /* stack of the call that created the object, or of the pending call */
 };
 
-/* Visits copies of all open objects, in the order of creation, then of all pending calls. No lock is held. */
+/*
+ * Visits copies of all open objects in the order of their creation, and then copies of all pending calls. No lock is
+ * held during `visit`.
+ */
 typedef void verify_open_callback(void *context, const struct verify_open *open);
 void verify_walk_open(verify_open_callback *visit, void *context) PRIVATE_EXPORT(verify_walk_open);
 
 /*
- * Prints a line and a stack for each open object and each pending call of a wrapped adapter, but not for the adapter
- * itself. If `adapter` is NULL, prints all objects and calls of all adapters.
+ * Prints a line and a stack for each open object and each pending call of the wrapped adapter, but not for the adapter
+ * itself. If `adapter` is NULL, prints the objects and calls of all adapters.
  */
 void verify_print_open(FILE *out, const NDK_ADAPTER *adapter);
 
