@@ -191,8 +191,8 @@ def convert(capture, output):
             number = len(connections)
             for i, (address, port) in enumerate(((source, source_port), (target, target_port))):
                 ends[stream, address, port] = Direction(ipaddress.IPv4Address(address), int(port), 256 + 2 * number + i)
-            connections[stream] = Connection(number, ends[stream, source, source_port], ends[stream, target, target_port],
-                                             writer)
+            connections[stream] = Connection(number, ends[stream, source, source_port],
+                                             ends[stream, target, target_port], writer)
         connections[stream].segment(float(when), ends[stream, source, source_port], ends[stream, target, target_port],
                                     int(sequence), bytes.fromhex(payload))
     writer.close()

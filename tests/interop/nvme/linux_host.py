@@ -59,7 +59,8 @@ class Target:
 
 
 def discover(target):
-    return f"""nvme discover -t rdma -a {HOST_ADDRESS} -s {target.port} >/tmp/discovered || {{ cat /tmp/discovered; exit 1; }}
+    return f"""nvme discover -t rdma -a {HOST_ADDRESS} -s {target.port} >/tmp/discovered ||
+            {{ cat /tmp/discovered; exit 1; }}
         grep -q {NQN} /tmp/discovered || {{ cat /tmp/discovered; exit 1; }}"""
 
 
@@ -111,8 +112,8 @@ def killed(peers):
     with target.serving() as program:
         status, output = peers.machine.end(job)
         if status or " failed=0 lost=0" not in output or "reconnects=2" not in output:
-            raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; the kernel's last messages: "
-                         f"{peers.machine.kernel_says()!r}; {program.describe()}")
+            raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; the kernel's "
+                         f"last messages: {peers.machine.kernel_says()!r}; {program.describe()}")
         target.stop(program)
     return output.splitlines()[0]
 
@@ -138,4 +139,5 @@ def capture(peers):
         raise Failed("; ".join(found))
 
 
-SCENARIOS = {"target-capture": capture, "target-crc-on": tree("on"), "target-crc-off": tree("off"), "target-killed": killed}
+SCENARIOS = {"target-capture": capture, "target-crc-on": tree("on"), "target-crc-off": tree("off"),
+             "target-killed": killed}

@@ -122,7 +122,7 @@ def filesystem(peers):
         echo 3 >/proc/sys/vm/drop_caches
         mount -t ext4 -o ro /dev/ram0 /mnt
         cat >/tmp/expected <<'END'\n{listed}\nEND
-        (cd /mnt && md5sum -c /tmp/expected >/tmp/compared 2>&1) || {{ grep -v ': OK$' /tmp/compared; umount /mnt; exit 1; }}
+        (cd /mnt && md5sum -c /tmp/expected >/tmp/compared 2>&1) || {{ grep -v ': OK$' /tmp/compared; exit 1; }}
         umount /mnt""")
 
 

@@ -41,7 +41,7 @@ class Machine:
         self.run("nvme-setup")
 
     def start(self, script, limit=120):
-        """Starts a script in the guest's shell; wait_for() and end() belong to it. No answer for `limit` s is a failure."""
+        """Starts a script in the guest's shell, for wait_for() and end(). No line for `limit` s is a failure."""
         self.boot()
         try:
             return self.guest.job(f"( {script}\n) </dev/null 2>&1; rc=$?; echo; echo @exit $rc; exit\n", limit)
