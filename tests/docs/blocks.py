@@ -196,7 +196,7 @@ class Document:
         self.environment = {
             "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkgconfig),
             "LD_LIBRARY_PATH": str(pkgconfig.parent), "HOME": self.directory, "TMPDIR": self.directory,
-            "SOURCE": str(source), "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "120",
+            "SOURCE": str(source), "BUILD": str(build.resolve()), "LC_ALL": "C.UTF-8", "TERM": "dumb", "COLUMNS": "120",
         }
         self.shell = Shell(self.directory, self.environment)
 
