@@ -212,7 +212,8 @@ static NTSTATUS ControllerOpenAdapter(NVME_CONTROLLER *Controller)
             &size);
     if (!NT_SUCCESS(status))
         return NvmeControllerReason(Controller, status, "the interface to the target has no NDK adapter");
-    if (Controller->AdapterInfo.FRMRPageCount < 2 || ControllerAdapterDepth(Controller) < 2)
+    if (Controller->AdapterInfo.FRMRPageCount < 2 || ControllerAdapterDepth(Controller) < 2 ||
+        Controller->AdapterInfo.MaxCallerData < sizeof(struct nvme_rdma_request))
         return NvmeControllerReason(Controller, STATUS_NOT_SUPPORTED, "the adapter's limits are too narrow");
     return STATUS_SUCCESS;
 }

@@ -14,6 +14,7 @@ NDKRUN, DRIVER, PEER = sys.argv[1:4]
 NQN = 'nqn.2026-11.org.example:peer'
 CANCELLED, IO_TIMEOUT, DELETE_PENDING = 0xC0000120, 0xC00000B5, 0xC0000056
 REFUSED, ACCESS_DENIED, NOT_CONNECTED, BUFFER_SIZE = 0xC0000236, 0xC0000022, 0xC000009D, 0xC0000206
+NOT_SUPPORTED = 0xC00000BB
 DELETE, RESET, ABORT, CHANGE, FAIL = 1, 2, 3, 5, 6
 SLOW = {'ONDK_PEND_CREATES': '1', 'ONDK_NOTIFY_US': '0', 'ONDK_SPIN_US': '20'}
 failures = 0
@@ -69,6 +70,15 @@ CASES = [
     ('a host that is not admitted', {'refuse': 0x184}, {'Exercise': FAIL, 'Expect': ACCESS_DENIED}, [], []),
     ('nobody listens', {'port': 4420}, {'Exercise': FAIL, 'Expect': REFUSED}, ['the target was not reached'], []),
 ]
+# The same, with adapters that have narrower limits; the peer's adapter is that of the default.
+ADAPTERS = [
+    ('a narrow adapter', {}, {'Depth': 32, 'Bytes': 65536}, [' 4 queues of 127', '640 requests'], [NEVER],
+     [{'ONDK_PROFILE': 'narrow'}]),
+    ('a shallow adapter', {}, {'Depth': 32, 'Bytes': 32768}, [' 4 queues of 10', 'transfer 61440', '640 requests'],
+     [NEVER], [{'ONDK_PROFILE': 'shallow'}]),
+    ('an adapter without fast registration', {}, {'Exercise': FAIL, 'Expect': NOT_SUPPORTED},
+     ["the adapter's limits are too narrow"], [], [{'ONDK_PROFILE': 'minimal'}]),
+]
 
 
 def check(name, condition, seen):
@@ -95,7 +105,7 @@ def run(port, peer_options, values, environment):
 
 
 def run_case(port, name, peer_options, values, present, absent, environment):
-    case = name + (', early completions' if environment else '')
+    case = name + (', early completions' if environment is SLOW else '')
     code, text = run(port, peer_options, values, environment)
     check(case, code == 0 and 'nothing left, no rule broken' in text, text)
     for pattern in present:
@@ -109,8 +119,8 @@ def main():
     port = 4420
     runs = []
     with concurrent.futures.ThreadPoolExecutor(4) as pool: # most of them wait most of the time
-        for name, *rest in CASES:
-            for environment in {}, SLOW:
+        for name, *rest, environments in [(*case, [{}, SLOW]) for case in CASES] + ADAPTERS:
+            for environment in environments:
                 port += 1
                 if not wanted or name in wanted:
                     runs.append(pool.submit(run_case, port, name, *rest, environment))
