@@ -72,18 +72,20 @@ static int unit_command_sense_errno(const struct unit_command *c, const struct s
 /* Returns the meaning of a status with which the port has completed the command. */
 static const char *unit_command_status_text(uint32_t status)
 {
-    switch (status) {
-    case 0xc00000b5:
-        return "STATUS_IO_TIMEOUT, the miniport has not completed it, and the unit and the bus were reset";
-    case 0xc00000c0:
-        return "STATUS_DEVICE_DOES_NOT_EXIST, the miniport has removed the unit";
-    case 0xc0000185:
-        return "STATUS_IO_DEVICE_ERROR, the miniport has failed it without sense data";
-    case 0x80000011:
-        return "STATUS_DEVICE_BUSY, the miniport was busy until the time limit";
-    default:
-        return ondk_status_name((NTSTATUS)status);
-    }
+    static const struct {
+        uint32_t status;
+        const char *text;
+    } texts[] = {
+        { 0x80000011, "STATUS_DEVICE_BUSY, the miniport was busy until the time limit" },
+        { 0xc00000b5, "STATUS_IO_TIMEOUT, the miniport has not completed it, and the unit and the bus were reset" },
+        { 0xc00000c0, "STATUS_DEVICE_DOES_NOT_EXIST, the miniport has removed the unit" },
+        { 0xc0000185, "STATUS_IO_DEVICE_ERROR, the miniport has failed it without sense data" },
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].status == status)
+            return texts[i].text;
+    return ondk_status_name((NTSTATUS)status);
 }
 
 /* Writes "unit 0:0:0: READ(10) of 8 blocks at block 64: " to e->text, and returns the text's length. */
