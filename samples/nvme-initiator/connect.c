@@ -3,14 +3,14 @@
  * The NDK objects of a queue, from their creation to their close. All of this runs in the controller's thread at
  * PASSIVE_LEVEL, so no two calls of this file for one controller overlap.
  *
- * NvmeQueueClose closes each object after the users of it have ended:
+ * NvmeQueueClose closes each object after the users of the object have ended:
  *
- *   1. The state Failed: nothing is posted and no slot is started any more. The slots that are being started end.
- *   2. The connector. When its close has completed, no callback of it runs, and the target has no connection.
- *   3. The results so far are read, the queue pair is closed, and the last results are read.
- *   4. The regions. Now neither adapter nor target can access the requests' data.
- *   5. The requests are taken out of the slots, and completed or returned. The memory is freed.
- *   6. The completion queue, whose close waits for a notification that still runs, and the protection domain.
+ *   1. Sets the state Failed, so that nothing is posted and no slot is started any more. Waits for slots being started.
+ *   2. Closes the connector. Afterwards no callback of the connector runs, and the target has no connection.
+ *   3. Reads the results so far, closes the queue pair, and reads the last results.
+ *   4. Closes the regions. Afterwards neither adapter nor target can access the requests' data.
+ *   5. Removes the requests from the slots, and completes or returns them. Frees the memory.
+ *   6. Closes the completion queue, which waits for a running notification, and the protection domain.
  *
  * Each queue has a protection domain of its own, so a token works only on the connection on which it was sent.
  */
@@ -66,8 +66,8 @@ static VOID QueueDisconnected(PVOID Context)
 }
 
 /*
- * Waits for a call of the connector, and serves the requests that wait for the connection. If the controller is
- * deleted, closes the connector, which cancels the call.
+ * Waits until a call of the connector has completed, and meanwhile serves the requests that wait for the connection. If
+ * the controller is deleted, closes the connector, which cancels the call.
  */
 static NTSTATUS QueueWaitForConnector(NVME_QUEUE *Queue, NVME_WAIT *Wait, NTSTATUS Status)
 {
@@ -93,7 +93,10 @@ static NTSTATUS QueueWaitForConnector(NVME_QUEUE *Queue, NVME_WAIT *Wait, NTSTAT
     }
 }
 
-/* Returns why the target has refused the connection: the reason in its private data, if it has given one. */
+/*
+ * Returns a text that describes why the connection was refused: the reason in the target's private data, if the target
+ * has sent one.
+ */
 static const CHAR *QueueRefusal(NVME_QUEUE *Queue)
 {
     UCHAR data[256];
@@ -107,8 +110,8 @@ static const CHAR *QueueRefusal(NVME_QUEUE *Queue)
 }
 
 /*
- * Checks the target's reply. If the target has fewer receives than this side could send commands, removes slots: a
- * command that finds no receive would end the connection.
+ * Checks the target's reply. If the target has posted fewer receives than this side has slots, removes the superfluous
+ * slots, because a command without a receive would end the connection.
  */
 static NTSTATUS QueueCheckReply(NVME_QUEUE *Queue)
 {
@@ -131,7 +134,9 @@ static ULONG AddressLength(const SOCKADDR_INET *Address)
     return Address->si_family == AF_INET ? sizeof(Address->Ipv4) : sizeof(Address->Ipv6);
 }
 
-/* The target reads and writes this side's memory; this side does not read the target's. */
+/*
+ * Connects the queue pair. The target reads and writes this side's memory; this side does not read the target's memory.
+ */
 static NTSTATUS QueueEstablish(NVME_QUEUE *Queue)
 {
     NVME_CONTROLLER *controller = Queue->Controller;
@@ -188,8 +193,8 @@ NTSTATUS NvmeQueueConnect(NVME_QUEUE *Queue)
 /* ---- Close ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Waits until the target has disconnected, too, but not for long: the close of the connector ends the call. Returns
- * FALSE if the target has not disconnected in time.
+ * Disconnects, and waits up to NVME_CLOSE_SECONDS until the target has disconnected, too. Then closes the connector,
+ * which cancels a disconnect that is still pending. Returns FALSE if the target has not disconnected in time.
  */
 static BOOLEAN QueueDisconnect(NVME_QUEUE *Queue)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device controls of nvmeioctl.h, in the thread of the program that sends them. Input and output are in one buffer
- * (METHOD_BUFFERED), so the input is copied before the output is written. PASSIVE_LEVEL.
+ * Executes the device controls of nvmeioctl.h, in the thread of the program that sends them. Input and output share one
+ * buffer (METHOD_BUFFERED), so the input is copied before the output is written. PASSIVE_LEVEL.
  */
 #include "nvmeport.h"
 
@@ -9,7 +9,7 @@
 
 #include "nvmeioctl.h"
 
-/* One control. Output has room for OutputLength bytes, of which Written are written. */
+/* A device control. Output has a size of OutputLength bytes; the first Written bytes are valid. */
 typedef struct _NVME_CONTROL {
     NVME_ADAPTER *Adapter;
     NVME_IOCTL_REQUEST Request;
@@ -26,8 +26,8 @@ static BOOLEAN IsTerminated(const char *String, ULONG Size)
 }
 
 /*
- * Copies a string that is padded with blanks or zeros, and ends the copy with a zero. The string comes from a target:
- * everything but printable ASCII becomes a question mark.
+ * Copies a string that is padded with blanks or zeros, and appends a terminating zero. Replaces each character that is
+ * not printable ASCII by a question mark, because the string comes from a target.
  */
 static VOID CopyPadded(char *To, ULONG Size, const char *From, ULONG Length)
 {
@@ -68,7 +68,7 @@ static VOID FormatAddress(const SOCKADDR_INET *Address, char *To)
 
 #define MAX_ENTRIES 64
 
-/* Joins address and port, with brackets around an IPv6 address. */
+/* Copies an entry and joins its address and port, with brackets around an IPv6 address. */
 static VOID CopyEntry(const struct nvme_discovery_entry *From, NVME_IOCTL_ENTRY *To)
 {
     BOOLEAN six = From->adrfam == NVME_ADRFAM_IPV6;

@@ -13,18 +13,17 @@
  *   Failed        closed             fails                  Deleting
  *   Deleting      being closed       fails                  -
  *
- * Each state goes to Deleting when NvmeControllerDelete is called. The thread waits in many places, and each of its
- * waits ends early in this case. It also ends early if the connection has been lost (NvmeControllerLost) or a reset is
- * wanted.
+ * NvmeControllerDelete changes each state to Deleting. The thread waits in many places. Each wait ends early if the
+ * controller is deleted, if the connection has been lost (NvmeControllerLost), or if a reset was requested.
  *
- * When the connection is lost, the thread closes all queues, which returns the requests that the target had. An I/O
- * request is parked, and sent again after the reconnect, because nobody can find out whether the target has executed
- * it; reads and writes may be executed twice. An admin command fails, because its second execution might be harmful.
- * Then the thread connects again: at once, and after pauses of 1, 2, 4... seconds.
+ * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
+ * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
+ * reconnect, because reads and writes may be executed twice. An admin command fails, because a second execution might
+ * be harmful. Then the thread connects again: at once, and then after pauses of 1, 2, 4... seconds. A parked request
+ * has no queue; it is in the list Parked.
  *
- * Lifetime. NvmeControllerDelete waits until the thread has ended. Before that the thread has closed all NDK objects,
- * which includes a wait for their callbacks, and has completed all requests. The memory lives as long as references
- * exist.
+ * Lifetime. NvmeControllerDelete waits until the thread has ended. Before the thread ends, it closes all NDK objects,
+ * waits for their callbacks, and completes all requests. The controller's memory is freed with the last reference.
  */
 #include "nvmendk.h"
 
@@ -53,14 +52,17 @@ VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *W
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
-/* Moves all parked requests, admin commands as well, to the list. Lock is held. */
+/* Moves all parked requests to the list, including admin commands. Requires Controller->Lock. */
 static VOID ControllerTakeAllParked(NVME_CONTROLLER *Controller, LIST_ENTRY *Requests)
 {
     while (!IsListEmpty(&Controller->Parked))
         InsertTailList(Requests, RemoveHeadList(&Controller->Parked));
 }
 
-/* Lets a request wait until the controller is live, or completes it if that is not to be expected. */
+/*
+ * Parks a request until the controller is live. Completes the request with an error if the state or the request does
+ * not permit a wait.
+ */
 static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -79,12 +81,12 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         InsertTailList(&Controller->Parked, &Request->Link);
     KeReleaseSpinLock(&Controller->Lock, irql);
     if (NT_SUCCESS(status))
-        KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE); /* the controller may be live by now */
+        KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE); /* the controller may have become live in the meantime */
     else
         NvmeRequestEnd(Request, status);
 }
 
-/* Sends a request, or parks it. */
+/* Sends a request to a queue. Parks the request if no queue accepts it. */
 static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     ULONG live = (ULONG)ReadNoFence(&Controller->LiveQueues), queue = 0;
@@ -161,7 +163,7 @@ VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }
 
-/* Returns what NvmeControllerLost and NvmeControllerReset have stored. */
+/* Returns the status, the reason and the reset flag that NvmeControllerLost and NvmeControllerReset have stored. */
 static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **Reason, BOOLEAN *Reset)
 {
     NTSTATUS status;
@@ -230,7 +232,7 @@ static VOID ControllerSetState(NVME_CONTROLLER *Controller, NVME_STATE State)
 
 /* ---- The thread: disconnect -------------------------------------------------------------------------------------- */
 
-/* Decides what becomes of a request that the target had when the connection ended. */
+/* Completes or parks a request that was at the target when the connection ended. */
 static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request, BOOLEAN Reset)
 {
     Request->AbortSent = FALSE;
@@ -245,8 +247,8 @@ static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Reques
 }
 
 /*
- * Closes all queues and the adapter. Graceful TRUE shuts the controller down before, if the connection is intact. If
- * the target does not answer any more, only the first queue waits for it.
+ * Closes all queues and the adapter. If Graceful is TRUE and the connection is intact, first shuts the controller down.
+ * After one queue's disconnect has not been answered in time, the other queues do not wait for the target.
  */
 static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
@@ -293,7 +295,7 @@ static NTSTATUS ControllerAttempt(NVME_CONTROLLER *Controller)
     return status;
 }
 
-/* Serves a live controller until it is deleted, reset, or has lost its connection. */
+/* Serves a live controller until the controller is deleted, reset, or has lost its connection. */
 static VOID ControllerServe(NVME_CONTROLLER *Controller)
 {
     PVOID objects[] = { &Controller->Stop, &Controller->Wake };
@@ -310,7 +312,7 @@ static VOID ControllerServe(NVME_CONTROLLER *Controller)
     }
 }
 
-/* Waits for the next attempt to connect. */
+/* Waits for the given time, or until the controller is deleted. Serves the parked requests meanwhile. */
 static VOID ControllerPause(NVME_CONTROLLER *Controller, ULONG Seconds)
 {
     ULONGLONG end = KeQueryInterruptTime() + Seconds * NVME_SECOND;
@@ -335,7 +337,7 @@ static VOID ControllerEndParked(NVME_CONTROLLER *Controller, NTSTATUS Status)
     NvmeRequestsEnd(&requests, Status);
 }
 
-/* Gives up: all requests fail until the controller is deleted. */
+/* Stops the attempts to connect. Ends all requests with an error, and waits until the controller is deleted. */
 static VOID ControllerFail(NVME_CONTROLLER *Controller)
 {
     DbgPrint("nvme: %s: no more attempts to connect\n", Controller->Name);
@@ -344,7 +346,7 @@ static VOID ControllerFail(NVME_CONTROLLER *Controller)
     KeWaitForSingleObject(&Controller->Stop, Executive, KernelMode, FALSE, NULL);
 }
 
-/* Ends the use of the present connection, whatever its state is. */
+/* Changes the state after a connection or an attempt has ended, and closes all queues. */
 static VOID ControllerLeave(NVME_CONTROLLER *Controller)
 {
     BOOLEAN stopping = NvmeControllerStopping(Controller);
@@ -359,7 +361,9 @@ static VOID ControllerLeave(NVME_CONTROLLER *Controller)
     ControllerDisconnect(Controller, stopping && live);
 }
 
-/* Lets NvmeControllerCreate return, if this was the first attempt to connect. */
+/*
+ * Reports the result of the first attempt to connect, for which NvmeControllerCreate waits. Later calls have no effect.
+ */
 static VOID ControllerAttempted(NVME_CONTROLLER *Controller, NTSTATUS Status)
 {
     if (KeReadStateEvent(&Controller->Attempted))
@@ -441,7 +445,7 @@ static NVME_CONTROLLER *ControllerAllocate(const NVME_CREATE *Create)
     controller->Context = Create->Context;
     controller->Info.Target = Create->Target;
     controller->Info.State = NvmeStateConnecting;
-    controller->Info.MaxTransfer = NVME_MAX_TRANSFER; /* until Identify Controller has been read */
+    controller->Info.MaxTransfer = NVME_MAX_TRANSFER; /* valid until Identify Controller has been read */
     controller->LostTime = KeQueryInterruptTime();
     NvmeFormatTarget(&Create->Target, controller->Name, sizeof(controller->Name));
     KeInitializeSpinLock(&controller->Lock);

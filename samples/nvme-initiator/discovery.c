@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Discovery: a controller of the well-known discovery subsystem, whose log page lists the target's subsystems and
- * their addresses. The controller exists only during the call. PASSIVE_LEVEL.
+ * Reads the discovery log page, which lists a target's subsystems and their addresses. For this it connects a
+ * controller to the well-known discovery subsystem; the controller exists only during the call. PASSIVE_LEVEL.
  */
 #include "nvmendk.h"
 
@@ -39,7 +39,7 @@ static NTSTATUS DiscoveryRead(NVME_CONTROLLER *Controller, DISCOVERY *Discovery,
     return request->Status;
 }
 
-/* Reads as many entries as fit into one transfer, which is more than any target has in practice. */
+/* Reads as many entries as fit into one transfer. In practice no target has more entries. */
 static NTSTATUS DiscoveryReadEntries(NVME_CONTROLLER *Controller, DISCOVERY *Discovery, PUCHAR Page,
     struct nvme_discovery_entry *Entries, ULONG *Count)
 {

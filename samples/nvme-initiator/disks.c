@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter's disks. A group of disks, which is one SCSI target, exists from NvmeDisksConnect until it has left the
- * table and its last SRB has been completed. A disk keeps its LUN as long as the controller lists the namespace. While
- * the controller is being connected again the disks stay, and their requests wait in the lower part.
+ * The adapter's disks. A group of disks is one SCSI target. It exists from NvmeDisksConnect until it was removed from
+ * the table and its last SRB has completed. A disk keeps its LUN while the controller lists the disk's namespace.
+ * During a reconnect the disks remain, and their requests wait in the lower part of the driver.
  *
- * Invariant: an SRB is counted in Outstanding from NvmeDisksBegin to NvmeDisksEnd, and it holds a reference to the
- * group, so the group and the controller's memory outlive every completion routine.
+ * Invariant: from NvmeDisksBegin to NvmeDisksEnd, Outstanding counts the SRB, and the SRB has a reference to the group.
+ * So the memory of group and controller remains valid until every completion routine has returned.
  */
 #include "nvmeport.h"
 
@@ -58,7 +58,10 @@ static BOOLEAN IsSameTarget(const NVME_TARGET *One, const NVME_TARGET *Other)
         strcmp(One->Subsystem, Other->Subsystem) == 0;
 }
 
-/* Gives the group a place in the table. The same target twice would be the same disks twice, and two file systems. */
+/*
+ * Inserts the group into the table. Refuses a target that the table contains already, because each of its disks would
+ * then appear twice, with two file systems that overwrite each other.
+ */
 static NTSTATUS InsertGroup(NVME_DISK_GROUP *Group)
 {
     NVME_ADAPTER *adapter = Group->Adapter;
@@ -73,7 +76,7 @@ static NTSTATUS InsertGroup(NVME_DISK_GROUP *Group)
             break;
         }
         if (!adapter->Groups[i]) {
-            Group->TargetId = (UCHAR)i; /* the lowest one is left */
+            Group->TargetId = (UCHAR)i; /* the lowest free index remains at the end */
             status = STATUS_SUCCESS;
         }
     }
@@ -103,7 +106,10 @@ static BOOLEAN HasLun(const NVME_DISK_GROUP *Group, ULONG Lun)
     return Lun < NVME_SCSI_MAX_LUNS && Group->Luns >> Lun & 1;
 }
 
-/* Returns the LUN that the namespace has, or a free one, or NVME_SCSI_MAX_LUNS if there is none. Lock is held. */
+/*
+ * Returns the LUN of the namespace, or an unused LUN if it has none, or NVME_SCSI_MAX_LUNS if all are used. Requires
+ * Adapter->Lock.
+ */
 static ULONG FindLun(const NVME_DISK_GROUP *Group, ULONG NamespaceId)
 {
     ULONG lun, unused = NVME_SCSI_MAX_LUNS;
@@ -143,7 +149,10 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
     return unit;
 }
 
-/* Describes a disk that may be new. The next command reports a changed capacity. Lock is held. */
+/*
+ * Stores the description of a disk. If the disk is not new and its capacity has changed, sets Attention, so that the
+ * next command reports the change. Requires Adapter->Lock.
+ */
 static VOID UpdateDisk(NVME_DISK *Disk, BOOLEAN New, const NVME_SCSI_UNIT *Unit)
 {
     if (New)
@@ -153,7 +162,10 @@ static VOID UpdateDisk(NVME_DISK *Disk, BOOLEAN New, const NVME_SCSI_UNIT *Unit)
     Disk->Unit = *Unit;
 }
 
-/* Makes the disks those of Group->Found and Group->Info. Returns TRUE if there are others than before. Lock is held. */
+/*
+ * Updates the disks from Group->Found and Group->Info. Returns TRUE if a disk was added or removed. Requires
+ * Adapter->Lock.
+ */
 static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
 {
     ULONGLONG before = Group->Luns, listed = 0;
@@ -173,7 +185,10 @@ static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
     return listed != before;
 }
 
-/* Lock is held. The controller may report its first change before NvmeControllerCreate has returned. */
+/*
+ * Stores the controller with a reference, unless it is stored already. Called for each change, because the first change
+ * may be reported before NvmeControllerCreate has returned. Requires Adapter->Lock.
+ */
 static VOID SetController(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller)
 {
     if (Group->Controller)
@@ -182,7 +197,10 @@ static VOID SetController(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller)
     Group->Controller = Controller;
 }
 
-/* The disks of a controller that has given up disappear. */
+/*
+ * Updates the disks after a change of the controller. Removes all disks if the controller has stopped its attempts to
+ * connect.
+ */
 static VOID ControllerChanged(NVME_CONTROLLER *Controller, PVOID Context)
 {
     NVME_DISK_GROUP *group = Context;
@@ -251,7 +269,7 @@ NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULON
     return status;
 }
 
-/* From the removal on no SRB finds the group. NvmeControllerDelete ends those that are outstanding. */
+/* Removes the group, so that later SRBs do not find it, and deletes its controller, which ends the outstanding SRBs. */
 NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId)
 {
     NVME_DISK_GROUP *group;
@@ -269,17 +287,24 @@ NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId)
 
 /* ---- SRBs -------------------------------------------------------------------------------------------------------- */
 
-/* Returns SRB_STATUS_PENDING, or why the unit cannot have the SRB. Lock is held. */
+/*
+ * Returns SRB_STATUS_PENDING if the unit can execute an SRB now, otherwise the status with which the SRB fails.
+ * Requires Adapter->Lock.
+ */
 static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun)
 {
     if (!Group->Luns)
         return SRB_STATUS_NO_DEVICE;
     if (Lun != 0 && !HasLun(Group, Lun))
         return SRB_STATUS_INVALID_LUN;
-    return IsListEmpty(&Group->Resets) ? SRB_STATUS_PENDING : SRB_STATUS_BUSY; /* Storport sends it again later */
+    /* after BUSY, Storport sends the SRB again later */
+    return IsListEmpty(&Group->Resets) ? SRB_STATUS_PENDING : SRB_STATUS_BUSY;
 }
 
-/* Counts the SRB and describes its unit. Lock is held. */
+/*
+ * Counts the SRB as outstanding, and copies the description of its unit to *View. Returns the result of CheckUnit.
+ * Requires Adapter->Lock.
+ */
 static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *View)
 {
     ULONG lun = Srb->Srb->Lun;
@@ -320,7 +345,10 @@ UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View)
     return status;
 }
 
-/* Returns a reset whose requests have all been completed, or NULL. */
+/*
+ * Removes a reset from the list if all requests for which it waits have completed. Returns the reset, or NULL if none
+ * has ended.
+ */
 static NVME_SRB *RemoveEndedReset(NVME_DISK_GROUP *Group)
 {
     NVME_SRB *ended = NULL;
@@ -360,7 +388,10 @@ VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun)
     NvmeDisksRelease(Group);
 }
 
-/* Queues the reset. Returns the namespace whose requests must be aborted, or 0: there is no such unit. Lock is held. */
+/*
+ * Queues the reset. Returns the namespace whose requests must be aborted, or 0 if the target has no such unit. Requires
+ * Adapter->Lock.
+ */
 static ULONG QueueReset(NVME_DISK_GROUP *Group, NVME_SRB *Srb, BOOLEAN WholeTarget)
 {
     ULONG lun = Srb->Srb->Lun;

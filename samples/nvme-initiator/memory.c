@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a queue. Capsules and responses are in one block that is registered as long as the queue exists,
- * without rights for the target. The data of a command are registered with the slot's region while the target has the
- * command:
+ * The memory of a queue. Capsules and responses are in one block, which is registered while the queue exists. The
+ * target has no access to this block. The data of a command are registered in the slot's region, but only while the
+ * command is at the target:
  *
  *   NvmeSlotMap         NdkBuildLAM: the addresses of the pages
  *   NvmeSlotSend        NdkFastRegister, which gives the region a new token, then NdkSend with the token in the capsule
  *   NvmeSlotInvalidate  NdkInvalidate, only if the target's response has not invalidated the token
  *   NvmeSlotUnmap       NdkReleaseLAM
  *
- * The target receives the right that the command needs, and an address that reveals nothing about this machine: an
- * address is the offset in the first page, in a region that begins with the second page of an empty address space.
+ * The target receives only the access right that the command needs. The address that it receives reveals nothing about
+ * this machine: each region has the base address PAGE_SIZE plus the offset of the data in their first page.
  *
- * The data of a small write travel in the capsule instead, if the controller accepts that.
+ * If the controller supports it, the data of a small write are sent in the capsule and are not registered.
  */
 #include "nvmendk.h"
 
@@ -124,7 +124,7 @@ VOID NvmeQueueFreeMemory(NVME_QUEUE *Queue)
     NVME_SLOT *slots = Queue->Slots;
     KIRQL irql;
 
-    KeAcquireSpinLock(&Queue->Lock, &irql); /* NvmeQueueAbort reads the slots */
+    KeAcquireSpinLock(&Queue->Lock, &irql); /* the lock is necessary because NvmeQueueAbort reads the slots */
     Queue->Slots = NULL;
     InitializeListHead(&Queue->Free);
     KeReleaseSpinLock(&Queue->Lock, irql);
@@ -171,7 +171,7 @@ NTSTATUS NvmeQueuePostReceives(NVME_QUEUE *Queue)
 
 /* ---- The data of a command --------------------------------------------------------------------------------------- */
 
-/* Returns the data's address if they are to be copied into the capsule, otherwise NULL. */
+/* Returns the address of the data if they must be copied into the capsule; otherwise returns NULL. */
 static PVOID SlotCapsuleData(const NVME_SLOT *Slot)
 {
     const NVME_REQUEST *request = Slot->Request;
@@ -181,7 +181,7 @@ static PVOID SlotCapsuleData(const NVME_SLOT *Slot)
     if (!request->Mdl)
         return request->Buffer;
     if (MmGetMdlByteCount(request->Mdl) < request->Length)
-        return NULL; /* a chain */
+        return NULL; /* data in a chain of several MDLs are not copied */
     return MmGetSystemAddressForMdlSafe(request->Mdl, NormalPagePriority | MdlMappingNoExecute);
 }
 
@@ -220,8 +220,9 @@ VOID NvmeSlotUnmap(NVME_SLOT *Slot)
 }
 
 /*
- * Registers the data, and describes them for the target. The registration may wait for the send, which follows at
- * once. It is silent, because the send's result shows that the registration has been carried out.
+ * Posts the registration of the data, and describes the data for the target. The adapter may defer the registration
+ * until the send, which is posted next. The registration is silent, because the result of the send shows that it was
+ * carried out.
  */
 static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
 {
@@ -245,7 +246,7 @@ static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
     return STATUS_SUCCESS;
 }
 
-/* Copies the data of a small write behind the command. */
+/* Copies the data of a small write into the capsule, behind the command. */
 static VOID SlotCopyToCapsule(NVME_SLOT *Slot, PUCHAR Capsule, struct nvme_sgl *Sgl)
 {
     NVME_QUEUE *queue = Slot->Queue;

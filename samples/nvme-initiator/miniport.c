@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DriverEntry, and the entry points with which Storport starts and stops the adapter. A virtual miniport has no
+ * DriverEntry, and the entry points that Storport calls to start and stop the adapter. A virtual miniport has no
  * hardware, so it has no interrupts, no ports and no DMA, and Storport does not call HwStorBuildIo. Storport calls:
  *
  *   FindAdapter                PASSIVE_LEVEL   describes the adapter
  *   Initialize                 high IRQL       only asks for PassiveInitialize
- *   PassiveInitialize          PASSIVE_LEVEL   connects to the targets of the registry
+ *   PassiveInitialize          PASSIVE_LEVEL   connects to the targets in the registry
  *   NvmeStartIo, NvmeResetBus  <= DISPATCH     requests, several at the same time (startio.c)
  *   NvmeProcessServiceRequest  PASSIVE_LEVEL   device controls (control.c)
  *   AdapterControl             DISPATCH_LEVEL  the adapter stops, or starts again
@@ -59,7 +59,10 @@ static BOOLEAN Initialize(PVOID DeviceExtension)
     return StorPortEnablePassiveInitialization(DeviceExtension, PassiveInitialize);
 }
 
-/* A target that does not answer is tried again until it does, because at boot the network may come up later. */
+/*
+ * Connects to the targets in the registry. If a target does not answer, the controller's thread retries until it
+ * answers, because the network may start later than this driver.
+ */
 static BOOLEAN PassiveInitialize(PVOID DeviceExtension)
 {
     NVME_ADAPTER *adapter = DeviceExtension;
@@ -73,7 +76,7 @@ static BOOLEAN PassiveInitialize(PVOID DeviceExtension)
     return TRUE;
 }
 
-/* There is nothing to do when the adapter stops and starts: it is the target that loses power, or not. */
+/* Accepts a stop and a restart of the adapter. Neither needs any action, because the adapter has no hardware. */
 static SCSI_ADAPTER_CONTROL_STATUS AdapterControl(PVOID DeviceExtension, SCSI_ADAPTER_CONTROL_TYPE ControlType,
     PVOID Parameters)
 {
@@ -89,7 +92,9 @@ static SCSI_ADAPTER_CONTROL_STATUS AdapterControl(PVOID DeviceExtension, SCSI_AD
     return ControlType <= ScsiRestartAdapter ? ScsiAdapterControlSuccess : ScsiAdapterControlUnsuccessful;
 }
 
-/* Storport has sent its last request. Requests that wait for a lost connection end here. */
+/*
+ * Deletes all controllers, after Storport has sent its last request. Ends the requests that wait for a lost connection.
+ */
 static VOID FreeAdapterResources(PVOID DeviceExtension)
 {
     NVME_ADAPTER *adapter = DeviceExtension;
@@ -102,7 +107,7 @@ static VOID FreeAdapterResources(PVOID DeviceExtension)
     InterlockedExchange(&AdapterFound, FALSE);
 }
 
-/* NvmeProcessServiceRequest completes each IRP before it returns, so there is none left when the adapter is removed. */
+/* Does nothing, because NvmeProcessServiceRequest completes each IRP before it returns. */
 static VOID CompleteServiceIrp(PVOID DeviceExtension)
 {
     UNREFERENCED_PARAMETER(DeviceExtension);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The namespaces of a controller: the list of the active ones, what Identify Namespace returns of each, and the events
- * that announce a change. All of this runs in the controller's thread at PASSIVE_LEVEL.
+ * The namespaces of a controller: reads the list of active namespaces and the properties of each, and handles the
+ * events that report a change. All functions run in the controller's thread at PASSIVE_LEVEL, except EventArrived.
  *
- * One asynchronous event request is always outstanding. When it completes, the thread reads the log page that the
- * event names, which lets the controller send this event again, scans the namespaces, and starts the request again. A
- * change between the scan and the start is not lost, because the controller keeps the event for the next request.
+ * One asynchronous event request is always outstanding. When it completes, the thread reads the log page that belongs
+ * to the event; only then may the controller report this event again. The thread then scans the namespaces, and sends
+ * the request again. A change between the scan and the request is not lost, because the controller keeps the event for
+ * the next request.
  */
 #include "nvmendk.h"
 
@@ -32,8 +33,8 @@ static VOID NamespaceReadDescriptors(NVME_NAMESPACE *Namespace, const UCHAR *Pag
 }
 
 /*
- * Reads a namespace. *Usable is FALSE if the namespace has been removed meanwhile, or has a format that this driver
- * does not have: blocks of an unusual size, metadata, protection information.
+ * Reads a namespace. Sets *Usable to FALSE if the namespace has been removed, or if it has a format that this driver
+ * does not support: an unusual block size, metadata, or protection information.
  */
 static NTSTATUS NamespaceRead(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespace, BOOLEAN *Usable)
 {
@@ -63,10 +64,11 @@ static NTSTATUS NamespaceRead(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Names
     status = NvmeIdentify(Controller, NVME_CNS_NAMESPACE_DESCRIPTORS, Namespace->Id);
     if (NT_SUCCESS(status))
         NamespaceReadDescriptors(Namespace, Controller->Page);
-    return status == STATUS_IO_DEVICE_ERROR ? STATUS_SUCCESS : status; /* the descriptors are optional */
+    /* a target need not support namespace descriptors */
+    return status == STATUS_IO_DEVICE_ERROR ? STATUS_SUCCESS : status;
 }
 
-/* Stores the scanned namespaces, and returns whether they are different from those before. */
+/* Stores the scanned namespaces. Returns TRUE if they differ from those that were stored before. */
 static BOOLEAN ControllerStoreNamespaces(NVME_CONTROLLER *Controller, ULONG Count)
 {
     SIZE_T size = sizeof(Controller->Namespaces);

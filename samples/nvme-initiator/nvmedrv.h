@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An NVMe over Fabrics initiator: a Storport virtual miniport whose disks are namespaces of NVMe targets, which it
- * reaches by RDMA through the Network Direct Kernel interface.
+ * An NVMe over Fabrics initiator: a Storport virtual miniport. Its disks are namespaces of NVMe targets. The driver
+ * reaches the targets by RDMA through the Network Direct Kernel interface.
  *
  *   miniport.c   DriverEntry, starting and stopping the adapter
  *   startio.c    the requests of Storport
@@ -22,10 +22,10 @@
  *   wait.c       waiting for NDK requests, at PASSIVE_LEVEL
  *   ../nvme      wire structures, Connect, private data, scatter gather descriptors
  *
- * This header is the interface between the two parts. It needs neither storport.h nor ndkpi.h; nvmendk.h has the
- * declarations of the lower part.
+ * The files above the line are the driver's upper part, those below it the lower part. This header is the interface
+ * between the two parts, and needs neither storport.h nor ndkpi.h. nvmendk.h declares the inside of the lower part.
  *
- * Each function's comment begins with its highest IRQL.
+ * Each function's comment begins with the highest IRQL at which the function may be called.
  */
 #ifndef NVMEDRV_H
 #define NVMEDRV_H
@@ -37,55 +37,60 @@
 #include "../nvme/nvme.h"
 
 #define NVME_TAG 'emvN'
-#define NVME_MAX_TARGETS 8             /* targets in the registry */
-#define NVME_MAX_NAMESPACES 64         /* namespaces of one controller */
-#define NVME_MAX_QUEUES 16             /* I/O queues of one controller */
-#define NVME_MAX_DEPTH 1023            /* commands of one queue */
-#define NVME_MAX_TRANSFER (128 * 1024) /* bytes of one command's data */
+#define NVME_MAX_TARGETS 8             /* maximum number of targets in the registry */
+#define NVME_MAX_NAMESPACES 64         /* maximum number of namespaces of a controller */
+#define NVME_MAX_QUEUES 16             /* maximum number of I/O queues of a controller */
+#define NVME_MAX_DEPTH 1023            /* maximum number of outstanding commands of a queue */
+#define NVME_MAX_TRANSFER (128 * 1024) /* maximum number of data bytes of a command */
 
 /* ---- settings.c ------------------------------------------------------------------------------------------------- */
 
-/* A subsystem of a target. Interface 0: the interface and the local address are those of the route to Address. */
+/* A subsystem of a target. If Interface is 0, the route to Address determines interface and local address. */
 typedef struct _NVME_TARGET {
     SOCKADDR_INET Address;      /* with the port, usually 4420 */
-    SOCKADDR_INET LocalAddress; /* only if Interface is not 0; port 0 */
+    SOCKADDR_INET LocalAddress; /* used only if Interface is not 0; its port is 0 */
     ULONG Interface;
     CHAR Subsystem[NVME_NQN_SIZE]; /* the subsystem's name (NQN) */
 } NVME_TARGET;
 
 typedef struct _NVME_SETTINGS {
-    ULONG IoQueues;         /* I/O queues of a controller */
-    ULONG QueueDepth;       /* commands of an I/O queue that the target has at the same time */
-    ULONG MaxTransfer;      /* bytes of one command's data */
-    ULONG KeepAliveSeconds; /* the target ends a controller that is silent for so long; 0: never */
-    ULONG CommandSeconds;   /* a command without a time limit of its own is aborted after this */
-    ULONG AbortSeconds;     /* the controller is reset if an aborted command has not ended after this */
-    ULONG ReconnectSeconds; /* the longest pause between two attempts to reconnect: 1, 2, 4... up to this */
-    ULONG IoFailSeconds;    /* requests fail if the connection has been away for so long */
-    ULONG LossSeconds;      /* no more attempts after this; NVME_FOREVER: no limit */
+    ULONG IoQueues;         /* number of I/O queues of a controller */
+    ULONG QueueDepth;       /* maximum number of outstanding commands of an I/O queue */
+    ULONG MaxTransfer;      /* maximum number of data bytes of a command */
+    ULONG KeepAliveSeconds; /* the target ends a controller that sends nothing for this time; 0: never */
+    ULONG CommandSeconds;   /* time limit of commands that have no limit of their own; then a command is aborted */
+    ULONG AbortSeconds;     /* time limit of an aborted command; then the controller is reset */
+    /* maximum pause between attempts to reconnect; the pauses are 1, 2, 4... seconds up to this one */
+    ULONG ReconnectSeconds;
+    ULONG IoFailSeconds;    /* waiting requests fail after the connection has been lost for this time */
+    ULONG LossSeconds;      /* attempts to reconnect end after this time; NVME_FOREVER: never */
     CHAR HostName[NVME_NQN_SIZE]; /* the host's name (NQN) */
     UCHAR HostId[16];
-    ULONG TargetCount;      /* targets to which the miniport connects when it starts */
+    ULONG TargetCount;      /* number of targets to which the miniport connects when it starts */
     NVME_TARGET Targets[NVME_MAX_TARGETS];
 } NVME_SETTINGS;
 #define NVME_FOREVER 0xFFFFFFFF
 
 /*
- * PASSIVE_LEVEL. Reads the settings below the driver's service key. A value that is missing has its default; a value
- * that is out of range is brought into the range. A target that is malformed is printed and left out.
+ * PASSIVE_LEVEL. Reads the settings from the driver's service key. Uses the default for a missing value, and the
+ * nearest permitted value for a value that is out of range. Prints and omits a malformed target.
  */
 VOID NvmeReadSettings(PUNICODE_STRING RegistryPath, NVME_SETTINGS *Settings);
 /*
- * PASSIVE_LEVEL. Fills in a target from an address such as "192.168.1.1:4420" or "[fe80::1]:4420" and a name. Without
- * a port the port is 4420. Returns STATUS_INVALID_PARAMETER if the address or the name is malformed.
+ * PASSIVE_LEVEL. Parses an address such as "192.168.1.1:4420" or "[fe80::1]:4420" and a subsystem's name into *Target.
+ * The default port is 4420. Returns STATUS_INVALID_PARAMETER if the address or the name is malformed.
  */
 NTSTATUS NvmeParseTarget(PCWSTR Address, PCSTR Subsystem, NVME_TARGET *Target);
 
 /* ---- provider.c ------------------------------------------------------------------------------------------------- */
 
-/* PASSIVE_LEVEL. Called once before the first controller is created. */
+/*
+ * PASSIVE_LEVEL. Registers with Winsock Kernel. The caller must do this once, before it creates the first controller.
+ */
 NTSTATUS NvmeProviderRegister(VOID);
-/* PASSIVE_LEVEL. Called once after the last controller has been deleted. */
+/*
+ * PASSIVE_LEVEL. Deregisters from Winsock Kernel. The caller must do this once, after the last controller was deleted.
+ */
 VOID NvmeProviderDeregister(VOID);
 
 /* ---- Requests: queue.c ------------------------------------------------------------------------------------------ */
@@ -100,93 +105,98 @@ typedef enum _NVME_DIRECTION {
 } NVME_DIRECTION;
 
 /*
- * DISPATCH_LEVEL. The request has ended. The request and its data belong to the caller of NvmeSubmit again: this
- * driver and the target have no access to them any more. The routine may free the request, submit it again, or submit
- * others. No lock of the lower part is held. The routine runs inside NvmeSubmit, NvmeAbort or NvmeAbortAll, in a
- * callback of the adapter, or in the controller's thread.
+ * DISPATCH_LEVEL. Called when a request has ended. The request and its data then belong to the caller of NvmeSubmit
+ * again: this driver and the target do not access them any more. The routine may free the request, submit it again, or
+ * submit other requests. The lower part of the driver holds no lock during the call. The routine runs inside
+ * NvmeSubmit, NvmeAbort or NvmeAbortAll, in a callback of the adapter, or in the controller's thread.
  */
 typedef VOID NVME_COMPLETION(NVME_REQUEST *Request);
 
 /*
- * One NVMe command. The caller provides the memory, which must be nonpaged (an SRB extension, for example), and sets
- * the members of the first part; the members of the other parts need no initial values. The structure and the data
- * belong to the lower part from NvmeSubmit until the completion routine is called.
+ * One NVMe command. The caller provides nonpaged memory (for example an SRB extension), and sets the members of the
+ * first part. The other members need no initial values. The structure and the data belong to the lower part of the
+ * driver from NvmeSubmit until the completion routine is called.
  */
 struct _NVME_REQUEST {
     /* Set by the caller. */
-    struct nvme_command Command; /* without command identifier, flags and data pointer */
-    BOOLEAN Admin;               /* an admin command; otherwise an I/O command */
-    NVME_DIRECTION Direction;    /* NvmeNoData: Mdl, Buffer and Length are not used */
-    PMDL Mdl;                    /* the data: an MDL chain, locked, virtually contiguous; its first Length bytes */
-    PVOID Buffer;                /* if Mdl is NULL: the data in nonpaged pool */
-    ULONG Length;                /* 1 to the controller's MaxTransfer */
-    ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: none */
+    struct nvme_command Command; /* the caller sets all members except identifier, flags and data pointer */
+    BOOLEAN Admin;               /* TRUE: an admin command; FALSE: an I/O command */
+    NVME_DIRECTION Direction;    /* if NvmeNoData, Mdl, Buffer and Length are not used */
+    /* the data are the first Length bytes of this MDL chain, which is locked and virtually contiguous */
+    PMDL Mdl;
+    PVOID Buffer;                /* if Mdl is NULL, the data are here, in nonpaged pool */
+    ULONG Length;                /* size of the data in bytes: 1 to the controller's MaxTransfer */
+    ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: no limit */
     NVME_COMPLETION *Completion;
-    PVOID Context;               /* for the caller */
+    PVOID Context;               /* not used by the lower part; for the caller */
 
     /* Valid when the completion routine is called. */
     NTSTATUS Status;             /* see NvmeSubmit */
-    USHORT NvmeStatus;           /* enum nvme_status, perhaps with NVME_DNR and NVME_MORE */
-    ULONGLONG Result;            /* dwords 0 and 1 of the completion */
+    USHORT NvmeStatus;           /* enum nvme_status, possibly with NVME_DNR and NVME_MORE */
+    ULONGLONG Result;            /* dwords 0 and 1 of the completion queue entry */
 
     /* Only for the lower part. */
-    LIST_ENTRY Link;             /* in a list of waiting or ended requests, while the request has no slot */
-    ULONGLONG Deadline;          /* of the command that was sent, in the units of KeQueryInterruptTime */
-    BOOLEAN Aborted;             /* NvmeAbort was called: the request is not repeated after a reconnect */
+    LIST_ENTRY Link;             /* in a list of waiting or ended requests, while no slot has the request */
+    /* end of the time limit, in the units of KeQueryInterruptTime; valid while a slot has the request */
+    ULONGLONG Deadline;
+    /* NvmeAbort or NvmeAbortAll was called, so the request is not sent again after a reconnect */
+    BOOLEAN Aborted;
     BOOLEAN AbortSent;           /* an Abort command was sent for the request */
 };
 
 /*
  * DISPATCH_LEVEL. Starts a request. The completion routine is called exactly once, perhaps before NvmeSubmit returns,
- * so the caller must hold no lock that the routine needs. The caller holds a reference to the controller during the
- * call; the request holds none, because the deletion of a controller ends all of its requests.
+ * so the caller must hold no lock that the routine acquires. The caller must have a reference to the controller during
+ * the call. The request needs no reference, because the deletion of a controller ends all of its requests.
  *
- * An I/O request goes to the queue of the current processor. If all of the queue's slots are busy, or while the
- * controller is being connected again, the request waits. Requests that the target had when the connection was lost
- * are sent again after the reconnect. The order of requests is not kept.
+ * An I/O request is sent on the queue of the current processor. The request waits if all slots of the queue are in use,
+ * or during a reconnect. If the connection is lost, the I/O requests that were at the target are sent again after the
+ * reconnect. Requests may be executed in any order.
  *
  * Status of the completed request:
  *   STATUS_SUCCESS                the controller has completed the command with NvmeStatus 0
  *   STATUS_IO_DEVICE_ERROR        the controller has completed the command with the error in NvmeStatus
  *   STATUS_CANCELLED              NvmeAbort, NvmeAbortAll or NvmeControllerReset ended the request
- *   STATUS_IO_TIMEOUT             the connection has been away for the setting IoFailSeconds
- *   STATUS_CONNECTION_DISCONNECTED  the target had the admin command when the connection was lost
- *   STATUS_DEVICE_NOT_CONNECTED   the controller is not connected and does not try any more (NvmeStateFailed)
+ *   STATUS_IO_TIMEOUT             the connection has been lost for the setting IoFailSeconds
+ *   STATUS_CONNECTION_DISCONNECTED  the connection was lost while the admin command was at the target
+ *   STATUS_DEVICE_NOT_CONNECTED   the controller has stopped its attempts to connect (NvmeStateFailed)
  *   STATUS_DELETE_PENDING         NvmeControllerDelete has been called
  *   STATUS_INVALID_BUFFER_SIZE    Length is 0 or above MaxTransfer
  *   STATUS_INSUFFICIENT_RESOURCES the adapter cannot map the data
- * With every status but the first two NvmeStatus and Result are 0, and the command may have been executed or not.
+ * With every status except the first two, NvmeStatus and Result are 0, and the target may or may not have executed the
+ * command.
  */
 VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
 
 /*
- * DISPATCH_LEVEL. Asks for the early end of a request that was submitted to this controller. A request that is waiting
- * completes with STATUS_CANCELLED during the call. For a request that was sent, an Abort command is sent; the request
- * completes with whatever the controller answers, or with STATUS_CANCELLED after a reset of the controller if it does
- * not answer within AbortSeconds. A request that has completed is not affected: only its address is used.
+ * DISPATCH_LEVEL. Aborts a request that was submitted to this controller. If the request waits, it completes with
+ * STATUS_CANCELLED during the call. If the request was sent, the controller's thread sends an Abort command for it. The
+ * request then completes with the controller's response. If the controller does not respond within AbortSeconds, the
+ * controller is reset, and the request completes with STATUS_CANCELLED. If the request has completed already, the call
+ * has no effect. The function does not access *Request in this case; it only compares the pointer.
  */
 VOID NvmeAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
-/* DISPATCH_LEVEL. As NvmeAbort, for every I/O request of a namespace, or of all (NVME_ALL_NAMESPACES). */
+/* DISPATCH_LEVEL. Does the same as NvmeAbort for every I/O request of the namespace; NVME_ALL_NAMESPACES: of all. */
 VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId);
 
 /* ---- Controllers: controller.c ---------------------------------------------------------------------------------- */
 
 typedef enum _NVME_STATE {
-    NvmeStateConnecting,   /* the first attempt to connect, or a later one because of NVME_CREATE_RETRY */
+    NvmeStateConnecting,   /* no attempt to connect has succeeded yet; with NVME_CREATE_RETRY, attempts continue */
     NvmeStateLive,
-    NvmeStateReconnecting, /* the connection was lost; requests wait */
-    NvmeStateFailed,       /* no connection for LossSeconds: gave up, only the deletion is left */
+    NvmeStateReconnecting, /* the connection was lost; the thread connects again, and requests wait */
+    NvmeStateFailed,       /* the thread has stopped its attempts to connect; the controller can only be deleted */
     NvmeStateDeleting
 } NVME_STATE;
 
 typedef struct _NVME_NAMESPACE {
     ULONG Id;
-    ULONG BlockShift;      /* blocks of 1 << BlockShift bytes, 9 to 12 */
+    ULONG BlockShift;      /* log2 of the block size in bytes: 9 to 12 */
     ULONGLONG Blocks;
     BOOLEAN ReadOnly;
     BOOLEAN ThinProvisioned;
     BOOLEAN DeallocatedReadsZero;
-    BOOLEAN ZeroesDeallocate; /* Write Zeroes may carry NVME_IO_DEALLOCATE */
+    BOOLEAN ZeroesDeallocate; /* Write Zeroes accepts the flag NVME_IO_DEALLOCATE */
     UCHAR Eui64[8];        /* zeros: none */
     UCHAR Nguid[16];       /* zeros: none */
     UCHAR Uuid[16];        /* zeros: none */
@@ -194,42 +204,47 @@ typedef struct _NVME_NAMESPACE {
 
 typedef struct _NVME_CONTROLLER_INFO {
     NVME_STATE State;
-    NTSTATUS LastStatus;        /* why the last attempt to connect failed, or why the connection was lost */
-    CHAR LastReason[96];        /* the same in words, for people, with a terminator */
-    ULONG Reconnects;           /* connections since the first one */
+    NTSTATUS LastStatus;        /* error of the last attempt to connect, or the reason why the connection was lost */
+    CHAR LastReason[96];        /* LastStatus as text, with a terminating zero */
+    ULONG Reconnects;           /* number of connections after the first one */
     NVME_TARGET Target;
-    USHORT ControllerId;        /* CNTLID */
-    USHORT QueueCount;          /* I/O queues that the target has granted */
-    ULONG QueueDepth;           /* commands of one I/O queue */
-    ULONG MaxTransfer;          /* bytes of one command's data: the smallest of setting, adapter's and target's limit */
-    ULONG InCapsule;            /* bytes of a write that travel in the command's capsule */
+    USHORT ControllerId;        /* the controller's number (CNTLID) */
+    USHORT QueueCount;          /* number of I/O queues that the target has granted */
+    ULONG QueueDepth;           /* maximum number of outstanding commands of an I/O queue */
+    /*
+     * maximum number of data bytes of a command: the minimum of the setting, the adapter's limit and the target's limit
+     */
+    ULONG MaxTransfer;
+    ULONG InCapsule;            /* maximum size in bytes of a write whose data are sent in the capsule */
     CHAR SerialNumber[20];      /* padded with spaces, without terminator */
     CHAR ModelNumber[40];
     CHAR FirmwareRevision[8];
-    BOOLEAN WriteCache;         /* volatile, so that Flush is needed */
+    BOOLEAN WriteCache;         /* the write cache is volatile, so Flush is necessary */
     USHORT OptionalCommands;    /* NVME_ONCS_ */
     ULONG NamespaceCount;
 } NVME_CONTROLLER_INFO;
 
 typedef struct _NVME_CREATE {
     NVME_TARGET Target;
-    const NVME_SETTINGS *Settings; /* copied */
+    const NVME_SETTINGS *Settings; /* the controller copies the settings */
     ULONG Flags;                   /* NVME_CREATE_ */
     /*
-     * PASSIVE_LEVEL, in the controller's thread, which must not be made to wait for NvmeControllerDelete: the state or
-     * the set of namespaces has changed. May be NULL. Not called after NvmeControllerDelete has returned. Called for
-     * the first time when the controller is live, which may be before NvmeControllerCreate has returned.
+     * PASSIVE_LEVEL, in the controller's thread. Called after the state or the set of namespaces has changed; may be
+     * NULL. The first call comes when the controller is live, perhaps before NvmeControllerCreate has returned. No call
+     * comes after NvmeControllerDelete has returned. The routine must not wait for a thread that is in
+     * NvmeControllerDelete.
      */
     VOID (*Changed)(NVME_CONTROLLER *Controller, PVOID Context);
     PVOID Context;
 } NVME_CREATE;
-#define NVME_CREATE_RETRY 1     /* if the first attempt to connect fails, keep the controller and try again */
-#define NVME_CREATE_DISCOVERY 2 /* a discovery controller: without I/O queues and namespaces */
+/* if the first attempt to connect fails, keeps the controller and makes further attempts */
+#define NVME_CREATE_RETRY 1
+#define NVME_CREATE_DISCOVERY 2 /* creates a discovery controller, which has no I/O queues and no namespaces */
 
 /*
  * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases, and waits until the
- * first attempt to connect has succeeded or failed. With NVME_CREATE_RETRY a failure returns STATUS_PENDING and the
- * controller; without, the failure's status and no controller. The reason has been printed.
+ * first attempt to connect has succeeded or failed. If the attempt fails, prints the reason. With NVME_CREATE_RETRY it
+ * then returns STATUS_PENDING and the controller; without that flag it returns no controller and one of these statuses:
  *   STATUS_CONNECTION_REFUSED and the other statuses of NdkConnect: no connection
  *   STATUS_ACCESS_DENIED            the target does not admit this host
  *   STATUS_NO_SUCH_DEVICE           the target does not have the subsystem
@@ -239,33 +254,33 @@ typedef struct _NVME_CREATE {
  */
 NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Controller);
 /*
- * PASSIVE_LEVEL, not in a completion routine and not in Changed. Ends all requests with STATUS_DELETE_PENDING, shuts
- * the controller down, disconnects, and releases the creator's reference. No completion routine runs afterwards;
- * NvmeSubmit completes further requests at once. Called once.
+ * PASSIVE_LEVEL, but not in a completion routine and not in Changed. Ends all requests with STATUS_DELETE_PENDING,
+ * shuts the controller down, disconnects, and releases the creator's reference. After the return no completion routine
+ * runs, and NvmeSubmit completes further requests at once. Must be called exactly once.
  */
 VOID NvmeControllerDelete(NVME_CONTROLLER *Controller);
-/* DISPATCH_LEVEL. A reference keeps the memory valid, and nothing else. */
+/* DISPATCH_LEVEL. Acquire and release a reference. A reference only keeps the controller's memory valid. */
 VOID NvmeControllerReference(NVME_CONTROLLER *Controller);
 VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 /*
- * DISPATCH_LEVEL. Gives the connection up and makes a new one. All requests complete with STATUS_CANCELLED, soon but
- * not during the call. For HwResetBus.
+ * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. All requests complete with
+ * STATUS_CANCELLED, soon but not during the call. HwResetBus uses this.
  */
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
-/* DISPATCH_LEVEL. */
+/* DISPATCH_LEVEL. Copies the controller's present state and properties to *Info. */
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info);
 /*
- * DISPATCH_LEVEL. Copies up to Count namespaces, in the order of their identifiers, and returns the number of all.
- * While the controller is being connected again these are the namespaces that it had before.
+ * DISPATCH_LEVEL. Copies up to Count namespaces in the order of their identifiers. Returns the number of all
+ * namespaces. During a reconnect these are the namespaces from before the connection was lost.
  */
 ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespaces, ULONG Count);
 
 /* ---- discovery.c ------------------------------------------------------------------------------------------------ */
 
 /*
- * PASSIVE_LEVEL. Connects to the discovery subsystem at the target's address (the target's name is ignored), and
- * copies up to *Count entries of its discovery log page. *Count receives the number of all entries. The statuses are
- * those of NvmeControllerCreate.
+ * PASSIVE_LEVEL. Connects to the discovery subsystem at the target's address, and ignores the target's name. Copies up
+ * to *Count entries of the discovery log page, and sets *Count to the number of all entries. Returns the statuses of
+ * NvmeControllerCreate.
  */
 NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, struct nvme_discovery_entry *Entries,
     ULONG *Count);

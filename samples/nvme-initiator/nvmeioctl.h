@@ -29,13 +29,13 @@
 #define NVME_IOCTL_ADDRESS_SIZE 64
 #define NVME_IOCTL_NAME_SIZE 224
 
-/* All strings end with a zero. */
+/* The input of each device control. Each string ends with a zero. */
 typedef struct _NVME_IOCTL_REQUEST {
     uint32_t Size;      /* sizeof(NVME_IOCTL_REQUEST) */
     uint32_t Operation; /* NVME_IOCTL_DISCOVER... */
-    uint32_t TargetId;  /* the number of a SCSI target */
+    uint32_t TargetId;  /* number of the SCSI target */
     uint32_t Reserved;
-    char Address[NVME_IOCTL_ADDRESS_SIZE]; /* "192.168.1.1", "192.168.1.1:4420", "[fe80::1]:4420" */
+    char Address[NVME_IOCTL_ADDRESS_SIZE]; /* for example "192.168.1.1", "192.168.1.1:4420" or "[fe80::1]:4420" */
     char Subsystem[NVME_IOCTL_NAME_SIZE];  /* the subsystem's NQN */
 } NVME_IOCTL_REQUEST;
 
@@ -64,13 +64,14 @@ typedef struct _NVME_IOCTL_LOG {
 typedef struct _NVME_IOCTL_CONTROLLER {
     uint32_t TargetId;
     uint32_t State;       /* NVME_IOCTL_CONNECTING... */
-    uint32_t LastStatus;  /* an NTSTATUS: why the connection was lost, or why the last attempt to connect has failed */
+    /* an NTSTATUS: the error of the last attempt to connect, or the reason why the connection was lost */
+    uint32_t LastStatus;
     uint32_t Reconnects;
     uint32_t Namespaces;
-    uint32_t Queues;      /* I/O queues */
+    uint32_t Queues;      /* number of I/O queues */
     uint32_t QueueDepth;
-    uint32_t MaxTransfer; /* bytes of one command's data */
-    char LastReason[96];  /* LastStatus in words */
+    uint32_t MaxTransfer; /* maximum number of data bytes of a command */
+    char LastReason[96];  /* LastStatus as text */
     char Address[NVME_IOCTL_ADDRESS_SIZE];
     char Subsystem[NVME_IOCTL_NAME_SIZE];
     char Model[48], Serial[24], Firmware[16];

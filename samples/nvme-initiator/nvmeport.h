@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The upper part of the driver: a Storport adapter whose SCSI targets are NVMe controllers and whose logical units are
- * the controllers' namespaces. nvmedrv.h has the list of files and the interface to the lower part.
+ * Declarations of the driver's upper part, which presents a Storport adapter. Each SCSI target of the adapter is an
+ * NVMe controller, and each logical unit is a namespace. nvmedrv.h lists the files and declares the lower part's
+ * interface.
  */
 #ifndef NVMEPORT_H
 #define NVMEPORT_H
@@ -9,30 +10,31 @@
 #include "nvmedrv.h"
 #include "nvmescsi.h"
 
-#define NVME_MAX_GROUPS 8 /* controllers of the adapter: its SCSI targets */
+#define NVME_MAX_GROUPS 8 /* maximum number of controllers, which are the adapter's SCSI targets */
 
 typedef struct _NVME_ADAPTER NVME_ADAPTER;
 
-/* One namespace, which is one logical unit. */
+/* One logical unit, which is one namespace. */
 typedef struct _NVME_DISK {
-    BOOLEAN Attention; /* the capacity has changed, and the next command reports that */
-    LONG Outstanding;  /* SRBs of this unit that are not completed */
+    BOOLEAN Attention; /* the next command must report that the capacity has changed */
+    LONG Outstanding;  /* number of SRBs of this unit that have not completed */
     NVME_SCSI_UNIT Unit;
 } NVME_DISK;
 
-/* The namespaces of one controller, which is one SCSI target. */
+/* One SCSI target, which is one controller with its namespaces. */
 typedef struct _NVME_DISK_GROUP {
     NVME_ADAPTER *Adapter;
-    LONG References;                      /* one of the table, one of each SRB and of each device control */
+    /* number of references: one for the table, one for each SRB and for each device control */
+    LONG References;
     UCHAR TargetId;
     NVME_TARGET Target;
     /* Adapter->Lock guards the following members. */
-    NVME_CONTROLLER *Controller;          /* NULL until the controller exists; then the group has a reference */
-    LONG Outstanding;                     /* SRBs of the group that are not completed */
-    LIST_ENTRY Resets;                    /* SRBs that wait for the completion of others */
-    ULONGLONG Luns;                       /* one bit for each of the Disks that exists */
+    NVME_CONTROLLER *Controller;          /* NULL until the controller exists; the group then has a reference to it */
+    LONG Outstanding;                     /* number of SRBs of the group that have not completed */
+    LIST_ENTRY Resets;                    /* resets (SRBs) that wait until other SRBs have completed */
+    ULONGLONG Luns;                       /* bit n: Disks[n] exists */
     NVME_DISK Disks[NVME_SCSI_MAX_LUNS];
-    /* Only the controller's thread uses these: they are too large for its stack. */
+    /* Only the controller's thread uses these members. They are here because they are too large for a stack. */
     NVME_NAMESPACE Found[NVME_MAX_NAMESPACES];
     NVME_CONTROLLER_INFO Info;
 } NVME_DISK_GROUP;
@@ -40,9 +42,9 @@ typedef struct _NVME_DISK_GROUP {
 /* The adapter's device extension, which Storport fills with zeros. */
 struct _NVME_ADAPTER {
     BOOLEAN Registered; /* NvmeProviderRegister has succeeded */
-    KMUTEX Connecting;  /* held while controllers are created and deleted */
+    KMUTEX Connecting;  /* held while a controller is created or deleted */
     KSPIN_LOCK Lock;
-    NVME_DISK_GROUP *Groups[NVME_MAX_GROUPS]; /* by TargetId; guarded by Lock */
+    NVME_DISK_GROUP *Groups[NVME_MAX_GROUPS]; /* indexed by TargetId; guarded by Lock */
 };
 
 /* The extension of an SRB. Storport does not initialize it. */
@@ -50,18 +52,18 @@ typedef struct _NVME_SRB {
     PSCSI_REQUEST_BLOCK Srb;
     NVME_DISK_GROUP *Group;
     ULONG Lun;
-    LIST_ENTRY Link;      /* a reset: in Group->Resets */
-    const LONG *WaitsFor; /* a reset: an Outstanding count of the group, which must become 0 */
+    LIST_ENTRY Link;      /* in Group->Resets; only for a reset */
+    const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
     NVME_REQUEST Request;
     NVME_SCSI_REQUEST Scsi;
 } NVME_SRB;
 
-/* Describes a SCSI command's unit. It is a copy, so that nothing changes while the command is translated. */
+/* A copy of the properties of a SCSI command's unit, so that they do not change while the command is translated. */
 typedef struct _NVME_DISK_VIEW {
     NVME_SCSI_UNIT Unit;
-    BOOLEAN Present;   /* FALSE: the target exists, but not its unit 0, which the command is for */
+    BOOLEAN Present;   /* FALSE: the command is for unit 0 of an existing target, and the target has no unit 0 */
     BOOLEAN Attention; /* the command must report that the capacity has changed */
-    ULONGLONG Luns;    /* one bit for each unit of the target */
+    ULONGLONG Luns;    /* bit n: the target has the unit n */
 } NVME_DISK_VIEW;
 
 /* ---- miniport.c -------------------------------------------------------------------------------------------------- */
@@ -72,27 +74,32 @@ extern NVME_SETTINGS NvmeSettings; /* read in DriverEntry */
 
 /* PASSIVE_LEVEL. Creates a controller with NVME_CREATE_... flags; *TargetId receives the number of its SCSI target. */
 NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULONG Flags, PULONG TargetId);
-/* PASSIVE_LEVEL. Deletes a controller, and its disks disappear. STATUS_NO_SUCH_DEVICE: there is none. */
+/* PASSIVE_LEVEL. Deletes a controller and its disks. Returns STATUS_NO_SUCH_DEVICE if no controller has this number. */
 NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId);
-/* DISPATCH_LEVEL. Returns the group with a reference, or NULL. */
+/* DISPATCH_LEVEL. Acquires a reference to the group with the number TargetId. Returns the group, or NULL. */
 NVME_DISK_GROUP *NvmeDisksReference(NVME_ADAPTER *Adapter, ULONG TargetId);
-/* DISPATCH_LEVEL. Returns the group's controller, which is valid as long as the group, or NULL: none yet. */
+/*
+ * DISPATCH_LEVEL. Returns the group's controller, or NULL if the group has none yet. The caller must have a reference
+ * to the group while it uses the controller.
+ */
 NVME_CONTROLLER *NvmeDisksController(NVME_DISK_GROUP *Group);
-/* DISPATCH_LEVEL. */
+/* DISPATCH_LEVEL. Releases a reference to the group. */
 VOID NvmeDisksRelease(NVME_DISK_GROUP *Group);
 /*
- * DISPATCH_LEVEL. Finds the unit of a SCSI command, describes it, and counts the SRB, which NvmeDisksEnd must end.
- * Returns SRB_STATUS_PENDING; or the status with which the SRB fails, and then the SRB is not counted.
+ * DISPATCH_LEVEL. Finds the unit of a SCSI command, copies its properties to *View, and counts the SRB as outstanding.
+ * Returns SRB_STATUS_PENDING, after which the caller must call NvmeDisksEnd when the SRB has completed. If the SRB
+ * fails, returns its status; the SRB is then not counted.
  */
 UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View);
 /*
- * DISPATCH_LEVEL. The SRB of the group's unit has been completed. Completes the resets that have waited for this SRB,
+ * DISPATCH_LEVEL. Counts an SRB of the group's unit as completed. Completes the resets that have waited for this SRB,
  * and releases the SRB's reference to the group.
  */
 VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun);
 /*
- * DISPATCH_LEVEL. Aborts the requests of a unit, or of all units of the target. Returns SRB_STATUS_PENDING if the reset
- * completes when these requests have completed, perhaps before the return; otherwise the status with which it fails.
+ * DISPATCH_LEVEL. Aborts the requests of a unit, or of all units of the target if WholeTarget is TRUE. If it returns
+ * SRB_STATUS_PENDING, the reset completes when these requests have completed, perhaps before the return. Otherwise
+ * returns the status with which the reset fails.
  */
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);
 
@@ -100,7 +107,7 @@ UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);
 
 HW_STARTIO NvmeStartIo;
 HW_RESET_BUS NvmeResetBus;
-/* DISPATCH_LEVEL. Completes the SRB; its memory, with the extension, is not valid any more. */
+/* DISPATCH_LEVEL. Completes the SRB. Afterwards the memory of the SRB and of its extension is not valid any more. */
 VOID NvmeCompleteSrb(NVME_ADAPTER *Adapter, PSCSI_REQUEST_BLOCK Srb, UCHAR Status);
 
 /* ---- control.c --------------------------------------------------------------------------------------------------- */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI commands as NVMe commands, and NVMe status as SCSI status with sense data. These functions call nothing outside
- * of these files, wait for nothing and allocate nothing, so they run at any IRQL and on any thread.
+ * Translates SCSI commands to NVMe commands, and NVMe status to SCSI status with sense data. The functions in these
+ * files call no others, do not wait and allocate nothing, so they run at any IRQL and on any thread.
  *
- *   scsi.c          the table of commands, and those that ask about the unit: REPORT LUNS, MODE SENSE...
+ *   scsi.c          the table of commands, and commands that need no NVMe command: REPORT LUNS, MODE SENSE...
  *   scsi_inquiry.c  INQUIRY and its pages, READ CAPACITY
  *   scsi_block.c    commands for blocks: reads, writes, flushes, unmaps
  *   scsi_sense.c    status and sense data
  *
- * The caller fills the first part of an NVME_SCSI_REQUEST and calls NvmeScsiTranslate, which answers the command or
- * makes an NVMe command of it. When the NVMe command has completed, NvmeScsiFinish sets the answer.
+ * The caller sets the first part of an NVME_SCSI_REQUEST and calls NvmeScsiTranslate. This function either answers the
+ * SCSI command or builds an NVMe command for it. When the NVMe command has completed, NvmeScsiFinish sets the answer.
  */
 #ifndef NVMESCSI_H
 #define NVMESCSI_H
@@ -19,21 +19,21 @@
 
 #include "../nvme/nvme.h"
 
-#define NVME_SCSI_MAX_LUNS 64   /* the bits of NVME_SCSI_REQUEST.Luns */
-#define NVME_SCSI_MAX_RANGES 16 /* descriptors of one UNMAP */
-#define NVME_SCSI_MAX_BLOCKS 65536 /* of one NVMe command */
+#define NVME_SCSI_MAX_LUNS 64   /* number of bits in NVME_SCSI_REQUEST.Luns */
+#define NVME_SCSI_MAX_RANGES 16 /* maximum number of descriptors of one UNMAP */
+#define NVME_SCSI_MAX_BLOCKS 65536 /* maximum number of blocks of one NVMe command */
 
 /* A logical unit, which is one namespace of one controller. */
 typedef struct _NVME_SCSI_UNIT {
     ULONG NamespaceId;
-    ULONG BlockSize;              /* bytes, a power of two */
+    ULONG BlockSize;              /* in bytes; a power of two */
     ULONGLONG BlockCount;         /* at least 1 */
-    ULONG MaximumTransfer;        /* bytes of one command */
+    ULONG MaximumTransfer;        /* maximum number of data bytes of a command */
     BOOLEAN Ready;                /* the controller is connected */
     BOOLEAN ReadOnly;
     BOOLEAN ThinProvisioned;
     BOOLEAN VolatileCache;
-    BOOLEAN CanDeallocate;        /* the controller has Dataset Management */
+    BOOLEAN CanDeallocate;        /* the controller supports Dataset Management */
     BOOLEAN CanWriteZeroes;
     BOOLEAN ZeroesDeallocate;     /* Write Zeroes may deallocate the blocks */
     BOOLEAN CanCompare;
@@ -49,7 +49,7 @@ typedef enum _NVME_SCSI_DATA {
 } NVME_SCSI_DATA;
 
 typedef enum _NVME_SCSI_STEP {
-    NvmeScsiAnswered,  /* the second part has the answer */
+    NvmeScsiAnswered,  /* the command needs no NVMe command; the answer is in the request */
     NvmeScsiSend,      /* Command must be sent, without data */
     NvmeScsiSendData,  /* Command must be sent, with the first Transferred bytes of the caller's data */
     NvmeScsiSendRanges /* Command must be sent, with RangeCount entries of Ranges */
@@ -60,43 +60,52 @@ typedef struct _NVME_SCSI_REQUEST {
     const CDB *Cdb;            /* 16 bytes, of which CdbLength are valid */
     UCHAR CdbLength;
     NVME_SCSI_DATA Direction;
-    PUCHAR Data;               /* may be NULL for the commands of NvmeScsiTransferDirection */
+    PUCHAR Data;               /* NULL is permitted if NvmeScsiTransferDirection does not return NvmeScsiNoData */
     ULONG DataLength;
-    ULONGLONG Luns;            /* one bit for each logical unit of the target */
+    ULONGLONG Luns;            /* bit n: the target has the logical unit n */
     /* NvmeScsiTranslate and NvmeScsiFinish set: */
     UCHAR ScsiStatus;          /* SCSISTAT_... */
     UCHAR SenseKey, SenseCode, SenseQualifier; /* valid with SCSISTAT_CHECK_CONDITION */
-    ULONG Transferred;         /* bytes of the data; 0 after a failure */
+    ULONG Transferred;         /* number of data bytes transferred; 0 after a failure */
     struct nvme_command Command; /* without command identifier and SGL */
     ULONG RangeCount;
     struct nvme_dataset_range Ranges[NVME_SCSI_MAX_RANGES];
 } NVME_SCSI_REQUEST;
 
-/* Unit is NULL if the target has no such unit. */
+/*
+ * Translates a SCSI command, or answers it. Unit must be NULL if the target has no such unit. Returns what the caller
+ * must do next.
+ */
 NVME_SCSI_STEP NvmeScsiTranslate(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
-/* Sets the answer from the status field of a completion queue entry, without its phase bit. */
+/* Sets the answer. NvmeStatus is the status field of a completion queue entry, without the phase bit. */
 VOID NvmeScsiFinish(NVME_SCSI_REQUEST *Request, USHORT NvmeStatus);
-/* The direction of a read or write, whose data need no virtual address; NvmeScsiNoData for all other commands. */
+/*
+ * Returns the direction of a read or write, whose data need no virtual address. Returns NvmeScsiNoData for other
+ * commands.
+ */
 NVME_SCSI_DATA NvmeScsiTransferDirection(const CDB *Cdb);
-/* FALSE for commands that are answered even if the unit has a unit attention to report. */
+/* Returns FALSE for a command that is answered even if the unit has a unit attention to report. */
 BOOLEAN NvmeScsiReportsAttention(const CDB *Cdb);
-/* Fails the request with a check condition. */
+/* Completes the request with a check condition and this sense data. Returns NvmeScsiAnswered. */
 NVME_SCSI_STEP NvmeScsiFail(NVME_SCSI_REQUEST *Request, UCHAR Key, UCHAR Code, UCHAR Qualifier);
-/* Writes the sense data, or their beginning, and returns their length: 0 without a check condition. */
+/* Writes up to Length bytes of the sense data. Returns the number of bytes written: 0 without a check condition. */
 UCHAR NvmeScsiWriteSense(const NVME_SCSI_REQUEST *Request, PVOID Sense, UCHAR Length);
 
 /* ---- Among the files above --------------------------------------------------------------------------------------- */
 
 typedef NVME_SCSI_STEP NVME_SCSI_COMMAND(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
 
-/* Answers with the beginning of Answer: no more than AllocationLength, which the command has, and the data's length. */
+/*
+ * Completes the request with the first bytes of Answer: at most AllocationLength, which is a field of the command, and
+ * at most as many as the caller's data buffer has.
+ */
 NVME_SCSI_STEP NvmeScsiAnswer(NVME_SCSI_REQUEST *Request, const VOID *Answer, ULONG Length, ULONG AllocationLength);
 NVME_SCSI_STEP NvmeScsiSucceed(NVME_SCSI_REQUEST *Request);
-/* A field of the command is invalid, or not supported. */
+/* Completes the request with the sense data for a field that is invalid or not supported. */
 NVME_SCSI_STEP NvmeScsiInvalidCdb(NVME_SCSI_REQUEST *Request);
 NVME_SCSI_COMMAND NvmeScsiInquiry, NvmeScsiReadCapacity, NvmeScsiReadCapacity16;
 NVME_SCSI_COMMAND NvmeScsiReadWrite, NvmeScsiVerify, NvmeScsiSynchronizeCache, NvmeScsiUnmap, NvmeScsiWriteSame;
-NVME_SCSI_COMMAND NvmeScsiFlush; /* a Flush, or success if there is nothing to flush */
+NVME_SCSI_COMMAND NvmeScsiFlush; /* Sends a Flush, or succeeds at once if the unit has no volatile cache. */
 
 /* Numbers in SCSI are big-endian and may have any alignment. */
 static inline ULONG NvmeScsiGet16(const UCHAR *At)

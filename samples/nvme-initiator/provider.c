@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel provides the two functions that open and close an NDK adapter. The route to the target provides the
- * adapter's interface and the local address. PASSIVE_LEVEL.
+ * Opens and closes NDK adapters with the two functions that Winsock Kernel provides. Determines the adapter's interface
+ * and the local address from the route to the target. PASSIVE_LEVEL.
  */
 #include "nvmendk.h"
 
@@ -46,7 +46,10 @@ static BOOLEAN IsSameAddress(const SOCKADDR_INET *One, const SOCKADDR_INET *Othe
     return RtlEqualMemory(&One->Ipv6.sin6_addr, &Other->Ipv6.sin6_addr, sizeof(One->Ipv6.sin6_addr));
 }
 
-/* Returns the interface that has the local address, or 0. If several have it, returns Preferred, if that is one. */
+/*
+ * Returns the interface that has the local address, or 0 if there is none. If several interfaces have it, prefers
+ * Preferred.
+ */
 static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local, NET_IFINDEX Preferred)
 {
     MIB_UNICASTIPADDRESS_TABLE *table;
@@ -63,9 +66,9 @@ static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local, NET_IFINDEX Preferr
 }
 
 /*
- * Each reconnect calls this again, because the route may have changed together with the network. The route to an
- * address of this machine leads to the loopback interface, whose adapter does not have the local address. So the
- * interface is the one that has this address.
+ * Finds the interface and the local address on the route to the target. Each reconnect calls this again, because the
+ * route may have changed together with the network. The route to an address of this machine leads to the loopback
+ * interface, whose adapter does not have the local address. Therefore the interface that has the local address is used.
  */
 NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
 {
@@ -81,7 +84,7 @@ NTSTATUS NvmeFindRoute(NVME_TARGET *Target)
     return Target->Interface ? STATUS_SUCCESS : STATUS_NETWORK_UNREACHABLE;
 }
 
-/* Version 1.2 is the first version with NdkGetCqResultsEx and NDK_OP_FLAG_DEFER. */
+/* Opens the adapter with NDK 1.2, the first version with NdkGetCqResultsEx and NDK_OP_FLAG_DEFER. */
 NTSTATUS NvmeOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter)
 {
     NDK_VERSION version = { 1, 2 };

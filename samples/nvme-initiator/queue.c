@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue: requests, the slots that carry their commands, and the results of the completion queue.
+ * A queue: assigns requests to slots, sends the slots' commands, and handles the results of the completion queue.
  *
  * States of a queue:
  *
@@ -11,32 +11,32 @@
  *   Open        connected              sends, or waits   Failed: NvmeQueueFail, NvmeQueueClose
  *   Failed      perhaps not connected  refuses           Closed: NvmeQueueClose
  *
- * NvmeQueueFail may be called on any thread: after a result with an error, a disconnect by the target, a violation of
- * the protocol. It only changes the state and wakes the controller's thread, which then calls NvmeQueueClose. In the
- * state Failed nothing is posted. Results are handled as before, so that commands that were answered need not be sent
- * again.
+ * NvmeQueueFail may be called on any thread: after a result with an error, a disconnect by the target, or a violation
+ * of the protocol. It only changes the state and wakes the controller's thread, which then calls NvmeQueueClose. In the
+ * state Failed nothing is posted. Results are still handled, so that commands with a response need not be sent again.
  *
- * A slot is free, or carries one request. Its pending bits show what it waits for. The slot ends, and the request with
- * it, when no bit is left:
+ * A slot is free, or carries one request. The slot's pending bits show which steps are not complete. When all bits are
+ * cleared, the request ends and the slot is free again:
  *
  *   START       set when the slot receives the request, cleared when the data have been mapped and the command was sent
  *   SEND        set by NdkSend, cleared by its result: the adapter has read the capsule, which can be used again
  *   RESPONSE    set by NdkSend, cleared by the controller's response
  *   INVALIDATE  set by NdkInvalidate if the response has not invalidated the token, cleared by its result
  *
- * The controller can access the data until the token is invalid, therefore a request ends only after that. If the
- * queue fails earlier, the slot keeps its request, and NvmeQueueClose ends the access: it closes the queue pair and
- * the region. Then NvmeQueueTakeRequests completes the requests that were answered, and returns the others.
+ * The controller can access the data until the token is invalid, so a request ends only after the invalidation. If the
+ * queue fails earlier, the slot keeps its request. NvmeQueueClose then ends the access, because it closes the queue
+ * pair and the region. Afterwards NvmeQueueTakeRequests completes the requests that have a response, and returns the
+ * others.
  *
- * A command identifier has the slot's index and a generation. A response with an identifier that no slot waits for is
- * a violation of the protocol.
+ * A command identifier consists of the slot's index and a generation. A response with an identifier for which no slot
+ * waits is a violation of the protocol.
  */
 #include "nvmendk.h"
 
 #define INDEX_BITS 10
 #define INDEX_MASK ((1 << INDEX_BITS) - 1)
-#define RESULTS 16 /* results that are read at once */
-C_ASSERT(NVME_MAX_DEPTH <= INDEX_MASK); /* so that no identifier is 0xFFFF, which the specification reserves */
+#define RESULTS 16 /* maximum number of results that one call reads */
+C_ASSERT(NVME_MAX_DEPTH <= INDEX_MASK); /* so no identifier is 0xFFFF, which the specification reserves */
 
 VOID NvmeQueueInitialize(NVME_QUEUE *Queue, NVME_CONTROLLER *Controller, USHORT Id)
 {
@@ -59,7 +59,7 @@ VOID NvmeQueueFail(NVME_QUEUE *Queue, NTSTATUS Status, const CHAR *Reason)
 VOID NvmeRequestEnd(NVME_REQUEST *Request, NTSTATUS Status)
 {
     Request->Status = Status;
-    Request->Completion(Request); /* the request may be freed now */
+    Request->Completion(Request); /* the routine may have freed the request */
 }
 
 static VOID WorkInitialize(NVME_WORK *Work)
@@ -77,7 +77,7 @@ static ULONGLONG RequestDeadline(const NVME_REQUEST *Request, const NVME_SETTING
     return seconds == NVME_FOREVER ? NVME_NO_DEADLINE : KeQueryInterruptTime() + seconds * NVME_SECOND;
 }
 
-/* Gives free slots to requests that wait. */
+/* Assigns free slots to waiting requests, and adds the slots to Work->Start. */
 static VOID QueueAssign(NVME_QUEUE *Queue, NVME_WORK *Work)
 {
     while (Queue->State == NvmeQueueOpen && !IsListEmpty(&Queue->Free) && !IsListEmpty(&Queue->Waiting)) {
@@ -105,7 +105,7 @@ static VOID SlotEnd(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
     QueueAssign(Slot->Queue, Work);
 }
 
-/* Ends a slot as the controller's response demands. */
+/* Ends a slot with the status in the controller's response. */
 static VOID SlotEndAnswered(NVME_SLOT *Slot, NVME_WORK *Work)
 {
     USHORT status = Slot->Answer.status >> 1;
@@ -115,7 +115,10 @@ static VOID SlotEndAnswered(NVME_SLOT *Slot, NVME_WORK *Work)
     SlotEnd(Slot, status & NVME_STATUS_CODE_MASK ? STATUS_IO_DEVICE_ERROR : STATUS_SUCCESS, Work);
 }
 
-/* Clears a pending bit. A slot that is still registered here belongs to a queue that has failed. */
+/*
+ * Clears a pending bit. Ends the slot if this was the last bit, the response has arrived, and the token is invalid. If
+ * the queue has failed before the invalidation, the token stays valid, and the slot keeps its request.
+ */
 static VOID SlotFinish(NVME_SLOT *Slot, UCHAR Pending, NVME_WORK *Work)
 {
     Slot->Pending &= ~Pending;
@@ -126,8 +129,8 @@ static VOID SlotFinish(NVME_SLOT *Slot, UCHAR Pending, NVME_WORK *Work)
 /* ---- Starting slots: no lock is held ----------------------------------------------------------------------------- */
 
 /*
- * Handles the end of NvmeSlotMap: sends the command. If the data could not be mapped, only this request fails. If the
- * queue has failed meanwhile, the slot keeps the request for NvmeQueueTakeRequests.
+ * Sends the slot's command after NvmeSlotMap has ended. If the data could not be mapped, ends only this request with an
+ * error. If the queue has failed in the meantime, leaves the request in the slot for NvmeQueueTakeRequests.
  */
 static VOID SlotStarted(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
 {
@@ -150,7 +153,10 @@ static VOID SlotStarted(NVME_SLOT *Slot, NTSTATUS Status, NVME_WORK *Work)
     ExReleaseRundownProtection(&queue->Starting); /* the queue may be closed now: no access to it after this */
 }
 
-/* Starts slots and completes requests, until none is left. A slot that cannot be started makes room for another. */
+/*
+ * Starts the collected slots and completes the collected requests, until none is left. If a slot cannot be started, its
+ * request ends, and the slot may be assigned to another request.
+ */
 static VOID WorkRun(NVME_WORK *Work)
 {
     while (!IsListEmpty(&Work->Start)) {
@@ -187,8 +193,8 @@ static NVME_SLOT *QueueFindSlot(NVME_QUEUE *Queue, USHORT CommandId)
 }
 
 /*
- * Ends the controller's access to the slot's data. Either the response has invalidated the token, or this side does it
- * now. Returns FALSE if the response has invalidated anything else.
+ * Ends the target's access to the slot's data. If the response has not invalidated the token, posts an invalidation.
+ * Returns FALSE if the response has invalidated a different token.
  */
 static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
 {
@@ -210,7 +216,7 @@ static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
     return TRUE;
 }
 
-/* Handles a response. Its receive is posted again before the slot is free for the next command. */
+/* Handles a response. Posts the receive again before the slot can be used for the next command. */
 static VOID QueueReceived(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WORK *Work)
 {
     struct nvme_completion answer, *response = Result->RequestContext;
@@ -240,7 +246,7 @@ static VOID QueueReceived(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_W
     SlotFinish(slot, NVME_PENDING_RESPONSE, Work);
 }
 
-/* Returns what the status of a result means. */
+/* Returns a text that describes the error status of a result. */
 static const CHAR *QueueFailure(NTSTATUS Status)
 {
     switch (Status) {
@@ -253,7 +259,7 @@ static const CHAR *QueueFailure(NTSTATUS Status)
     }
 }
 
-/* Handles the result of a request. A fast registration is silent: it has a result only if it failed. */
+/* Handles the result of a request. A fast registration is silent, so it has a result only if it has failed. */
 static VOID QueueResult(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WORK *Work)
 {
     NVME_SLOT *slot = Result->RequestContext;
@@ -278,8 +284,8 @@ static VOID QueueResult(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result, NVME_WOR
 }
 
 /*
- * Reads the results that are in the queue at the call. The number is limited, because the completed requests'
- * successors could add results as fast as they are read.
+ * Reads and handles the results that the completion queue contains. Limits their number, because new requests that
+ * start meanwhile could add results as fast as they are read.
  */
 static VOID QueueReadResults(NVME_QUEUE *Queue, NVME_WORK *Work)
 {
@@ -309,7 +315,10 @@ VOID NvmeQueuePoll(NVME_QUEUE *Queue)
     WorkRun(&work);
 }
 
-/* The adapter calls this once for each NdkArmCq, and not again before this callback has returned. */
+/*
+ * Handles a notification of the CQ. The adapter calls this once for each NdkArmCq, and does not call it again before it
+ * has returned.
+ */
 VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus)
 {
     NVME_QUEUE *queue = Context;

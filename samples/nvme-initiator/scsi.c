@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of SCSI commands, and the commands that ask about the unit and need no NVMe command. */
+/* The table of SCSI commands, and the commands that ask for properties of the unit and need no NVMe command. */
 #include "nvmescsi.h"
 
-#define REQUEST_SENSE_DESCRIPTORS 0x01 /* in byte 1 of REQUEST SENSE: sense data as descriptors */
+/* in byte 1 of REQUEST SENSE: the caller wants the sense data in descriptor format */
+#define REQUEST_SENSE_DESCRIPTORS 0x01
 #define LUN_ENTRY 8
 
 #define REPORT_ALL_ADDRESSABLE 0x00
@@ -41,7 +42,10 @@ static NVME_SCSI_STEP TestUnitReady(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUES
     return NvmeScsiSucceed(Request);
 }
 
-/* Every command has its sense data with its completion, so there are never others to return. */
+/*
+ * Answers with "no sense": each failed command returns its sense data together with its completion, so no sense data
+ * are stored for this command. If the target has no such unit, the answer reports that.
+ */
 static NVME_SCSI_STEP RequestSense(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     SENSE_DATA data = { 0 };
@@ -77,7 +81,10 @@ static NVME_SCSI_STEP ReportLuns(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *
     return NvmeScsiAnswer(Request, list, length, NvmeScsiGet32(Request->Cdb->REPORT_LUNS.AllocationLength));
 }
 
-/* A stopped unit has no data in a volatile cache. Otherwise a namespace cannot be stopped, so it works on. */
+/*
+ * Flushes the unit's volatile cache if the unit is to be stopped. Has no other effect, because a namespace cannot be
+ * stopped.
+ */
 static NVME_SCSI_STEP StartStopUnit(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     UCHAR powerCondition = Request->Cdb->AsByte[4] >> 4;
@@ -117,7 +124,7 @@ static VOID AddBlockDescriptor(const NVME_SCSI_UNIT *Unit, MODE_DATA *Mode, BOOL
     }
 }
 
-/* Adds the page, or all pages for MODE_SENSE_RETURN_ALL. Returns FALSE if there is no such page. */
+/* Adds the mode page, or all pages if Page is MODE_SENSE_RETURN_ALL. Returns FALSE if there is no such page. */
 static BOOLEAN AddPages(const NVME_SCSI_UNIT *Unit, MODE_DATA *Mode, UCHAR Page, BOOLEAN Changeable)
 {
     ULONG before = Mode->Length;
@@ -145,7 +152,10 @@ static UCHAR DeviceSpecificParameter(const NVME_SCSI_UNIT *Unit)
     return MODE_DSP_FUA_SUPPORTED | (Unit->ReadOnly ? MODE_DSP_WRITE_PROTECT : 0);
 }
 
-/* Nothing can be changed or saved: the changeable values are all zero, and the default values are the current ones. */
+/*
+ * Answers MODE SENSE. No value can be changed or saved. So the changeable values are all zero, and the default values
+ * are equal to the current values.
+ */
 static NVME_SCSI_STEP ModeSense(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     const CDB *cdb = Request->Cdb;
@@ -177,7 +187,7 @@ static NVME_SCSI_STEP ModeSense(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *R
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-/* SERVICE ACTION IN(16) is several commands, of which the unit has one. */
+/* Executes READ CAPACITY(16), the only one of the commands under this operation code that a unit supports. */
 static NVME_SCSI_STEP ServiceActionIn16(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     if (Request->Cdb->READ_CAPACITY16.ServiceAction != SERVICE_ACTION_READ_CAPACITY16)
@@ -188,7 +198,7 @@ static NVME_SCSI_STEP ServiceActionIn16(const NVME_SCSI_UNIT *Unit, NVME_SCSI_RE
 static const struct {
     UCHAR Operation;
     UCHAR CdbLength;
-    BOOLEAN WithoutUnit; /* the command is answered even if there is no such unit */
+    BOOLEAN WithoutUnit; /* the command is answered even if the target has no such unit */
     NVME_SCSI_COMMAND *Command;
 } Commands[] = {
     { SCSIOP_TEST_UNIT_READY, 6, FALSE, TestUnitReady },

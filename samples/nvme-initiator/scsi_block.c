@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI commands for blocks. Each command's range is checked here against the namespace, before anything is sent, and
- * the command's length against the caller's data. NVMe counts blocks from 0: 0 is one block.
+ * SCSI commands for blocks. Before a command is sent, its range is compared with the namespace, and its length with the
+ * caller's data. NVMe stores the number of blocks minus one, so 0 means one block.
  */
 #include "nvmescsi.h"
 
@@ -10,7 +10,10 @@ typedef struct _BLOCK_RANGE {
     ULONG Count;
 } BLOCK_RANGE;
 
-/* Bits 7 to 5 of the operation code: the group, which gives the length of the command and the places of its fields. */
+/*
+ * Returns bits 7 to 5 of the operation code, the group. The group determines the command's length and the offsets of
+ * its fields.
+ */
 static UCHAR Group(const CDB *Cdb)
 {
     return Cdb->AsByte[0] >> 5;
@@ -22,7 +25,7 @@ static BLOCK_RANGE DecodeRange(const CDB *Cdb)
     BLOCK_RANGE range;
 
     switch (Group(Cdb)) {
-    case 0: /* 6 bytes, with 21 bits of LBA and a count of which 0 is 256 */
+    case 0: /* 6 bytes, with an LBA of 21 bits; the count 0 means 256 */
         range.Lba = NvmeScsiGet32(bytes) & 0x1fffff;
         range.Count = bytes[4] ? bytes[4] : 256;
         break;
@@ -42,7 +45,10 @@ static BLOCK_RANGE DecodeRange(const CDB *Cdb)
     return range;
 }
 
-/* Bits 7 to 5 of byte 1 ask for protection information, which no unit has. A command of 6 bytes has no such bits. */
+/*
+ * Returns TRUE if the command requests protection information, which no unit has. The request is in bits 7 to 5 of byte
+ * 1, except in a command of 6 bytes, which has no such bits.
+ */
 static BOOLEAN WantsProtection(const CDB *Cdb)
 {
     return Group(Cdb) != 0 && Cdb->AsByte[1] >> 5;
@@ -78,7 +84,7 @@ static VOID BuildCommand(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request,
 
 /* ---- Commands with a block of data for each block of the unit ---------------------------------------------------- */
 
-/* Builds the command, whose data are Range.Count blocks of the caller's data in the given direction. */
+/* Builds an NVMe command with Range.Count blocks of data. Direction is the direction of the data. */
 static NVME_SCSI_STEP SendBlocks(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request, UCHAR Opcode,
     BLOCK_RANGE Range, NVME_SCSI_DATA Direction)
 {
@@ -113,8 +119,8 @@ NVME_SCSI_STEP NvmeScsiReadWrite(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *
 }
 
 /*
- * With BYTCHK 1 the controller compares the blocks with the data. With BYTCHK 0 only the range is checked, because most
- * targets have no command that reads blocks without transferring them.
+ * Executes VERIFY. If BYTCHK is 1, the controller compares the blocks with the data. If BYTCHK is 0, only the range is
+ * checked, because most targets have no command that reads blocks without a transfer.
  */
 NVME_SCSI_STEP NvmeScsiVerify(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
@@ -142,7 +148,10 @@ NVME_SCSI_STEP NvmeScsiFlush(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Requ
     return NvmeScsiSend;
 }
 
-/* Flushes the whole unit, because NVMe has no ranges here. The answer waits for that, even if Immediate is set. */
+/*
+ * Flushes the whole unit, because an NVMe Flush has no range. The command completes after the flush, even if Immediate
+ * is set.
+ */
 NVME_SCSI_STEP NvmeScsiSynchronizeCache(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     BLOCK_RANGE range = DecodeRange(Request->Cdb); /* Count 0: up to the last block */
@@ -159,7 +168,7 @@ static NVME_SCSI_STEP FailParameterLength(NVME_SCSI_REQUEST *Request)
     return NvmeScsiFail(Request, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_PARAMETER_LIST_LENGTH, 0);
 }
 
-/* Adds the descriptor to Ranges, unless the descriptor is empty. Returns FALSE if it is not inside of the unit. */
+/* Adds the descriptor to Ranges, unless it is empty. Returns FALSE if its range is not inside the unit. */
 static BOOLEAN AddRange(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request,
     const UNMAP_BLOCK_DESCRIPTOR *Descriptor)
 {
@@ -190,7 +199,7 @@ static NVME_SCSI_STEP SendRanges(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *
     return NvmeScsiSendRanges;
 }
 
-/* An incomplete descriptor at the end of the list is ignored, as the SCSI standard demands. */
+/* Executes UNMAP. Ignores an incomplete descriptor at the end of the list, as the SCSI standard requires. */
 NVME_SCSI_STEP NvmeScsiUnmap(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     ULONG length = NvmeScsiGet16(Request->Cdb->UNMAP.AllocationLength), descriptors, i;
@@ -219,7 +228,8 @@ NVME_SCSI_STEP NvmeScsiUnmap(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Requ
 /* ---- WRITE SAME -------------------------------------------------------------------------------------------------- */
 
 #define WRITE_SAME_NO_DATA 0x01  /* in byte 1 of WRITE SAME(16): write zeros */
-#define WRITE_SAME_OBSOLETE 0x06 /* write the number of each block */
+/* in byte 1 of WRITE SAME: obsolete flags, for example "write the number of each block" */
+#define WRITE_SAME_OBSOLETE 0x06
 #define WRITE_SAME_UNMAP 0x08
 #define WRITE_SAME_ANCHOR 0x10
 
@@ -228,7 +238,7 @@ static BOOLEAN HasData(const CDB *Cdb)
     return Cdb->AsByte[0] != SCSIOP_WRITE_SAME16 || !(Cdb->AsByte[1] & WRITE_SAME_NO_DATA);
 }
 
-/* The data are one block, which must be all zeros: NVMe has no command that repeats other data. */
+/* Returns TRUE if the data, which are one block, are all zeros. NVMe has no command that repeats other data. */
 static BOOLEAN IsZeroBlock(const NVME_SCSI_UNIT *Unit, const NVME_SCSI_REQUEST *Request)
 {
     ULONG i;
@@ -241,7 +251,7 @@ static BOOLEAN IsZeroBlock(const NVME_SCSI_UNIT *Unit, const NVME_SCSI_REQUEST *
     return TRUE;
 }
 
-/* A count of 0 is refused, as the page "block limits" announces. */
+/* Executes WRITE SAME with zeros. Refuses a count of 0; the page "block limits" announces that. */
 NVME_SCSI_STEP NvmeScsiWriteSame(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     UCHAR flags = Request->Cdb->AsByte[1];

@@ -2,7 +2,7 @@
 /* INQUIRY with its pages of vital product data, and READ CAPACITY. */
 #include "nvmescsi.h"
 
-#define VENDOR "NVMe    "       /* of all NVMe namespaces that are translated to SCSI */
+#define VENDOR "NVMe    "       /* vendor name of all NVMe namespaces that appear as SCSI units */
 #define INQUIRY_LENGTH 96
 #define VPD_HEADER 4
 #define VPD_MAX_LENGTH 128
@@ -13,7 +13,10 @@
 
 /* ---- Standard INQUIRY data --------------------------------------------------------------------------------------- */
 
-/* Unit 0 of a target exists even without a namespace, so that REPORT LUNS can be sent to it. */
+/*
+ * Answers a standard INQUIRY. Unit 0 of a target is reported even without a namespace, so that the host can send REPORT
+ * LUNS to unit 0.
+ */
 static NVME_SCSI_STEP InquireStandard(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request, ULONG AllocationLength)
 {
     INQUIRYDATA data = { 0 };
@@ -52,7 +55,10 @@ static ULONG PutHex(PUCHAR At, ULONG Value)
     return 8;
 }
 
-/* The controller's serial number without trailing blanks, and the namespace's identifier: no other unit has both. */
+/*
+ * Writes the unit serial number: the controller's serial number without trailing blanks, and the namespace's
+ * identifier. Together they are unique.
+ */
 static ULONG PutSerialNumber(const NVME_SCSI_UNIT *Unit, PUCHAR At)
 {
     ULONG length = sizeof(Unit->Serial);
@@ -74,7 +80,7 @@ static ULONG PutDesignator(PUCHAR At, VPD_CODE_SET CodeSet, VPD_IDENTIFIER_TYPE 
     return VPD_HEADER + Length;
 }
 
-/* NGUID or EUI-64, if the namespace has one, and in any case vendor, model and serial number. */
+/* Writes the designators: NGUID or EUI-64 if the namespace has one, and then vendor, model and serial number. */
 static ULONG PutIdentifiers(const NVME_SCSI_UNIT *Unit, PUCHAR At)
 {
     UCHAR id[8 + 16 + sizeof(Unit->Serial) + 1 + 8];
@@ -94,15 +100,15 @@ static ULONG PutBlockLimits(const NVME_SCSI_UNIT *Unit, PUCHAR At)
 {
     ULONG blocks = Unit->MaximumTransfer / Unit->BlockSize;
 
-    At[0] = 1;                              /* a WRITE SAME of 0 blocks is refused (WSNZ) */
-    NvmeScsiPut32(At + 4, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* maximum transfer */
-    NvmeScsiPut32(At + 8, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* optimal transfer */
+    At[0] = 1;                              /* WSNZ: a WRITE SAME of 0 blocks is refused */
+    NvmeScsiPut32(At + 4, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* maximum transfer length, in blocks */
+    NvmeScsiPut32(At + 8, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* optimal transfer length, in blocks */
     if (Unit->CanDeallocate) {
-        NvmeScsiPut32(At + 16, MAXULONG);   /* blocks of an UNMAP */
+        NvmeScsiPut32(At + 16, MAXULONG);   /* maximum number of blocks of an UNMAP */
         NvmeScsiPut32(At + 20, NVME_SCSI_MAX_RANGES);
     }
     if (Unit->CanWriteZeroes)
-        NvmeScsiPut64(At + 32, NVME_SCSI_MAX_BLOCKS); /* of a WRITE SAME */
+        NvmeScsiPut64(At + 32, NVME_SCSI_MAX_BLOCKS); /* maximum number of blocks of a WRITE SAME */
     return 60;
 }
 
@@ -134,7 +140,7 @@ static ULONG PutPageList(PUCHAR At)
     return sizeof(pages);
 }
 
-/* Returns the length of the page behind its header, or 0 if there is no such page. */
+/* Writes the page without its header. Returns the number of bytes, or 0 if there is no such page. */
 static ULONG PutPage(const NVME_SCSI_UNIT *Unit, UCHAR Page, PUCHAR At)
 {
     switch (Page) {
@@ -186,7 +192,10 @@ NVME_SCSI_STEP NvmeScsiInquiry(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Re
 
 /* ---- READ CAPACITY ----------------------------------------------------------------------------------------------- */
 
-/* If the number of the last block does not fit, its highest value makes the caller send READ CAPACITY(16). */
+/*
+ * Answers READ CAPACITY(10). If the number of the last block does not fit into 32 bits, answers 0xFFFFFFFF, after which
+ * the host sends READ CAPACITY(16).
+ */
 NVME_SCSI_STEP NvmeScsiReadCapacity(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     READ_CAPACITY_DATA data;

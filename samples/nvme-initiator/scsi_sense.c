@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI status and sense data. The table has the NVMe status values that SCSI can express; it follows NVM Express' SCSI
- * Translation Reference where that has a code that a class driver understands. A status that is not in the table
- * becomes ABORTED COMMAND, which class drivers repeat, or HARDWARE ERROR if the controller has set Do Not Retry.
+ * SCSI status and sense data. The table contains the NVMe status values that SCSI can express. It follows NVM Express'
+ * SCSI Translation Reference, except for codes that class drivers do not understand. A status that is not in the table
+ * becomes ABORTED COMMAND, after which class drivers retry. If the controller has set Do Not Retry, it becomes HARDWARE
+ * ERROR.
  */
 #include "nvmescsi.h"
 
-#define ADSENSE_SPACE_ALLOCATION_FAILED 0x07 /* qualifier of SCSI_ADSENSE_WRITE_PROTECT */
+#define ADSENSE_SPACE_ALLOCATION_FAILED 0x07 /* additional sense code qualifier for SCSI_ADSENSE_WRITE_PROTECT */
 
 static const struct {
     USHORT NvmeStatus;

@@ -7,8 +7,8 @@
  *   HostId                                   REG_BINARY 16 bytes
  *   Targets                                  REG_MULTI_SZ or REG_SZ: "192.168.1.1:4420 nqn.2026-11.org.example:disk"
  *
- * A host should have the same name and identifier for ever, because targets grant access by them. Without these values
- * the driver invents an identifier each time that it is loaded, and a name that contains the identifier.
+ * A host should always have the same name and identifier, because targets use them to grant access. If these values are
+ * missing, the driver generates a new identifier each time it is loaded, and a name that contains the identifier.
  */
 #include "nvmendk.h"
 
@@ -20,7 +20,7 @@
 
 typedef struct _NUMBER {
     PCWSTR Name;
-    ULONG Offset; /* in NVME_SETTINGS */
+    ULONG Offset; /* offset of the member in NVME_SETTINGS */
     ULONG Default, Minimum, Maximum;
 } NUMBER;
 
@@ -36,7 +36,10 @@ static const NUMBER Numbers[] = {
     { L"LossSeconds", FIELD_OFFSET(NVME_SETTINGS, LossSeconds), 600, 0, NVME_FOREVER },
 };
 
-/* Reads a value. Returns its data and their length, or NULL if there is no such value, or if it is too long. */
+/*
+ * Reads a registry value. Returns its data and sets *Length, or returns NULL if the value does not exist or is too
+ * long.
+ */
 static PVOID ReadValue(HANDLE Key, PCWSTR Name, KEY_VALUE_PARTIAL_INFORMATION *Room, ULONG *Type, ULONG *Length)
 {
     UNICODE_STRING name;
@@ -66,8 +69,8 @@ static VOID ReadNumbers(HANDLE Key, KEY_VALUE_PARTIAL_INFORMATION *Room, NVME_SE
 }
 
 /*
- * Copies a text of at most Size - 1 characters, which must be ASCII without spaces and not empty. Returns how many
- * characters were read, or 0 if the text is none or too long.
+ * Copies a name of 1 to Size - 1 printable ASCII characters without spaces. Returns the number of characters, or 0 if
+ * Text is empty, too long, or has other characters.
  */
 static ULONG CopyName(PCHAR Name, ULONG Size, PCWSTR Text, ULONG Length)
 {
@@ -95,7 +98,9 @@ static VOID AppendHex(PCHAR *At, const UCHAR *Bytes, ULONG Count)
     }
 }
 
-/* The form of a UUID: groups of 4, 2, 2, 2, and 6 bytes. */
+/*
+ * Sets the host's name, which contains the host's identifier in the form of a UUID: groups of 4, 2, 2, 2, and 6 bytes.
+ */
 static VOID NameHost(NVME_SETTINGS *Settings)
 {
     static const UCHAR groups[] = { 4, 2, 2, 2, 6 };
@@ -147,7 +152,8 @@ NTSTATUS NvmeParseTarget(PCWSTR Address, PCSTR Subsystem, NVME_TARGET *Target)
     } else {
         return STATUS_INVALID_PARAMETER;
     }
-    Target->Address.Ipv4.sin_port = port ? port : RtlUshortByteSwap(DEFAULT_PORT); /* the port has the same place */
+    /* IPv6 has the port at the same offset */
+    Target->Address.Ipv4.sin_port = port ? port : RtlUshortByteSwap(DEFAULT_PORT);
     for (i = 0; Subsystem[i] != '\0'; i++) {
         if (i == sizeof(Target->Subsystem) - 1 || Subsystem[i] <= ' ' || Subsystem[i] > '~')
             return STATUS_INVALID_PARAMETER;
@@ -175,7 +181,7 @@ VOID NvmeFormatTarget(const NVME_TARGET *Target, PCHAR Text, ULONG Size)
     Text[at] = '\0';
 }
 
-/* Adds the target of a line such as "ADDRESS NAME". The line is changed. */
+/* Adds the target in a line such as "ADDRESS NAME". Modifies the line. */
 static VOID AddTarget(NVME_SETTINGS *Settings, PWSTR Line)
 {
     CHAR name[NVME_NQN_SIZE];
@@ -202,7 +208,7 @@ static VOID ReadTargets(HANDLE Key, KEY_VALUE_PARTIAL_INFORMATION *Room, NVME_SE
     if (!lines || (type != REG_SZ && type != REG_MULTI_SZ) || length < sizeof(WCHAR))
         return;
     length /= sizeof(WCHAR);
-    lines[length - 1] = L'\0'; /* a registry value need not have its terminator */
+    lines[length - 1] = L'\0'; /* a registry value may lack its terminating zero */
     while (at < length && lines[at] != L'\0') {
         ULONG next = at;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands with which a controller is set up and shut down. All of this runs in the controller's thread at
- * PASSIVE_LEVEL. The order is that of the specification:
+ * Initializes and shuts down a controller. All of this runs in the controller's thread at PASSIVE_LEVEL. The order of
+ * the commands is that of the specification:
  *
  *   1. the admin queue: connection, and Connect, which creates the controller
  *   2. the properties: capabilities, enable, wait until ready
@@ -28,7 +28,7 @@ VOID NvmeOwnDone(NVME_REQUEST *Request)
 
 BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *Completion)
 {
-    Own->Request.Admin = TRUE; /* ends with the connection, also on an I/O queue */
+    Own->Request.Admin = TRUE; /* so it ends when the connection is lost, also on an I/O queue */
     Own->Request.Completion = Completion;
     Own->Request.Aborted = Own->Request.AbortSent = FALSE;
     Own->Request.NvmeStatus = 0;
@@ -55,7 +55,7 @@ NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECT
     own->Request.Mdl = NULL;
     own->Request.Buffer = Controller->Page;
     own->Request.Length = Length;
-    own->Request.Seconds = NVME_FOREVER; /* the limit is watched here */
+    own->Request.Seconds = NVME_FOREVER; /* this function itself checks the time limit */
     if (!NvmeOwnStart(own, Queue, NvmeOwnDone))
         return STATUS_CONNECTION_DISCONNECTED;
     for (;;) {
@@ -80,7 +80,9 @@ static struct nvme_command *ControllerCommand(NVME_CONTROLLER *Controller, UCHAR
     return command;
 }
 
-/* Prints the status of a command without which the controller cannot be used. */
+/*
+ * Stores and prints the controller's error if a command has failed whose success the driver requires. Returns Status.
+ */
 static NTSTATUS ControllerCheck(NVME_CONTROLLER *Controller, NTSTATUS Status)
 {
     if (Status == STATUS_IO_DEVICE_ERROR)
@@ -143,7 +145,7 @@ static NTSTATUS ControllerSetProperty(NVME_CONTROLLER *Controller, ULONG Propert
 
 /* ---- Connect ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the status of a Connect command that the target has refused. */
+/* Returns the NTSTATUS for a Connect command that the target has refused. */
 static NTSTATUS ControllerRefused(NVME_CONTROLLER *Controller)
 {
     const NVME_REQUEST *request = &Controller->Execute.Request;
@@ -166,7 +168,7 @@ static NTSTATUS ControllerRefused(NVME_CONTROLLER *Controller)
     return NvmeControllerReason(Controller, status, nvme_connect_status_text(request->NvmeStatus));
 }
 
-/* Connects the queue, and sends Connect on it. */
+/* Connects the queue, and sends the Connect command on it. */
 static NTSTATUS ControllerConnectQueue(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue)
 {
     BOOLEAN discovery = (Controller->Flags & NVME_CREATE_DISCOVERY) != 0;
@@ -238,7 +240,7 @@ static NTSTATUS ControllerConnectAdmin(NVME_CONTROLLER *Controller)
 
 /* ---- Enable and identify ----------------------------------------------------------------------------------------- */
 
-/* Reads CSTS until the bits of Mask have the value Wanted. */
+/* Reads CSTS repeatedly until the bits in Mask have the value Wanted. Fails if that takes longer than Limit. */
 static NTSTATUS ControllerWaitStatus(NVME_CONTROLLER *Controller, ULONG Mask, ULONG Wanted, ULONGLONG Limit)
 {
     ULONGLONG deadline = KeQueryInterruptTime() + Limit, value;
@@ -278,7 +280,10 @@ static NTSTATUS ControllerEnable(NVME_CONTROLLER *Controller)
         ((capabilities >> NVME_CAP_TO_SHIFT & 0xFF) + 1) * (NVME_SECOND / 2));
 }
 
-/* The largest transfer that setting, adapter and controller permit. The data may begin inside a page. */
+/*
+ * Returns the maximum transfer size that the setting, the adapter and the controller permit. One page of the adapter's
+ * limit is reserved, because the data may begin inside a page.
+ */
 static ULONG ControllerMaxTransfer(const NVME_CONTROLLER *Controller, UCHAR Mdts)
 {
     ULONG pages = min(NVME_PAGES, Controller->AdapterInfo.FRMRPageCount) - 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of Storport. A SCSI command is translated and answered at once, or submitted to the controller; its
- * NVME_REQUEST is in the SRB's extension. Up to DISPATCH_LEVEL, on several processors at the same time.
+ * Executes the requests of Storport. A SCSI command is translated, and then answered at once or submitted to the
+ * controller. Its NVME_REQUEST is in the SRB's extension. Storport calls these functions at up to DISPATCH_LEVEL, and
+ * on several processors at the same time.
  */
 #include "nvmeport.h"
 
@@ -13,7 +14,7 @@ VOID NvmeCompleteSrb(NVME_ADAPTER *Adapter, PSCSI_REQUEST_BLOCK Srb, UCHAR Statu
 
 /* ---- SCSI commands ----------------------------------------------------------------------------------------------- */
 
-/* Ends a SCSI command of a unit. The extension is not valid afterwards. */
+/* Completes a SCSI command of a unit. The SRB's extension is not valid afterwards. */
 static VOID EndCommand(NVME_SRB *Srb, UCHAR Status)
 {
     NVME_DISK_GROUP *group = Srb->Group;
@@ -23,14 +24,17 @@ static VOID EndCommand(NVME_SRB *Srb, UCHAR Status)
     NvmeDisksEnd(group, lun);
 }
 
-/* Ends a command that the controller has not answered. */
+/* Completes a command that the controller has not answered, and reports that no data were transferred. */
 static VOID FailCommand(NVME_SRB *Srb, UCHAR Status)
 {
     Srb->Srb->DataTransferLength = 0;
     EndCommand(Srb, Status);
 }
 
-/* Less data than the SRB has room for is SRB_STATUS_DATA_OVERRUN, too, which is not an error. */
+/*
+ * Copies the answer to the SRB. Returns the SRB status. A command that has transferred less data than the SRB requests
+ * receives SRB_STATUS_DATA_OVERRUN, which is not an error.
+ */
 static UCHAR SetAnswer(NVME_SRB *Srb)
 {
     PSCSI_REQUEST_BLOCK srb = Srb->Srb;
@@ -49,7 +53,7 @@ static UCHAR SetAnswer(NVME_SRB *Srb)
     return SRB_STATUS_ERROR | SRB_STATUS_AUTOSENSE_VALID;
 }
 
-/* The status of a request that the controller has not answered. */
+/* Returns the SRB status for a request that the controller has not answered. */
 static UCHAR SrbStatusOf(NTSTATUS Status)
 {
     switch (Status) {
@@ -79,7 +83,7 @@ static VOID RequestCompleted(NVME_REQUEST *Request)
     EndCommand(srb, SetAnswer(srb));
 }
 
-/* Sends the NVMe command of srb->Scsi. */
+/* Submits the NVMe command in Srb->Scsi. */
 static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
 {
     NVME_REQUEST *request = &Srb->Request;
@@ -106,7 +110,7 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
     NvmeSubmit(Srb->Group->Controller, request);
 }
 
-/* Fills in the input of the translation. Returns FALSE if the data cannot be mapped. */
+/* Sets the input of NvmeScsiTranslate. Returns FALSE if the data cannot be mapped. */
 static BOOLEAN DescribeCommand(NVME_ADAPTER *Adapter, NVME_SRB *Srb, ULONGLONG Luns)
 {
     PSCSI_REQUEST_BLOCK srb = Srb->Srb;
@@ -165,8 +169,8 @@ static VOID StartReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
 }
 
 /*
- * Resets the controllers. Their requests complete soon, with SRB_STATUS_BUS_RESET: not before this routine returns,
- * because until the old connections are closed the targets have access to the requests' data.
+ * Resets all controllers. Their requests complete with SRB_STATUS_BUS_RESET soon after this routine has returned. They
+ * cannot complete earlier, because the targets can access the requests' data until the old connections are closed.
  */
 BOOLEAN NvmeResetBus(PVOID DeviceExtension, ULONG PathId)
 {
@@ -186,7 +190,10 @@ BOOLEAN NvmeResetBus(PVOID DeviceExtension, ULONG PathId)
     return TRUE;
 }
 
-/* A removed disk has nothing that has to be freed. Its capabilities are Storport's defaults. */
+/*
+ * Answers a PnP request for a unit. A removed unit has nothing to free, and the capabilities of a unit are Storport's
+ * defaults.
+ */
 static UCHAR AnswerPnp(const SCSI_PNP_REQUEST_BLOCK *Srb)
 {
     switch (Srb->PnPAction) {

@@ -2,13 +2,13 @@
 /*
  * Time limits and aborts. The controller's thread calls the two Serve functions several times a second.
  *
- *   an I/O command that exceeds its limit     is aborted, and receives AbortSeconds more
- *   one that then exceeds its limit again     costs the connection: the controller is reset
- *   an admin command that exceeds its limit   the same at once: the controller does not answer at all
- *   the Keep Alive command                    is an admin command whose limit is KeepAliveSeconds
+ *   an I/O command exceeds its time limit     the command is aborted, and has AbortSeconds more
+ *   an aborted command exceeds this limit     the controller is reset
+ *   an admin command exceeds its time limit   the controller is reset, because it does not answer at all
+ *   the Keep Alive command                    is an admin command with the time limit KeepAliveSeconds
  *
- * NvmeAbort makes the limit of a command the present. A controller need not abort anything: many answer an Abort
- * command and complete the aborted one as if nothing had happened. Only the reset bounds the time.
+ * NvmeAbort makes the time limit of a command expire at once. An Abort command may have no effect: many controllers
+ * complete the aborted command as usual. So only the reset guarantees that a command ends.
  */
 #include "nvmendk.h"
 
@@ -28,7 +28,7 @@ VOID NvmeKeepAliveServe(NVME_CONTROLLER *Controller)
     NvmeOwnStart(own, &Controller->Queues[0], NvmeOwnDone);
 }
 
-/* Aborts the command. The Abort command's own result is of no interest: the command's response or its limit follows. */
+/* Sends an Abort command. Ignores its result: either the aborted command completes, or its time limit expires. */
 static VOID ControllerSendAbort(NVME_CONTROLLER *Controller, USHORT QueueId, USHORT CommandId)
 {
     NVME_OWN_REQUEST *own = &Controller->Abort;
@@ -48,8 +48,10 @@ typedef enum _EXPIRY {
 } EXPIRY;
 
 /*
- * Looks for a command that has exceeded its limit. For ExpiryAbort the command's identifier is returned, and the
- * command receives its second limit. An abort is not due while another one is in execution (CanAbort FALSE).
+ * Finds a command that has exceeded its time limit. Returns ExpiryReset if the command is an admin command or was
+ * already aborted. Returns ExpiryAbort if the command must be aborted; *CommandId then identifies the command, and its
+ * time limit becomes AbortSeconds. If CanAbort is FALSE, because another Abort command is outstanding, never returns
+ * ExpiryAbort.
  */
 static EXPIRY QueueFindExpired(NVME_QUEUE *Queue, BOOLEAN CanAbort, USHORT *CommandId)
 {

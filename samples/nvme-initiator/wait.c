@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for NDK requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
+/* Waits for NDK requests. The callbacks run at up to DISPATCH_LEVEL; a wait requires PASSIVE_LEVEL. */
 #include "nvmendk.h"
 
 VOID NvmeWaitInitialize(NVME_WAIT *Wait)
