@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of adapters. */
+/* The entries of the adapters' dispatch table. Each entry records its call and calls the provider's entry. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
@@ -12,7 +12,10 @@ static NTSTATUS traced_adapter_query_extension(NDK_OBJECT_HEADER *object, GUID *
     return traced_call_end(&call, real->NdkQueryExtension(object, id, version, out));
 }
 
-/* The second entry of each table, except the adapter's, is NdkQueryExtension. */
+/*
+ * Records NdkQueryExtension for all types but the adapter. The second entry of these types' tables is
+ * NdkQueryExtension, so the table can be read as an NDK_PD_DISPATCH.
+ */
 NTSTATUS traced_query_extension(NDK_OBJECT_HEADER *object, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {
     const NDK_PD_DISPATCH *real = traced_table_real(object->ObjectType, object, ((NDK_PD *)object)->Dispatch);
@@ -99,7 +102,10 @@ static NTSTATUS traced_adapter_create_connector(NDK_ADAPTER *adapter, NDK_FN_CRE
         real->NdkCreateConnector(adapter, traced_create_routine(o, done), traced_create_context(o, context), out), out);
 }
 
-/* Traces the new connector, which belongs to the consumer from now on, and calls the consumer's callback. */
+/*
+ * Records a connect event and calls the consumer's callback. Traces the new connector, which belongs to the consumer
+ * from now on.
+ */
 static VOID traced_on_connect_event(PVOID context, NDK_CONNECTOR *connector)
 {
     const struct traced_object *o = context;

@@ -2,13 +2,13 @@
 /*
  * Records the calls and callbacks of an NDK consumer (trace/call_events.h), in front of any provider.
  *
- * The consumer receives the provider's own objects. The layer replaces only the table at each object's `Dispatch`. An
- * entry of the new table records the call and then calls the provider's entry with the same arguments. The invariant:
- * the provider and the consumer see the same arguments and results as without the layer. The only exceptions are the
- * pointer `Dispatch`, completion routines, callbacks and their contexts. If memory runs out, events are lost, but calls
- * work as without the layer.
+ * The consumer receives the provider's own objects. The layer replaces only the pointer `Dispatch` of each object by a
+ * pointer to a table of its own. An entry of this table records the call, and then calls the provider's entry with the
+ * same arguments. The invariant: the provider and the consumer see the same arguments and results as without the layer.
+ * The only exceptions are the pointer `Dispatch`, completion routines, callbacks and their contexts. If memory runs
+ * out, events are lost, but calls work as without the layer.
  *
- *   traced_table.h    the replaced tables
+ *   traced_table.h    the tables of the layer
  *   traced_object.h   what the layer stores for each open object: its callbacks
  *   traced_call.h     the events of a call, and completion routines
  *   adapter.c and others: the entries of the tables
@@ -24,14 +24,14 @@
 #include <ndk/ndkpi.h>
 
 /*
- * Begins to record the calls on a provider's open adapter, and on all objects that will be created from it. Does
- * nothing while tracing is off. Must be called after each open, also if the provider has returned an adapter that was
- * open already.
+ * Begins to record the calls on a provider's open adapter, and on all objects that will be created from the adapter.
+ * Does nothing while tracing is off. Must be called after each open, also if the provider has returned an adapter that
+ * was open already.
  */
 void calltrace_begin(NDK_ADAPTER *adapter);
 /*
- * Must be called once for each calltrace_begin, shortly before or after the adapter is closed. The last call frees what
- * the layer stores for the adapter. Returns false if nothing is stored.
+ * Ends one calltrace_begin. Must be called once for each of them, shortly before or after the adapter is closed. The
+ * last call frees what the layer stores for the adapter. Returns false if nothing is stored for it.
  */
 bool calltrace_end(const NDK_ADAPTER *adapter);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of completion queues. A poll that finds nothing records nothing. */
+/* The entries of the completion queues' dispatch table. A poll that returns no result records nothing. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
@@ -44,7 +44,7 @@ static ULONG traced_cq_get_results(NDK_CQ *cq, NDK_RESULT results[], ULONG count
     return got;
 }
 
-/* Microsoft's NDKPI reference defines BytesTransferred only for receives. */
+/* Returns true if the result's BytesTransferred is valid. Microsoft's NDKPI reference defines it only for receives. */
 static bool traced_cq_has_bytes(const NDK_RESULT_EX *result)
 {
     return result->Type == NdkOperationTypeReceive || result->Type == NdkOperationTypeReceiveAndInvalidate;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of connectors, listeners and shared endpoints. */
+/* The entries of the dispatch tables of connectors, listeners and shared endpoints. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares NdkQueryExtension, an entry that the tables of all types share, except the adapter's. */
+/* Declares the entry for NdkQueryExtension that all tables but the adapter's share. */
 #ifndef CALLTRACE_ENTRIES_H
 #define CALLTRACE_ENTRIES_H
 

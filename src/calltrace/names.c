@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of values in the events of calls, as the schema of a trace lists them. */
+/* Lists the names of values in the events of calls, which the schema of a trace contains. */
 #include "calltrace/names.h"
 
 #include <ndk/ndkpi.h>
@@ -27,7 +27,7 @@ static const char *call_name_get(const struct call_name *names, unsigned count, 
         return call_name_get(names, sizeof names / sizeof names[0], index, value);                                     \
     }
 
-/* The list `routine` has the names of all events in TRACE_CALL_EVENTS, also of events that are not calls. */
+/* The list `routine` has the names of all events in TRACE_CALL_EVENTS, including events that are not calls. */
 #define CALL_NAME_OF_EVENT(number, name) { number, #name },
 #define CALL_NAME_OF_FLAG(prefix, name)                                                                                \
     {                                                                                                                  \

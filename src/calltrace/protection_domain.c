@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of protection domains, memory regions and memory windows. */
+/* The entries of the dispatch tables of protection domains, memory regions and memory windows. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
 /* ---- protection domains ---- */
 
-/* Stores the limits in *o. Does nothing if `o` is NULL (out of memory). */
+/* Stores the SGE limits of the object in *o. Does nothing if `o` is NULL, which means that memory ran out. */
 static void traced_create_set_sges(struct traced_object *o, ULONG receive, ULONG initiator)
 {
     if (o)
@@ -42,7 +42,10 @@ static NTSTATUS traced_pd_create_mw(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, P
         &call, o, real->NdkCreateMw(pd, traced_create_routine(o, done), traced_create_context(o, context), out), out);
 }
 
-/* The notification may be called before the create call has returned; the event then has no object. */
+/*
+ * Records a notification and calls the consumer's callback. If the notification comes before the create call has
+ * returned, the event has no object.
+ */
 static VOID traced_on_srq_notification(PVOID context, NTSTATUS status)
 {
     const struct traced_object *o = context;

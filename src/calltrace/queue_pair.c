@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of queue pairs and shared receive queues. A posted request has one event, which is recorded afterwards. */
+/*
+ * The entries of the dispatch tables of queue pairs and shared receive queues. A post has one event, which is recorded
+ * after the post.
+ */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
 /*
- * Returns the sum of the SGEs' lengths. Returns 0 if there are more SGEs than `max`: the provider refuses such a
- * request without reading the list, so the list may be shorter. Must be called before the provider's post, because the
+ * Returns the number of bytes in all SGEs. Returns 0 if there are more SGEs than `max`: the provider refuses such a
+ * request without reading the list, so the list may be shorter. Must run before the provider's post, because the
  * consumer may free the list when the request has completed.
  */
 static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)

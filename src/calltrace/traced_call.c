@@ -7,7 +7,10 @@
 
 #include "base/addr.h"
 
-/* A call that may be pending. The completion routine frees it. If the call does not pend, traced_call_end frees it. */
+/*
+ * The completion routine of a call that may be pending. The replaced routine frees the struct when the call completes.
+ * If the call does not pend, traced_call_end frees it.
+ */
 struct traced_request {
     NDK_FN_REQUEST_COMPLETION done;
     void *context;
@@ -145,7 +148,7 @@ NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o,
     NDK_OBJECT_HEADER *created = NULL;
 
     if (status == STATUS_PENDING) {
-        if (!c->has_completion) /* otherwise o belongs to the completion routine */
+        if (!c->has_completion) /* otherwise, the completion routine frees o */
             traced_object_free(o);
         traced_call_record_return(c, status, NULL);
         return status;
@@ -182,7 +185,7 @@ static VOID traced_on_closed(PVOID context)
 NTSTATUS traced_close(struct traced_call *c, NDK_FN_CLOSE_OBJECT close, NDK_OBJECT_HEADER *object,
                       NDK_FN_CLOSE_COMPLETION done, void *context)
 {
-    struct traced_object *o = done ? traced_object_remove(object) : NULL; /* else nobody could free it after closing */
+    struct traced_object *o = done ? traced_object_remove(object) : NULL; /* else nothing could free it later */
     NTSTATUS status;
 
     c->context = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of a call: one when it begins, `returned` when it returns, and `completed` when its completion routine is
- * called. The invariant: after the provider's function has returned, nothing accesses the object, because a completion
- * routine may have closed it.
+ * Records the events of a call: one when the call begins, `returned` when it returns, and `completed` when its
+ * completion routine is called. The invariant: after the provider's function has returned, nothing accesses the object,
+ * because a completion routine may have closed it.
  *
  *     TRACED_CALL(call, NdkResizeCq, .object = (uintptr_t)cq, .depth = depth);
  *     traced_call_set_request(&call, done, context);
@@ -27,67 +27,70 @@ struct traced_request;
 
 /* A call or a callback that is in progress. */
 struct traced_call {
-    uint64_t begin_ns; /* 0: tracing is off */
+    uint64_t begin_ns; /* time at which the call began, from trace_now_ns; 0: tracing is off */
     const void *object;
     const void *context;            /* the RequestContext of a call that may be pending */
-    struct traced_request *request; /* NULL: the provider receives the consumer's own completion routine */
-    uint16_t routine;               /* the number of the event */
-    NDK_OBJECT_TYPE creates;        /* the type of the object that the call creates */
-    bool has_completion;            /* for a call that creates an object: the consumer passed a completion routine */
+    struct traced_request *request; /* NULL: the provider receives the consumer's own routine */
+    uint16_t routine;               /* number of the call's event */
+    NDK_OBJECT_TYPE creates;        /* type of the object that the call creates */
+    bool has_completion;            /* in a create call: the consumer has passed a completion routine */
 };
 
-/* Returns the time of an event, or 0 if the call is not to be recorded. */
+/* Returns the time for an event. Returns 0 if the call is not to be recorded. */
 static inline uint64_t traced_now(void)
 {
     return trace_is_on() && !own_calls ? trace_now_ns() : 0;
 }
 
-/* Records the event of a call or a callback that begins. The first field must be the object. */
+/*
+ * Records the event of a call or a callback that begins. The first field must be the address of the object. Returns the
+ * state of the call, for the functions below.
+ */
 struct traced_call traced_call_begin(uint16_t routine, const void *fields, size_t size);
 #define TRACED_CALL(call, event, ...)                                                                                  \
     const struct trace_fields_##event call##_fields = { __VA_ARGS__ };                                                 \
     struct traced_call call = traced_call_begin(TRACE_TYPE_##event, &call##_fields, sizeof call##_fields)
 
-/* Records `returned`. If the call is not pending, also frees c->request. Returns `status`. */
+/* Records the event `returned`. Frees c->request unless `status` is STATUS_PENDING. Returns `status`. */
 NTSTATUS traced_call_end(const struct traced_call *c, NTSTATUS status);
-/* Records that the consumer's callback, which TRACED_CALL has begun, has returned. */
+/* Records that a callback of the consumer has returned. TRACED_CALL has begun the callback. */
 void traced_call_end_callback(const struct traced_call *c);
 
 /* ---- calls that complete by NDK_FN_REQUEST_COMPLETION ---- */
 
-/* Must be called before the provider's function. `done` and `context` are the consumer's. */
+/* Stores the consumer's completion routine and its context in c->request. Must run before the provider's function. */
 void traced_call_set_request(struct traced_call *c, NDK_FN_REQUEST_COMPLETION done, void *context);
-/* Return the routine and the context for the provider. */
+/* Return the completion routine and its context to pass to the provider. `done` and `context` are the consumer's. */
 NDK_FN_REQUEST_COMPLETION traced_call_routine(const struct traced_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *traced_call_context(const struct traced_call *c, void *context);
 
 /* ---- calls that create an object ---- */
 
 /*
- * Must be called before the provider's function. Returns what will be stored for the object, or NULL if out of memory.
- * The caller may use the result as the context of a callback only if the consumer passed a completion routine.
- * Otherwise traced_create_end frees the result if the call is pending.
+ * Begins a call that creates an object. Must run before the provider's function. Returns a struct for the new object,
+ * or NULL if out of memory. If the consumer has passed a completion routine, the struct can be the context of a
+ * callback. Otherwise it cannot, because traced_create_end frees the struct if the call is pending.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);
-/* Return the routine and the context for the provider. `done` and `context` are the consumer's. */
+/* Return the completion routine and its context to pass to the provider. `done` and `context` are the consumer's. */
 NDK_FN_CREATE_COMPLETION traced_create_routine(const struct traced_object *o, NDK_FN_CREATE_COMPLETION done);
 void *traced_create_context(struct traced_object *o, void *context);
 /*
- * Must be called after the provider's function. `status` is what that function returned. If the call was successful,
- * the provider has stored the object at `out`. Returns `status`.
+ * Handles the return of the provider's function, which returned `status`. If `status` is a success, `out` must point to
+ * the object's address, which the provider has stored. Returns `status`.
  */
 NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o, NTSTATUS status, const void *out);
 
 /* ---- calls that close an object ---- */
 
-/* Closes the object with the provider's routine, and records this. */
+/* Calls `close`, the provider's routine that closes the object, and records the call. Returns the status of `close`. */
 NTSTATUS traced_close(struct traced_call *c, NDK_FN_CLOSE_OBJECT close, NDK_OBJECT_HEADER *object,
                       NDK_FN_CLOSE_COMPLETION done, void *context);
 
 /* ---- calls with one event ---- */
 
-/* Records a call that has returned, in one event whose last two fields are the status and the duration. */
+/* Records a call that has returned, as one event. The last two fields of the event are the status and the duration. */
 #define TRACED_RETURN(event, begin_ns, result, ...)                                                                    \
     do {                                                                                                               \
         if ((begin_ns) && trace_is_on()) {                                                                             \
@@ -100,7 +103,7 @@ NTSTATUS traced_close(struct traced_call *c, NDK_FN_CLOSE_OBJECT close, NDK_OBJE
 
 /* ---- values of fields ---- */
 
-/* Returns the field for a consumer's sockaddr. If it is not valid, the field has no address. */
+/* Converts the consumer's sockaddr to the field of an event. If the sockaddr is not valid, the field has no address. */
 struct trace_addr traced_addr(const void *sockaddr, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of open objects: see traced_object.h. It is a hash table of a fixed size. */
+/* Keeps the table of open objects, a hash table of a fixed size: see traced_object.h. */
 #include "calltrace/traced_object.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 enum { OBJECT_BUCKET_BITS = 14 };
 
-static struct spin objects_lock;    /* guards the buckets, and the traced tables */
-static atomic_bool objects_guarded; /* an adapter was traced: fork acquires the lock before it copies the process */
+static struct spin objects_lock;    /* guards object_buckets and traced_tables */
+static atomic_bool objects_guarded; /* an adapter was traced, so fork acquires the lock before it copies the process */
 static struct traced_object *object_buckets[1 << OBJECT_BUCKET_BITS];
 
-/* Returns the link to the object, or to the end of its bucket's list. Requires the lock. */
+/* Returns the link that points to the object, or the link at the end of the bucket's list. Requires the lock. */
 static struct traced_object **traced_object_link(const void *object)
 {
     uint64_t hash = (uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15);
@@ -119,9 +119,9 @@ struct traced_disconnect *traced_object_add_disconnect(const NDK_CONNECTOR *conn
 /* ---- adapters ---- */
 
 /*
- * Counts a further open of an adapter. Returns false if the adapter is not in the table. If the provider has stored its
- * own Dispatch again, replaces it again. Any other Dispatch remains: a second provider then uses the objects of the
- * first one, with a Dispatch whose entries call the recording entries.
+ * Counts another open of a traced adapter. Returns false if the adapter is not in the table. If the provider has stored
+ * its own Dispatch again, replaces it again. Any other Dispatch remains: a second provider then uses the objects of the
+ * first one, and the entries of its Dispatch call the recording entries.
  */
 static bool calltrace_reopen(NDK_ADAPTER *adapter)
 {
@@ -168,7 +168,10 @@ bool calltrace_end(const NDK_ADAPTER *adapter)
     return o != NULL;
 }
 
-/* This constructor is in this file because a linker omits a file of an archive if nothing in the file is called. */
+/*
+ * Registers the names when the library is loaded. The constructor is in this file because a linker omits a file of an
+ * archive if nothing in the file is called.
+ */
 __attribute__((constructor)) static void traced_object_set_names(void)
 {
     call_names_set();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes traced tables: see traced_table.h. An entry that is NULL in the provider's table is NULL in the traced table,
- * because a consumer may test it. A traced table also has the entries of later NDK versions. Such an entry reads the
- * provider's table only if a consumer calls the entry, as it could without the layer.
+ * Makes traced tables: see traced_table.h. If an entry is NULL in the provider's table, it is also NULL in the traced
+ * table, because a consumer may test the entry. A traced table also has the entries of later NDKPI versions. Such an
+ * entry reads the provider's table only if a consumer calls it, which would read that table without the layer, too.
  */
 #include "calltrace/traced_table.h"
 
@@ -11,7 +11,7 @@
 
 #include "calltrace/traced_object.h"
 
-typedef void (*traced_entry)(void); /* an entry of a table, of whatever type */
+typedef void (*traced_entry)(void); /* an entry of a table, without its parameters */
 
 struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
 
@@ -57,8 +57,8 @@ static traced_entry traced_table_entry(const void *table, unsigned index)
 }
 
 /*
- * Returns true if the traced table was made for the provider's table at `real`. Compares the NULL entries, too, because
- * another table may now be at the same address.
+ * Returns true if the traced table was made for the provider's table at `real`, for `count` entries and for these
+ * limits. Also compares which entries are NULL, because the memory at `real` may now contain another table.
  */
 static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count, struct traced_sges sges)
 {
@@ -71,7 +71,10 @@ static bool traced_table_fits(const struct traced_table *t, const void *real, un
     return true;
 }
 
-/* Searches the first `max` tables of the type for one that fits, or else a free one. Returns NULL if there is none. */
+/*
+ * Searches the first `max` traced tables of the type. Returns a table that fits, or else a free one. Returns NULL if
+ * there is neither.
+ */
 static struct traced_table *traced_table_find(NDK_OBJECT_TYPE type, const void *real, unsigned count,
                                               struct traced_sges sges, unsigned max)
 {
@@ -120,7 +123,10 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
         return NULL;
     if (!t->real)
         traced_table_fill(t, type, real, count, sges);
-    /* Other threads may already call through the object, so the entries must be visible before the pointer to them. */
+    /*
+     * The entries must be visible before the pointer to them, because other threads may already call through the
+     * object.
+     */
     __atomic_store_n((traced_dispatch_pointer *)(void *)dispatch, (const void *)&t->pub, __ATOMIC_RELEASE);
     return real;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch tables that the layer gives to objects. There is one for each combination of a provider's table and
- * limits of SGEs, not one for each object. An entry reads the address of the provider's table and the limits from the
- * traced table, so a call needs neither lock nor lookup. The invariant: a traced table never changes after the first
- * object has received it.
+ * Makes the dispatch tables that the layer gives to objects. There is one table for each combination of a provider's
+ * table and SGE limits, not one for each object. An entry reads the address of the provider's table and the limits from
+ * the traced table, so a call needs neither a lock nor a lookup. The invariant: a traced table never changes after the
+ * first object has received it.
  *
- * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then looks the
- * provider's table up by the object's address.
+ * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then finds the
+ * provider's table by the object's address.
  */
 #ifndef CALLTRACE_TRACED_TABLE_H
 #define CALLTRACE_TRACED_TABLE_H
@@ -16,9 +16,12 @@
 
 #include <ndk/ndkpi.h>
 
-enum { TRACED_TABLES_MAX = 16 }; /* for each type of object */
+enum { TRACED_TABLES_MAX = 16 }; /* maximum number of tables for each type of object */
 
-/* The most SGEs that a queue pair or shared receive queue allows in a request. 0: not known, or no such requests. */
+/*
+ * The maximum number of SGEs of a request to a queue pair or shared receive queue. 0: not known, or there are no such
+ * requests.
+ */
 struct traced_sges {
     ULONG receive, initiator;
 };
@@ -37,10 +40,10 @@ union traced_dispatch {
 };
 
 struct traced_table {
-    union traced_dispatch pub; /* must be first: objects point to it */
+    union traced_dispatch pub; /* must be the first member, because objects point to it */
     const void *real;          /* the provider's table */
-    unsigned entries;          /* how many entries the version of the objects has */
-    struct traced_sges sges;   /* the limits of all objects that have the table */
+    unsigned entries;          /* number of entries in the objects' NDKPI version */
+    struct traced_sges sges;   /* SGE limits of all objects that have the table */
 };
 
 extern struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
@@ -60,11 +63,11 @@ static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *ob
     return traced_table_find_real(type, object);
 }
 
-/* The provider's table of an object, for example TRACED_REAL(Cq, cq). */
+/* Returns the provider's table for an object, for example TRACED_REAL(Cq, cq). */
 #define TRACED_REAL(type, object)                                                                                      \
     ((__typeof__((object)->Dispatch))traced_table_real(NdkObjectType##type, (object), (object)->Dispatch))
 
-/* Returns the limits of an object with this Dispatch. Returns zeros if the consumer has replaced the Dispatch. */
+/* Returns the SGE limits of an object with this Dispatch. Returns zeros if the consumer has replaced the Dispatch. */
 static inline struct traced_sges traced_table_sges(const void *dispatch)
 {
     if (__builtin_expect(traced_table_is_ours(dispatch), 1))
@@ -73,13 +76,14 @@ static inline struct traced_sges traced_table_sges(const void *dispatch)
 }
 
 /*
- * Replaces the table of a provider's object. Returns the provider's table. Returns NULL and does not change the object
- * if all TRACED_TABLES_MAX traced tables of the type are used for other tables. If half of them are used already, an
- * object with new limits gets a table with the limits 0. Requires the objects' lock (traced_object.h).
+ * Replaces the table of a provider's object by a traced table. Returns the provider's table. If all TRACED_TABLES_MAX
+ * traced tables of the type are in use for other tables, returns NULL and does not change the object. If half of them
+ * are in use, an object with new limits receives a table with the limits 0. Requires the lock of the open objects
+ * (traced_object.h).
  */
 const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type, struct traced_sges sges);
 
-/* The entries for each type of object. */
+/* The recording entries for each type of object. */
 extern const NDK_ADAPTER_DISPATCH traced_adapter_entries;
 extern const NDK_QP_DISPATCH traced_qp_entries;
 extern const NDK_CQ_DISPATCH traced_cq_entries;

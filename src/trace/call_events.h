@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of NDKPI calls and callbacks, in the form that trace/events.h describes. The invariant: an event whose
- * name begins with Ndk is a call of that function. Its first field is the object that was called.
+ * Lists the events of NDKPI calls and callbacks, in the form that trace/events.h describes. The invariant: an event
+ * whose name begins with Ndk is a call of the function with this name, and its first field is the object that was
+ * called.
  *
- * Most calls have an event when they begin, and `returned` when they return. Posts, NdkArmCq and the functions that
- * return a token have only one event, which is recorded when they return; its last two fields are the status and the
- * duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its own. Instead
- * there is one event `result` for each result that the consumer has received.
+ * Most calls have one event when they begin, and `returned` when they return. Posts, NdkArmCq and the functions that
+ * return a token have only one event, which is recorded when they return. The last two fields of this event are the
+ * status and the duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its
+ * own. Instead, each result that the consumer has received has an event `result`.
  *
  * An object in an event is the address of the provider's object. If the verifier is on, the consumer has another
- * address: see the event `proxy`.
+ * address for it: see the event `proxy`.
  */
 #ifndef TRACE_CALL_EVENTS_H
 #define TRACE_CALL_EVENTS_H
@@ -86,37 +87,41 @@
 /* ---- Returns and callbacks ---- */
 
 /*
- * The call on `object` has returned. `created` is the object that it has created, or 0. `context` is the RequestContext
- * of a call that may be pending, or 0. A pending call and its `completed` have the same object, routine and context.
+ * The call of `routine` on `object` has returned. `created` is the object that the call has created, or 0. `context` is
+ * the RequestContext of a call that may be pending, or 0. A pending call and its `completed` have the same object,
+ * routine and context.
  */
 #define TRACE_FIELDS_returned(F, N)                                                                                    \
     F(ptr, object)                                                                                                     \
     N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ns, duration) F(ptr, context)
-/* The completion routine of a call on `object` begins. */
+/* The completion routine of a call of `routine` on `object` begins. */
 #define TRACE_FIELDS_completed(F, N)                                                                                   \
     F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ptr, context)
-/* Another callback of the consumer begins. */
+/* A callback of the consumer begins that is no completion routine. This also holds for the next three events. */
 #define TRACE_FIELDS_cq_notification(F, N) F(ptr, object) N(status, status, status)
-/* `object` is 0 if the call that creates the SRQ has not returned. */
+/* `object` is 0 if the call that creates the SRQ has not returned yet. */
 #define TRACE_FIELDS_srq_notification(F, N) F(ptr, object) N(status, status, status)
-/* `object` is the listener. */
+/* `object` is the listener, and `connector` is the new connector. */
 #define TRACE_FIELDS_connect_event(F, N) F(ptr, object) F(ptr, connector)
 /*
- * `reason` comes from the provider. It is 0 if the provider gives none, or if the callback has the form before NDK 2.1.
+ * `reason` is the provider's reason for the disconnect. It is 0 if the provider gives none, or if the callback has the
+ * form that NDKPI had before version 2.1.
  */
 #define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object) F(x32, reason)
-/* The innermost callback of the thread has returned. */
+/* The innermost callback of the thread has returned. `object` is the object that the callback was about. */
 #define TRACE_FIELDS_callback_returned(F, N) F(ptr, object) F(ns, duration)
-/* NdkGetCqResults(Ex) has returned a result. `object` is the CQ; `operation` is 0 if the result has no such member. */
+/*
+ * NdkGetCqResults(Ex) has returned a result. `object` is the CQ. `operation` is 0 if the result has no member for it.
+ */
 #define TRACE_FIELDS_result(F, N)                                                                                      \
     F(ptr, object)                                                                                                     \
     F(ptr, context) F(ptr, qp_context) N(status, status, status) F(u32, bytes) N(u16, operation, operation)
-/* The verifier has put `proxy` in front of `object`; the consumer has the proxy's address. */
+/* The verifier has put the object `proxy` in front of `object`. The consumer has only the address of `proxy`. */
 #define TRACE_FIELDS_proxy(F, N) F(ptr, object) F(ptr, proxy)
-/* The calls on a new object are not recorded: memory ran out, or the provider has too many dispatch tables. */
+/* The calls on a new object are not recorded, because memory ran out or the provider has too many dispatch tables. */
 #define TRACE_FIELDS_untraced(F, N) F(ptr, object) N(u8, type, object_type)
 
-/* The last fields of the event of a call that has only one. */
+/* The last fields of an event that is recorded when its call returns. */
 #define TRACE_FIELDS_at_return(F, N) N(status, status, status) F(ns, duration)
 
 /* ---- Calls that create and close objects ---- */
@@ -182,12 +187,12 @@
 #define TRACE_FIELDS_NdkQueryExtension(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkBuildLAM(F, N) F(ptr, object) F(ptr, mdl) F(u64, length) F(ptr, lam)
 #define TRACE_FIELDS_NdkReleaseLAM(F, N) F(ptr, object) F(ptr, lam)
-/* `address` is the address of the region's first byte. The peer uses this address, too. */
+/* `address` is the address of the region's first byte. A peer uses the same address. */
 #define TRACE_FIELDS_NdkRegisterMr(F, N)                                                                               \
     F(ptr, object) F(ptr, mdl) F(u64, length) N(flags, flags, mr_flag) F(ptr, address)
 #define TRACE_FIELDS_NdkDeregisterMr(F, N) F(ptr, object)
 #define TRACE_FIELDS_NdkInitializeFastRegisterMr(F, N) F(ptr, object) F(u32, pages) F(u8, remote_access)
-/* `token` is the token that the call returns. */
+/* `token` is the token that the call has returned. */
 #define TRACE_FIELDS_NdkGetLocalTokenFromMr(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkGetRemoteTokenFromMr(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkGetRemoteTokenFromMw(F, N) F(ptr, object) F(x32, token) TRACE_FIELDS_at_return(F, N)
@@ -199,7 +204,7 @@
 
 /* ---- Requests ---- */
 
-/* `bytes` is the sum of the SGEs' lengths, or 0 if there are more SGEs than the queue pair was created for. */
+/* `bytes` is the number of bytes in all SGEs, or 0 if there are more SGEs than the queue pair allows. */
 #define TRACE_FIELDS_NdkSend(F, N)                                                                                     \
     F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkSendAndInvalidate(F, N)                                                                        \
@@ -213,7 +218,7 @@
 #define TRACE_FIELDS_NdkReceive(F, N)                                                                                  \
     F(ptr, object) F(ptr, context) F(u16, sges) F(u32, bytes) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkSrqReceive(F, N) TRACE_FIELDS_NdkReceive(F, N)
-/* `address` and `token` are those of the peer's memory. */
+/* `address` and `token` are the address and the token of the peer's memory. */
 #define TRACE_FIELDS_NdkRead(F, N)                                                                                     \
     F(ptr, object)                                                                                                     \
     F(ptr, context)                                                                                                    \
@@ -243,7 +248,7 @@
     F(x64, address)                                                                                                    \
     N(flags, flags, op_flag)                                                                                           \
     TRACE_FIELDS_at_return(F, N)
-/* `target` is the region or window. */
+/* `target` is the region or window to be invalidated. */
 #define TRACE_FIELDS_NdkInvalidate(F, N)                                                                               \
     F(ptr, object) F(ptr, context) F(ptr, target) N(flags, flags, op_flag) TRACE_FIELDS_at_return(F, N)
 #define TRACE_FIELDS_NdkArmCq(F, N) F(ptr, object) N(u8, type, arm) TRACE_FIELDS_at_return(F, N)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All events, with their fields. The invariant: a number always stands for the same event, and a new field is added at
- * the end of its event's list. Readers need neither this file nor its version, because each trace file contains the
+ * Lists all events and their fields. The invariant: a number always stands for the same event, and a new field is added
+ * at the end of its event's list. Readers need neither this file nor its version, because each trace file contains the
  * schema.
  *
- * EVENT(number, name): the event's fields are TRACE_FIELDS_name. TRACE_KINDS lists the kinds of fields.
- *   F(kind, name)          a field
- *   N(kind, name, names)   a field whose values have names: one of TRACE_NAMES
+ * EVENT(number, name) defines an event. Its fields are in TRACE_FIELDS_name:
+ *   F(kind, name)          a field; TRACE_KINDS lists the kinds
+ *   N(kind, name, names)   a field whose values have names; TRACE_NAMES has the list `names`
  */
 #ifndef TRACE_EVENTS_H
 #define TRACE_EVENTS_H
@@ -16,7 +16,10 @@
 #include "trace/call_events.h"
 #include "trace/wdk_events.h"
 
-/* K(kind, C type): how a field is stored. Readers print u as decimal, x as hexadecimal numbers. */
+/*
+ * K(kind, C type): how a field of this kind is stored. Readers print u as decimal numbers, and x as hexadecimal
+ * numbers.
+ */
 #define TRACE_KINDS(K)                                                                                                 \
     K(u8, uint8_t)                                                                                                     \
     K(u16, uint16_t)                                                                                                   \
@@ -32,9 +35,12 @@
     K(flags, uint32_t)  /* several values of its list of names, added; printed as names with | between them */         \
     K(addr, struct trace_addr)                                                                                         \
     K(text16, struct trace_text16)                                                                                     \
-    K(bytes, uint16_t) /* the number of the bytes that follow the fields; only the last field may have this kind */
+    K(bytes, uint16_t) /* number of bytes that follow the fields; only the last field can have this kind */
 
-/* The lists of names for values of fields. The layer that has the names of a list sets them with trace_set_names. */
+/*
+ * The lists of names for values of fields. The layer that defines the names of a list registers them with
+ * trace_set_names.
+ */
 #define TRACE_NAMES(N)                                                                                                 \
     N(role)                                                                                                            \
     N(state)                                                                                                           \
@@ -73,14 +79,14 @@
     N(wsk_event_flag)
 
 struct trace_addr {
-    uint8_t family; /* 4 or 6; 0: no address */
+    uint8_t family; /* 4 or 6; 0: there is no address */
     uint8_t reserved;
     uint8_t port[2];  /* big-endian */
-    uint8_t host[16]; /* big-endian; IPv4: the first 4 bytes */
+    uint8_t host[16]; /* big-endian; for IPv4: the first 4 bytes */
     uint32_t scope;
 } __attribute__((packed));
 
-/* A text of at most 16 bytes. A shorter one is filled with 0. */
+/* A text of at most 16 bytes. The rest of a shorter text is filled with 0. */
 struct trace_text16 {
     char bytes[16];
 } __attribute__((packed));
@@ -114,27 +120,29 @@ struct trace_text16 {
     TRACE_CALL_EVENTS(EVENT)                                                                                           \
     TRACE_WDK_EVENTS(EVENT)
 
-/* The thread of the events that follow in the segment. */
+/*
+ * Contains the thread that has recorded the events after this one, up to the end of the segment or the next such event.
+ */
 #define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)
 #define TRACE_FIELDS_adapter(F, N) F(ptr, object) F(u32, interface) F(text16, name) F(u16, major) F(u16, minor)
 #define TRACE_FIELDS_adapter_close(F, N) F(ptr, object)
-/* NdkListen has ended. The object is the listener. */
+/* NdkListen has ended. `object` is the listener. */
 #define TRACE_FIELDS_listening(F, N) F(ptr, object) F(u32, interface) F(addr, local) N(u16, why, reason)
-/* A peer was refused before it had a connection. */
+/* A peer was refused before it had a connection. `why` is the reason. */
 #define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
-/* A connection begins: by NdkConnect, or by accept. `object` is the connector, or 0 if there is none yet. */
+/* A connection begins, by NdkConnect or by accept. `object` is its connector, or 0 if there is none yet. */
 #define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
-/* A connection that began before the recording. `object` is its connector, or 0. */
+/* A connection exists that began before the recording. `object` is its connector, or 0. */
 #define TRACE_FIELDS_ongoing(F, N)                                                                                     \
     N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote) N(u8, state, state)
-/* The consumer gets a connector for the peer's request. */
+/* The consumer receives the connector `object` for the peer's request. */
 #define TRACE_FIELDS_connector(F, N) F(ptr, object)
-/* A step of the connection's state machine (docs/states.md). */
+/* The state machine of the connection makes a step: see docs/states.md. */
 #define TRACE_FIELDS_state(F, N) N(u8, from, state) N(u8, event, event) N(u8, to, state) N(u16, why, reason)
 /* The connection was established, has ended or has failed. */
 #define TRACE_FIELDS_outcome(F, N)                                                                                     \
     N(u8, outcome, outcome) N(u8, phase, phase) N(u16, why, reason) N(u32, terminate, terminate)
-/* A start-up frame. `data_size` is the size of the private data; `bytes` is the whole frame. */
+/* A start-up frame of MPA. `data_size` is the size of the private data. `bytes` is the whole frame. */
 #define TRACE_FIELDS_mpa(F, N)                                                                                         \
     N(u8, frame, mpa_frame)                                                                                            \
     F(u8, revision)                                                                                                    \
@@ -148,26 +156,28 @@ struct trace_text16 {
     F(bytes, bytes)
 #define TRACE_FIELDS_mpa_sent(F, N) TRACE_FIELDS_mpa(F, N)
 #define TRACE_FIELDS_mpa_received(F, N) TRACE_FIELDS_mpa(F, N)
-/* The negotiation is complete, and FPDUs may follow. The fields are what the two sides have agreed on. */
+/* The negotiation is complete, and FPDUs can follow. The fields contain what both ends have agreed on. */
 #define TRACE_FIELDS_stream(F, N)                                                                                      \
     F(u8, revision) F(u8, crc) F(u16, ird) F(u16, ord) N(u8, ready, ready_forms) F(u32, max_segment)
 #define TRACE_FIELDS_terminate(F, N)                                                                                   \
     N(u8, direction, direction) F(u8, layer) F(u8, type) F(x8, code) N(u32, name, terminate)
 /* The peer's request is refused, because it has more than `max_size` bytes of private data. */
 #define TRACE_FIELDS_private_data_limit(F, N) F(u16, max_size)
-/* The connection's state has a time limit, which begins now. */
+/* A state of the connection begins that may last at most `ms` milliseconds. */
 #define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
 #define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)
-/* The peer has begun an FPDU or a message. The connection ends if the peer does not continue for `ms`. */
+/* The peer has begun an FPDU or a message. If the peer does not continue for `ms` milliseconds, the connection ends. */
 #define TRACE_FIELDS_stall_limit(F, N) F(u32, ms)
 #define TRACE_FIELDS_stall_expired(F, N) N(u16, why, reason)
-/* This side queues a zero-length write if it sends nothing else, because the peer is silent. */
+/* The peer is silent. This end queues a zero-length write, which it sends if it has nothing else to send. */
 #define TRACE_FIELDS_nudge(F, N) F(u8, nudges_left)
 /* blocked: TCP accepted only `sent` of `wanted` bytes. unblocked: TCP has room again. */
 #define TRACE_FIELDS_blocked(F, N) F(u32, wanted) F(u32, sent)
 #define TRACE_FIELDS_unblocked(F, N) N(u8, state, state)
 
-/* FPDUs. `payload` is the number of bytes after the DDP header. `control` has the DDP header's first two bytes. */
+/*
+ * An FPDU. `payload` is the number of bytes after the DDP header. `control` is the first two bytes of the DDP header.
+ */
 #define TRACE_FIELDS_tagged(F, N)                                                                                      \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \
@@ -177,7 +187,7 @@ struct trace_text16 {
     F(u8, last)                                                                                                        \
     N(u8, crc, crc)                                                                                                    \
     F(x16, control)
-/* `stag` is the STag to invalidate. `bytes` are the contents of a Read Request or a Terminate. */
+/* `stag` is the STag that the peer must invalidate. `bytes` is the content of a Read Request or a Terminate. */
 #define TRACE_FIELDS_untagged(F, N)                                                                                    \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \
@@ -190,7 +200,7 @@ struct trace_text16 {
     N(u8, crc, crc)                                                                                                    \
     F(x16, control)                                                                                                    \
     F(bytes, bytes)
-/* An FPDU without a DDP header. Either it is empty, which is a form of ready-to-receive, or it is not valid. */
+/* An FPDU without a DDP header. It is either empty, which is a form of the ready-to-receive message, or not valid. */
 #define TRACE_FIELDS_no_segment(F, N) N(u8, direction, direction) F(u32, length) N(u8, crc, crc)
 
 #define TRACE_DEFINE_KIND(kind, type) typedef type trace_kind_##kind;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Creates trace files, and rings in memory. There are two invariants. No file is overwritten, except a trace file of
- * the same user that no process records to. The file's whole space is allocated at its creation, because a write to a
- * mapped page without space would end the program.
+ * the same user to which no process records. All space of the file is allocated when it is created, because a write to
+ * a mapped page without space would end the program.
  *
- * A process that records has a lock on its file (flock), and keeps the descriptor open for the lock and for readers
- * (trace/attach.h). An old trace file is removed while its lock is held, and a new file is created. So a reader that
- * has mapped the old file is not disturbed.
+ * A process that records has a lock on its file (flock). It keeps the descriptor open for the lock and for readers
+ * (trace/attach.h). To replace an old trace file, the process locks it, removes it, and creates a new file. So a reader
+ * that has mapped the old file is not disturbed.
  *
- * A ring is a file in memory with seals: no process can change its size, or write to it except through the mapping that
+ * A ring is a file in memory with seals. No process can change its size, or write to it except through a mapping that
  * exists already.
  */
 #ifndef _GNU_SOURCE
@@ -36,10 +36,10 @@ enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 
 /* ---- the name ---- */
 
-/* Returned for a file to which this process records through another copy of this library. */
+/* The reason that file_locked_by returns for a file to which another copy of this library in this process records. */
 static const char file_is_own[] = "this process records to it";
 
-/* Returns why another recorder has the lock of this trace file. */
+/* Returns why the lock of the trace file cannot be acquired, as text for the user. */
 static const char *file_locked_by(int fd)
 {
     uint32_t pid;
@@ -50,7 +50,10 @@ static const char *file_locked_by(int fd)
     return "another process records to it; %p in the name becomes the process ID";
 }
 
-/* Returns why the file that exists under this name may not be replaced, or NULL. */
+/*
+ * Returns the reason why the existing file `path` must not be replaced. Returns NULL if it may be replaced; its lock is
+ * then acquired.
+ */
 static const char *file_refusal(int fd, const char *path)
 {
     char magic[sizeof TRACE_MAGIC - 1];
@@ -67,7 +70,10 @@ static const char *file_refusal(int fd, const char *path)
     return NULL;
 }
 
-/* Removes an old trace file. Returns NULL if no file has this name any more, otherwise why the file remains. */
+/*
+ * Removes an old trace file. Returns NULL if there is no file with this name now. Returns the reason if the file
+ * remains.
+ */
 static const char *file_remove_old(const char *path)
 {
     int fd = descriptors_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
@@ -82,7 +88,9 @@ static const char *file_remove_old(const char *path)
     return refusal;
 }
 
-/* Returns the descriptor of a new, empty file that this process has locked. Otherwise returns -1 and sets *problem. */
+/*
+ * Creates an empty file and locks it. Returns its descriptor. On failure, sets *problem to the reason and returns -1.
+ */
 static int file_open_new(const char *path, const char **problem)
 {
     int fd;
@@ -94,7 +102,7 @@ static int file_open_new(const char *path, const char **problem)
     if (fd < 0)
         *problem = strerrordesc_np(errno);
     else
-        (void)flock(fd, LOCK_EX | LOCK_NB); /* a file system without locks has no protection from a second process */
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* on a file system without locks, a second process can replace the file */
     return fd;
 }
 
@@ -135,12 +143,12 @@ static void file_fill_header(struct trace_file_header *h, size_t header_size, si
     file_copy_text(h->program, sizeof h->program, program_invocation_short_name);
     file_copy_text(h->library, sizeof h->library, OPENNDK_VERSION_STRING);
     (void)schema_print((char *)(h + 1), schema_size + 1);
-    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* written last: until then, this is no trace file */
+    memcpy(h->magic, TRACE_MAGIC, sizeof h->magic); /* written last, because a file without it is no trace file */
 }
 
 /*
- * Allocates the file's space. Returns 0 or errno. Repeats fallocate if a signal has interrupted it, for example a
- * profiler's.
+ * Allocates the space of the file. Returns 0, or the error number. If a signal has interrupted fallocate, for example a
+ * profiler's signal, tries again.
  */
 static int file_allocate(int fd, size_t size)
 {
@@ -153,7 +161,9 @@ static int file_allocate(int fd, size_t size)
     return EINTR;
 }
 
-/* Gives the file its size and maps it. Returns NULL and sets *problem if that fails. */
+/*
+ * Gives the file its size and maps it. Returns the mapping. On failure, sets *problem to the reason and returns NULL.
+ */
 static void *file_map(int fd, size_t size, const char **problem)
 {
     struct rlimit limit;
@@ -173,7 +183,10 @@ static void *file_map(int fd, size_t size, const char **problem)
     return err ? NULL : mapping;
 }
 
-/* Before Linux 5.1, a process that opens the ring again can write to it, but cannot truncate it. */
+/*
+ * Adds the seals of a ring. Before Linux 5.1, a process that opens the ring again can write to it, but cannot truncate
+ * it.
+ */
 static void file_seal(int fd)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;

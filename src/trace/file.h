@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and maps what a process records to: a trace file, or the same layout in memory. */
+/* Creates and maps the memory to which a process records: a trace file, or memory with the layout of one. */
 #ifndef TRACE_FILE_H
 #define TRACE_FILE_H
 
@@ -12,16 +12,17 @@
 struct trace_mapping {
     struct trace_file_header *header; /* never unmapped, except by trace_file_discard */
     size_t size;
-    int fd; /* stays open; in the set of base/descriptors.h */
+    int fd; /* stays open; it is in the set of base/descriptors.h */
 };
 
 /*
- * Creates the file or the memory, and writes header and schema. Returns false if that fails, and writes the reason to
- * `problem`. The reason is empty if another copy of this library in this process already records to the file.
+ * Creates the file or the memory that `setting` asks for, and writes the header and the schema. Returns false if this
+ * fails, and writes the reason to `problem`. The reason is empty if another copy of this library in this process
+ * already records to the file.
  */
 bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room);
 
-/* Removes the file or the memory that trace_file_create has made, because nothing can be recorded to it. */
+/* Removes the file or the memory that trace_file_create has made. Needed if nothing can be recorded to it. */
 void trace_file_discard(const struct trace_setting *setting, struct trace_mapping *mapping);
 
 #endif

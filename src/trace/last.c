@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the last events: see last.h. All memory that is needed is allocated when the trace begins. One thread at a time
- * uses this memory: the thread whose ID is in `last_user`.
+ * Finds the last events: see last.h. All memory is allocated when the trace begins. Only one thread at a time uses this
+ * memory: the thread whose ID is in `last_user`.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,12 +27,12 @@ _Static_assert((int)TRACE_LAST_MAX == (int)TAIL_MAX, "a tail has room for all ev
 
 static struct last_state {
     struct trace_file file;
-    dev_t device; /* of the file; show whether file.fd is still that file, because a program may close any descriptor */
+    dev_t device; /* with inode: the file that file.fd had, because a program may close any descriptor */
     ino_t inode;
     struct tail tail;
 } * last_state;
 
-static _Atomic long last_user; /* the ID of the thread that uses last_state; 0: none */
+static _Atomic long last_user; /* ID of the thread that uses last_state; 0: none */
 
 void trace_last_prepare(int fd)
 {
@@ -41,7 +41,7 @@ void trace_last_prepare(int fd)
     struct stat now;
 
     last_state = NULL;
-    if (old) { /* the parent's, whose threads are not in this process */
+    if (old) { /* made by the parent, whose other threads do not exist in this process */
         trace_file_close(&old->file);
         free(old);
     }
@@ -55,7 +55,10 @@ void trace_last_prepare(int fd)
     }
 }
 
-/* Returns false if another thread uses last_state for too long, or if this thread was interrupted in trace_last. */
+/*
+ * Acquires last_state for this thread. Returns false if another thread uses it for too long, or if this thread was
+ * interrupted in trace_last.
+ */
 static bool last_acquire(void)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };
@@ -94,7 +97,7 @@ unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events
     struct stat now;
     unsigned n = 0;
 
-    if (!ring_is_on() || !last_acquire()) /* ring_is_on acquires last_state */
+    if (!ring_is_on() || !last_acquire()) /* ring_is_on makes the stores to last_state visible */
         return 0;
     s = last_state;
     if (s && fstat(s->file.fd, &now) == 0 && now.st_dev == s->device && now.st_ino == s->inode) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last events that this process has recorded, for its reports and while it crashes. The invariant: trace_last
+ * Finds the last events that this process has recorded, for its reports and while it crashes. The invariant: trace_last
  * allocates nothing, waits at most a second, and reads only with pread.
  */
 #ifndef TRACE_LAST_H
@@ -11,9 +11,9 @@
 
 enum { TRACE_LAST_MAX = 32 };
 
-/* An event as `ndktrace show` prints it. */
+/* An event in the form in which `ndktrace show` prints it. */
 struct trace_last_event {
-    double seconds; /* since the beginning of the trace */
+    double seconds; /* time since the start of the trace, in seconds */
     uint32_t thread, connection;
     bool is_related;
     char name[32];
@@ -21,15 +21,15 @@ struct trace_last_event {
 };
 
 /*
- * Writes up to `max` of the process's last events, the oldest first. If one of `addresses` is not 0, up to half of the
- * events written are the last related ones. An event is related if it names one of the addresses, or if its connection
- * has an event that does. Returns the number of events, 0 if the process records nothing. May be called in a signal
- * handler.
+ * Writes up to `max` of the last events of this process to `events`, the oldest first. If one of `addresses` is not 0,
+ * up to half of these events are the last related ones. An event is related if it contains one of the addresses, or if
+ * another event of its connection does. Returns the number of events, which is 0 if the process does not record. Can be
+ * called in a signal handler.
  */
 unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max);
 
 /*
- * Prepares trace_last for the file or ring that `fd` refers to. To be called before tracing is on. If memory runs out,
+ * Prepares trace_last for the file or ring that `fd` refers to. Must run before tracing is on. If memory runs out,
  * trace_last returns no events. In a child of fork, replaces what the parent has prepared.
  */
 void trace_last_prepare(int fd);

@@ -3,15 +3,16 @@
  * Appends events to the segments of a mapped file. The invariant: a segment has at most one writer, the thread that has
  * set its `owned`. So an event needs only plain stores, and then one release store to `committed`.
  *
- * A thread takes a segment over when it records its first event, and when its segment is full. Segments are taken in
+ * A thread takes a segment over when it records its first event, and when its segment is full. Segments are used in
  * turn, so the next one has the oldest events. A segment that a thread still owns is skipped. When a thread ends, its
  * segment may have room left. The next thread that needs a segment then continues this one. If all segments are owned,
  * the event is lost and counted.
  *
- * Readers may read at any time. `sequence` is 0 while a segment is being taken over, and gets a new number before the
+ * Readers can read at any time. `sequence` is 0 while a segment is being taken over, and gets a new number before the
  * first event. A reader that finds the same number before and after its copy has read a consistent segment.
  *
- * A writer relies only on private memory, not on the mapping, because another process may write to the file.
+ * A writer relies only on private memory, not on the content of the mapping, because another process may write to the
+ * file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -32,26 +33,26 @@ static atomic_bool ring_on;
 
 struct ring_owner {
     atomic_bool owned;
-    uint32_t used; /* the size of the segment's events when its last owner left it; guarded by `owned` */
+    uint32_t used; /* number of bytes of events when the last owner left the segment; guarded by `owned` */
 };
 
 static struct {
     struct trace_file_header *file;
     uint8_t *segments;
     uint32_t segment_count;
-    struct ring_owner *owners;   /* one for each segment */
-    _Atomic uint64_t next;       /* the number of segments that were tried; the next one is next % segment_count */
-    _Atomic uint64_t sequence;   /* the sequence number of the segment that was acquired last */
-    _Atomic uint32_t left_over;  /* 1 + the index of a segment with room, whose thread has ended; 0: none */
-    pthread_key_t on_thread_end; /* the key's destructor releases the segment of the ending thread */
+    struct ring_owner *owners; /* one element for each segment */
+    _Atomic uint64_t next; /* number of tries to take a segment over; the next one tries segment next % segment_count */
+    _Atomic uint64_t sequence;   /* sequence number of the latest segment that was taken over */
+    _Atomic uint32_t left_over;  /* 1 + index of a segment with room whose thread has ended; 0: none */
+    pthread_key_t on_thread_end; /* destructor of this key releases the segment of a thread that ends */
 } ring;
 
-/* A thread's segment. */
+/* The segment of one thread. */
 struct ring_writer {
-    uint8_t *at, *end; /* where the next event goes; both NULL: the thread has no segment */
+    uint8_t *at, *end; /* place of the next event, and end of the segment; both NULL: the thread has no segment */
     struct trace_segment *segment;
     uint32_t index;
-    unsigned generation; /* fork_generation of the segment's process: a child of fork must not use the segment */
+    unsigned generation; /* fork_generation of the process that took the segment; a child of fork must not use it */
 };
 
 static _Thread_local struct ring_writer ring_writer;
@@ -72,8 +73,8 @@ static bool ring_try_own(uint32_t index)
 }
 
 /*
- * Ends the thread's ownership of the writer's segment. If the thread has ended (`has_ended`), the rest of the segment
- * is left to the next thread that needs a segment.
+ * Ends the thread's ownership of the writer's segment. If `has_ended` is true, the thread ends, and the next thread
+ * that needs a segment continues this one.
  */
 static void ring_release(struct ring_writer *w, bool has_ended)
 {
@@ -95,7 +96,7 @@ static void ring_use(struct ring_writer *w, uint32_t index, uint32_t used)
     w->generation = fork_generation();
 }
 
-/* Empties the writer's segment, and gives it a new sequence number. */
+/* Empties the writer's segment and gives it a new sequence number. */
 static void ring_begin_segment(struct ring_writer *w)
 {
     struct trace_segment *s = w->segment;
@@ -104,14 +105,17 @@ static void ring_begin_segment(struct ring_writer *w)
     atomic_store_explicit(&s->sequence, 0, memory_order_relaxed);
     atomic_store_explicit(&s->committed, 0, memory_order_relaxed);
     /*
-     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence keeps
-     * the plain stores of the new events after the stores above.
+     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence
+     * orders the plain stores of the new events after the stores above.
      */
     __sync_synchronize();
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);
 }
 
-/* Continues the segment of a thread that has ended. Returns false if there is none, or if it lacks `room` bytes. */
+/*
+ * Takes over the segment of a thread that has ended, to continue it. Returns false if there is none, or if it has less
+ * than `room` bytes left.
+ */
 static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
 {
     uint32_t left_over = atomic_load_explicit(&ring.left_over, memory_order_relaxed);
@@ -128,7 +132,7 @@ static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
     return false;
 }
 
-/* Takes over the oldest segment that no thread owns. Returns false if there is none. */
+/* Takes over the segment with the oldest events that no thread owns. Returns false if all are owned. */
 static bool ring_acquire_oldest(struct ring_writer *w)
 {
     for (uint32_t tries = 0; tries < ring.segment_count; tries++) {
@@ -151,7 +155,7 @@ static size_t ring_event_size(size_t fields)
     return (sizeof(struct trace_event) + fields + TRACE_ALIGNMENT - 1) & ~(size_t)(TRACE_ALIGNMENT - 1);
 }
 
-/* Requires room for the event. */
+/* Writes an event to the writer's segment. Requires that the segment has room for the event. */
 static void ring_write(struct ring_writer *w, uint64_t time_ns, uint16_t type, uint32_t id, const void *fields,
                        size_t size)
 {
@@ -175,10 +179,13 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
     ring_write(w, time_ns, TRACE_TYPE_thread, 0, &fields, sizeof fields);
 }
 
-/* Makes room for an event of `total` bytes, which happened at `time_ns`. Returns false if no segment is free. */
+/*
+ * Takes a segment over that has room for an event of `total` bytes, and writes a thread event to it. `time_ns` is the
+ * time of the event. Returns false if no segment is free.
+ */
 static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {
-    if (!atomic_load_explicit(&ring_on, memory_order_acquire)) /* acquires what ring_start has written */
+    if (!atomic_load_explicit(&ring_on, memory_order_acquire)) /* makes the stores of ring_start visible */
         return false;
     if (w->at && w->generation == fork_generation())
         ring_release(w, false);
@@ -188,7 +195,7 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint
         atomic_fetch_add_explicit(&ring.file->lost, 1, memory_order_relaxed);
         return false;
     }
-    (void)pthread_setspecific(ring.on_thread_end, w); /* if it fails, the segment stays owned */
+    (void)pthread_setspecific(ring.on_thread_end, w); /* if this fails, the segment stays owned */
     ring_write_thread(w, time_ns);
     return true;
 }
@@ -217,13 +224,13 @@ static void ring_handle_thread_end(void *argument)
         ring_release(w, true);
 }
 
-/* Runs in a child of fork, before fork returns. The file belongs to the parent. */
+/* Stops the recording in a child of fork, before fork returns. The file belongs to the parent. */
 static void ring_stop_in_child(void)
 {
     atomic_store(&ring_on, false);
 }
 
-/* The destructor of the key must not run when the library has been unloaded. */
+/* Deletes the key when the library is unloaded, because the key's destructor would no longer exist. */
 __attribute__((destructor)) static void ring_unload(void)
 {
     if (ring.file)
@@ -240,8 +247,8 @@ bool ring_start(struct trace_file_header *file)
     struct ring_owner *owners = calloc(file->segment_count, sizeof *owners);
 
     /*
-     * If ring.file is set, this is a child of fork. The child keeps the parent's key of thread-specific data, but not
-     * the parent's array of owners. The parent's array is not freed.
+     * If ring.file is set, this process is a child of fork. The child keeps the parent's key of thread-specific data.
+     * It replaces the parent's array of owners, which is not freed.
      */
     if (!owners || (!ring.file && pthread_key_create(&ring.on_thread_end, ring_handle_thread_end))) {
         free(owners);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The schema, as tables and as text, from the lists of trace/events.h. */
+/* Makes the schema from the lists in trace/events.h: see schema.h. */
 #include "trace/schema.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static const struct {
     size_t size;
 } schema_kinds[] = { TRACE_KINDS(SCHEMA_KIND) };
 enum { TRACE_EVENTS(SCHEMA_ORDINAL) };
-static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) }; /* by number: 1 + the index of the type */
+static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) }; /* by number: 1 + index in schema_types; 0: none */
 /* clang-format on */
 
 static trace_next_name schema_next_names[TRACE_NAMES_COUNT];
@@ -110,7 +110,7 @@ static void schema_add_event(struct schema_text *t, const struct schema_event_ty
     schema_add(t, "\n");
 }
 
-/* Adds a name. A space in it becomes a hyphen, because spaces separate the words of a line. */
+/* Adds a name to the line. Replaces each space by a hyphen, because spaces separate the words of a line. */
 static void schema_add_name(struct schema_text *t, unsigned value, const char *name)
 {
     schema_add(t, " %u=", value);

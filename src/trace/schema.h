@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events and their fields: as tables, and as the text in a trace file that docs/trace-format.md specifies. The
- * lists of trace/events.h are the source of both.
+ * Makes the schema of events and fields: as tables, and as the text in a trace file, which docs/trace-format.md
+ * specifies. Both are made from the lists in trace/events.h.
  */
 #ifndef TRACE_SCHEMA_H
 #define TRACE_SCHEMA_H
@@ -20,7 +20,7 @@ enum { SCHEMA_NO_NAMES = -1 };
 struct schema_event_field {
     const char *name;
     enum schema_field_kind kind;
-    int names; /* enum trace_names, or SCHEMA_NO_NAMES */
+    int names; /* list of the values' names, an enum trace_names, or SCHEMA_NO_NAMES */
 };
 
 struct schema_event_type {
@@ -30,18 +30,24 @@ struct schema_event_type {
     size_t n_fields;
 };
 
-/* Returns the types of all events. *count receives their number. */
+/* Returns the types of all events, and sets *count to their number. */
 const struct schema_event_type *schema_event_types(size_t *count);
-/* Returns the type with this number, or NULL. */
+/* Returns the event type with this number, or NULL if there is none. */
 const struct schema_event_type *schema_event_find(uint16_t number);
-/* Returns the size of a field in bytes. For the kind bytes, returns the size of the length that precedes the bytes. */
+/*
+ * Returns the size of a field of this kind in bytes. For the kind `bytes`, returns the size of the length before the
+ * bytes.
+ */
 size_t schema_field_size(enum schema_field_kind kind);
-/* Returns the function that enumerates the list, or NULL if the names are not set. */
+/* Returns the function that enumerates the names in the list. Returns NULL if the names were not registered. */
 trace_next_name schema_names(enum trace_names list);
-/* Returns the value's name, or NULL if it has none. */
+/* Returns the name of the value in the list, or NULL if the value has none. */
 const char *schema_value_name(enum trace_names list, uint64_t value);
 
-/* Writes the schema like snprintf: returns its length, and writes at most `room` bytes, including a 0. */
+/*
+ * Writes the schema as text. Returns the length of the whole text. As snprintf, writes at most `room` bytes including a
+ * final 0.
+ */
 size_t schema_print(char *text, size_t room);
 
 #endif

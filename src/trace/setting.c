@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses the value of ONDK_TRACE: see setting.h. The last comma of the value separates the name and the size. */
+/* Parses the value of ONDK_TRACE: see setting.h. The last comma of the value separates the size from the name. */
 #include "trace/setting.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Parses "64", "64M" or "1G". */
+/* Parses a size in MiB, for example "64", "64M" or "1G". Returns false if it is not valid. */
 static bool setting_parse_size(const char *text, uint32_t *mib)
 {
     uint64_t number = 0;
@@ -27,7 +27,7 @@ static bool setting_parse_size(const char *text, uint32_t *mib)
     return !*text && number >= TRACE_MIN_MIB && number <= TRACE_MAX_MIB;
 }
 
-/* Appends `len` bytes to the path. Returns false if they do not fit. */
+/* Appends `len` bytes to s->path, whose length is *used. Returns false if they do not fit. */
 static bool setting_append(struct trace_setting *s, size_t *used, const char *bytes, size_t len)
 {
     if (len >= sizeof s->path - *used)

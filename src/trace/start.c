@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Begins the trace of this process: see trace_start and trace_attach. The invariant: at most one thread begins it, and
- * `recording` does not change after ring_is_on has become true.
+ * Begins the trace of this process: see trace_start and trace_attach. The invariant: at most one thread at a time
+ * begins the trace, and `recording` does not change after ring_is_on has become true.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,12 +26,15 @@ enum { START_WAIT_MS = 1000 };
 
 static struct {
     int fd;
-    dev_t device; /* of the file; show whether fd is still that file, because a program may close any descriptor */
+    dev_t device; /* with inode: the file that fd had, because a program may close any descriptor */
     ino_t inode;
     bool is_late;
 } recording;
 
-/* Returns true for the first caller in this process. */
+/*
+ * Returns true for the first caller in this process. Sets *is_child to true if a parent of this process was a caller
+ * before.
+ */
 static bool start_claim(bool *is_child)
 {
     static _Atomic uint64_t claimed; /* 1 + fork_generation of the process that has claimed the start; 0: none */
@@ -42,12 +45,15 @@ static bool start_claim(bool *is_child)
 }
 
 /*
- * 1 + fork_generation of the process in which a thread begins the trace. With any other value, no thread of this
- * process begins it.
+ * 1 + fork_generation of the process in which a thread begins the trace. If the value is of another process, or 0, no
+ * thread of this process begins it.
  */
 static _Atomic uint64_t start_busy;
 
-/* Waits while another thread begins the trace. Returns false if that takes too long. */
+/*
+ * Waits while another thread begins the trace, and then keeps others from beginning it until start_release. Returns
+ * false if the wait takes too long.
+ */
 static bool start_acquire(void)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };
@@ -68,14 +74,17 @@ static void start_release(void)
     atomic_store(&start_busy, 0);
 }
 
-/* Begins to record. The caller must have called start_acquire. */
+/*
+ * Begins to record. Requires that the caller has called start_acquire. On failure, writes the reason to `problem` and
+ * returns false.
+ */
 static bool start_with(const struct trace_setting *setting, bool is_late, char problem[TRACE_MAX_PROBLEM])
 {
     struct trace_mapping mapping;
     struct stat now = { 0 };
 
     if (!trace_file_create(setting, &mapping, problem, TRACE_MAX_PROBLEM))
-        return !problem[0]; /* true if a provider module's copy of this library records to the file */
+        return !problem[0]; /* true if a provider module has its own copy of this library, which records to the file */
     (void)fstat(mapping.fd, &now);
     recording.fd = mapping.fd;
     recording.device = now.st_dev;
@@ -98,24 +107,29 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
     bool is_child, ok;
 
     if (!text || !trace_setting_parse(text, &setting))
-        return true; /* ondk_config_check_environment reports a wrong value */
-    /* If another thread begins the trace, waits for it, so that the trace includes this caller's adapter. */
+        return true; /* ondk_config_check_environment reports a value that is not valid */
+    /*
+     * If another thread begins the trace, waits for that thread, so that the trace includes the adapter of this caller.
+     */
     if (ring_is_on() || !start_acquire())
         return true;
-    /* In a child of fork, a name without %p is the name of the parent's file, so the child does not record. */
+    /* In a child of fork, a name without %p is the parent's file, so the child does not record. */
     ok = !start_claim(&is_child) || (is_child && !setting.has_pid) || ring_is_on() ||
          start_with(&setting, false, problem);
     start_release();
     return ok;
 }
 
-/* Begins to record into a ring if the process records nothing. */
+/*
+ * Begins to record into a ring if this process does not record. On failure, writes the reason to `problem` and returns
+ * false.
+ */
 static bool start_ring(char problem[TRACE_MAX_PROBLEM])
 {
     struct trace_setting setting;
     bool ok;
 
-    if (ring_is_on()) /* acquires `recording` */
+    if (ring_is_on()) /* makes the stores to `recording` visible */
         return true;
     if (!start_acquire()) {
         snprintf(problem, TRACE_MAX_PROBLEM, "a thread of the process begins to record");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes each event to the ring, which writes it into a file, and to the sink, which prints it. The invariant: trace_on
- * is true while at least one of them is on.
+ * Passes each event to the ring, which writes the event to a file, and to the sink, which prints it. The invariant:
+ * trace_on is true while the ring or the sink is on.
  */
 #include "trace/trace.h"
 
@@ -52,7 +52,7 @@ struct trace_text16 trace_text16(const char *text)
     return field;
 }
 
-/* Runs in a child of fork, before fork returns. The file and the sink are the parent's. */
+/* Turns tracing off in a child of fork, before fork returns. The file and the sink belong to the parent. */
 static void trace_stop_in_child(void)
 {
     atomic_store(&trace_on, false);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of the kernel that drivers run in, in the form that trace/events.h describes: drivers, IRPs, Winsock
- * Kernel. The invariant: an event with the name of a routine is a driver's call of that routine, and is recorded when
- * the call begins. When the call returns, `kernel_returned` is recorded, or `kernel_done` if the routine returns no
- * status.
+ * Lists the events of the kernel in which drivers run, in the form that trace/events.h describes: drivers, IRPs and
+ * Winsock Kernel. The invariant: an event with the name of a routine is a driver's call of that routine, and is
+ * recorded when the call begins. When the call returns, `kernel_returned` is recorded. If the routine returns no
+ * status, `kernel_done` is recorded instead.
  *
  * The kernel's calls into a driver have events of the same form: DriverEntry, DriverUnload, completion_routine, and the
  * events of sockets (WskAcceptEvent and the others).
@@ -65,8 +65,8 @@
     EVENT(275, WskSendBacklogEvent)
 
 /*
- * The call of `routine` on `object` has returned. `created` is the object that it has created, or 0. `bytes` is the
- * number of bytes that the call has returned, or that WskReceiveEvent has accepted.
+ * The call of `routine` on `object` has returned. `created` is the object that the call has created, or 0. `bytes` is
+ * the number of bytes that the call has returned, or that WskReceiveEvent has accepted.
  */
 #define TRACE_FIELDS_kernel_returned(F, N)                                                                             \
     F(ptr, object)                                                                                                     \
@@ -75,15 +75,15 @@
 
 /* ---- Drivers and IRPs ---- */
 
-/* `object` is the DRIVER_OBJECT, `name` the service's name. */
+/* `object` is the DRIVER_OBJECT. `name` is the name of the service. */
 #define TRACE_FIELDS_DriverEntry(F, N) F(ptr, object) F(text16, name)
 #define TRACE_FIELDS_DriverUnload(F, N) F(ptr, object) F(text16, name)
-/* `object` is the IRP, which the call returns. The call has no event of its return. */
+/* `object` is the IRP that the call returns. No event is recorded when the call returns. */
 #define TRACE_FIELDS_IoAllocateIrp(F, N) F(ptr, object) F(u8, locations)
 #define TRACE_FIELDS_IoFreeIrp(F, N) F(ptr, object)
 /*
- * The IRP goes to `driver`, which has created `device`. `in` and `out` are the sizes of the buffers. `mode` is the mode
- * of the IRP's sender: user mode for a program, kernel mode for a driver.
+ * A driver sends the IRP `object` to `device`, which `driver` has created. `in` and `out` are the sizes of the buffers
+ * in bytes. `mode` is the processor mode of the sender: user mode for a program, kernel mode for a driver.
  */
 #define TRACE_FIELDS_IoCallDriver(F, N)                                                                                \
     F(ptr, object)                                                                                                     \
@@ -95,11 +95,11 @@
 #define TRACE_FIELDS_completion_routine(F, N)                                                                          \
     F(ptr, object) F(ptr, completion_routine) N(status, status, status) F(u64, information)
 /*
- * All stack locations of the IRP are completed. The sender has been notified. If the system had allocated the IRP, it
- * has freed it.
+ * All stack locations of the IRP are completed, and the sender was notified. If the system has allocated the IRP, it
+ * has freed the IRP.
  */
 #define TRACE_FIELDS_irp_ended(F, N) F(ptr, object) N(status, status, status) F(u64, information)
-/* `cancel_routine` is the cancel routine that IoCancelIrp calls, or 0. */
+/* `cancel_routine` is the routine that IoCancelIrp calls, or 0. */
 #define TRACE_FIELDS_IoCancelIrp(F, N) F(ptr, object) F(ptr, cancel_routine)
 
 /* ---- Winsock Kernel: clients ---- */
@@ -110,7 +110,7 @@
 #define TRACE_FIELDS_WskCaptureProviderNPI(F, N) F(ptr, object) N(u32, timeout, wsk_wait)
 #define TRACE_FIELDS_WskReleaseProviderNPI(F, N) F(ptr, object)
 #define TRACE_FIELDS_WskQueryProviderCharacteristics(F, N) F(ptr, object)
-/* `object` is the WSK_CLIENT, `irp` the IRP that the call completes. */
+/* `object` is the WSK_CLIENT. `irp` is the IRP that the call completes. */
 #define TRACE_FIELDS_WskControlClient(F, N)                                                                            \
     F(ptr, object) N(x32, code, wsk_client_code) F(u64, in) F(u64, out) F(ptr, irp)
 #define TRACE_FIELDS_WskSocket(F, N)                                                                                   \
@@ -124,13 +124,15 @@
 #define TRACE_FIELDS_WskGetNameInfo(F, N) F(ptr, object) F(addr, remote) F(ptr, irp)
 #define TRACE_FIELDS_WskOpenNdkAdapter(F, N) F(ptr, object) F(u32, interface) F(u16, major) F(u16, minor)
 #define TRACE_FIELDS_WskCloseNdkAdapter(F, N) F(ptr, object) F(ptr, adapter)
-/* The handlers of an NDK provider below NDIS. `object` is 0. */
+/* Calls of the handlers of an NDK provider below NDIS. `object` is 0. */
 #define TRACE_FIELDS_OpenNDKAdapterHandler(F, N) TRACE_FIELDS_WskOpenNdkAdapter(F, N)
 #define TRACE_FIELDS_CloseNDKAdapterHandler(F, N) TRACE_FIELDS_WskCloseNdkAdapter(F, N)
 
 /* ---- Winsock Kernel: sockets ---- */
 
-/* `option` has the level of a socket option in its upper half, the option in its lower half; or an I/O control code. */
+/*
+ * `option` is an I/O control code, or a socket option: the level in the upper half, and the option in the lower half.
+ */
 #define TRACE_FIELDS_WskControlSocket(F, N)                                                                            \
     F(ptr, object)                                                                                                     \
     N(u8, request, wsk_control) N(x32, option, wsk_option) F(u64, in) F(u64, out) F(ptr, irp)
@@ -159,7 +161,7 @@
     F(ptr, object)                                                                                                     \
     N(u16, routine, kernel_routine)                                                                                    \
     F(ptr, irp) N(status, status, status) F(ptr, created) F(u64, bytes) F(ns, duration)
-/* `object` is the listener, `socket` the connection. */
+/* `object` is the listening socket. `socket` is the socket of the new connection. */
 #define TRACE_FIELDS_WskAcceptEvent(F, N) F(ptr, object) F(ptr, socket) F(addr, local) F(addr, remote)
 #define TRACE_FIELDS_WskReceiveEvent(F, N) F(ptr, object) F(u64, bytes) N(flags, flags, wsk_event_flag)
 #define TRACE_FIELDS_WskReceiveFromEvent(F, N) F(ptr, object) F(u64, bytes) N(flags, flags, wsk_event_flag)

@@ -50,7 +50,7 @@ void print_columns(FILE *out, const struct print_text_style *style)
             "event", "fields");
 }
 
-/* Does a line of text omit the value, because it means that nothing is special? */
+/* Returns true if a line that is not verbose omits the value: raw bytes, and values such as ok, none or NULL. */
 static bool value_is_omitted(const struct value *v)
 {
     return (v->name && (strcmp(v->name, "ok") == 0 || strcmp(v->name, "none") == 0)) || v->field->kind == KIND_BYTES ||
@@ -69,7 +69,7 @@ static bool print_bytes(FILE *out, const struct value *v)
     return true;
 }
 
-/* Prints for example "-- connection 3: 192.0.2.1:49152 -> 192.0.2.2:7174". The initiator is on the left. */
+/* Prints a line such as "-- connection 3: 192.0.2.1:49152 -> 192.0.2.2:7174". The initiator is on the left. */
 static void print_connection(FILE *out, const struct trace_record *r)
 {
     char local[VALUE_MAX_TEXT], remote[VALUE_MAX_TEXT];

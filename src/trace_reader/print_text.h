@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints events as text, one line for each. The invariant: no byte of a trace file reaches the stream if a terminal
- * would interpret it.
+ * Prints events as text, one line for each event. The invariant: no byte of a trace file that a terminal would
+ * interpret reaches the stream.
  */
 #ifndef TRACE_READER_PRINT_TEXT_H
 #define TRACE_READER_PRINT_TEXT_H
@@ -11,20 +11,23 @@
 #include "trace_reader/trace_file.h"
 
 struct print_text_style {
-    bool has_process; /* several files: lines have the process ID */
-    bool verbose;     /* also prints fields of raw bytes, and fields that are ok, none or a null pointer */
+    bool has_process; /* there are several files, so each line has a process ID */
+    bool verbose;     /* also prints fields of raw bytes, and fields with the value ok, none or NULL */
 };
 
-/* Prints the file's program, process ID, host and start time, in a line that begins with #. */
+/* Prints the program, the process ID, the host and the start time of the file, in a line that begins with #. */
 void print_file(FILE *out, const struct trace_file *f);
-/* Prints how many events are lost and which parts of the file could not be read. Each line begins with #. */
+/* Prints the number of lost events, and the parts of the file that could not be read. Each line begins with #. */
 void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_text_style *style);
-/* Returns false if out of memory. The caller checks the stream for write errors. */
+/*
+ * Prints one event as a line. `seconds` is the time to print. Returns false if out of memory. The caller checks the
+ * stream for write errors.
+ */
 bool print_event_text(FILE *out, const struct print_text_style *style, const struct trace_record *r, double seconds);
 /*
- * Writes the event's fields as print_event_text prints them for a style that is not verbose: fields that are ok, none
- * or a null pointer are omitted. Omits the rest of the fields if `room` is too small.
+ * Writes the fields of an event to `text`, as print_event_text prints them if `verbose` is false. Omits the last fields
+ * if `room` is too small.
  */
 void print_fields(char *text, size_t room, const struct trace_record *r);
 

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words, events and lists beyond these limits are ignored, so that a damaged file takes little time and memory. */
-enum { MAX_WORDS = 4096 /* of a line */, MAX_EVENTS = 1024, MAX_LISTS = 256, MAX_TEXTS = 2048 };
+/*
+ * The maximum numbers of words, events, lists and texts. Further ones are ignored, so that a damaged file takes little
+ * time and memory.
+ */
+enum { MAX_WORDS = 4096 /* in a line */, MAX_EVENTS = 1024, MAX_LISTS = 256, MAX_TEXTS = 2048 };
 
 static const struct schema_known_kind {
     const char *name;
@@ -19,7 +22,7 @@ static const struct schema_known_kind {
     { "text16", KIND_TEXT, 16 }, { "bytes", KIND_BYTES, 2 },  { "flags", KIND_FLAGS, 4 },
 };
 
-/* Cuts the next word off. Returns NULL at the end of the line. */
+/* Cuts the next word off the line and returns it. Returns NULL at the end of the line. */
 static char *schema_next_word(char **line)
 {
     char *word = *line;
@@ -60,7 +63,10 @@ static size_t schema_count_words(const char *line)
     return n;
 }
 
-/* Returns an array with one element more, or NULL if out of memory. The new element is 0. */
+/*
+ * Enlarges an array of `count` elements by one element, which is zeroed. Returns the new array, or NULL if out of
+ * memory.
+ */
 static void *schema_grow(void *array, size_t count, size_t size)
 {
     char *grown = realloc(array, (count + 1) * size);
@@ -72,7 +78,7 @@ static void *schema_grow(void *array, size_t count, size_t size)
 
 /* ---- lines ---- */
 
-/* Parses "names LIST VALUE=NAME ...", of which "names" has been read. Returns false if out of memory. */
+/* Parses the rest of a line "names LIST VALUE=NAME ..." after "names". Returns false if out of memory. */
 static bool schema_parse_names(struct schema *s, char *line)
 {
     char *list = schema_next_word(&line), *word;
@@ -103,7 +109,7 @@ static bool schema_parse_names(struct schema *s, char *line)
     return true;
 }
 
-/* Parses "NAME:KIND" or "NAME:KIND:LIST". */
+/* Parses a field, "NAME:KIND" or "NAME:KIND:LIST". */
 static void schema_parse_field(const struct schema *s, char *word, struct schema_field *f)
 {
     char *kind = strchr(word, ':'), *list = kind ? strchr(kind + 1, ':') : NULL;
@@ -126,7 +132,7 @@ static void schema_parse_field(const struct schema *s, char *word, struct schema
             f->names = &s->lists[i];
 }
 
-/* Parses "event NUMBER NAME FIELD ...", of which "event" has been read. Returns false if out of memory. */
+/* Parses the rest of a line "event NUMBER NAME FIELD ..." after "event". Returns false if out of memory. */
 static bool schema_parse_event(struct schema *s, char *line)
 {
     char *number = schema_next_word(&line), *name = schema_next_word(&line), *word;
@@ -152,7 +158,7 @@ static bool schema_parse_event(struct schema *s, char *line)
     return true;
 }
 
-/* Parses "LIST VALUE TEXT". A value without a name gets no text. */
+/* Parses "LIST VALUE TEXT". Ignores the text if the value has no name in the list. */
 static void schema_parse_sentence(struct schema *s, char *line, bool is_advice)
 {
     const char *list = schema_next_word(&line), *number = schema_next_word(&line);
@@ -186,7 +192,10 @@ static bool schema_parse_advice(struct schema *s, char *line)
     return true;
 }
 
-/* Events and texts refer to lists of names, so lists are parsed first. */
+/*
+ * Parses all lines that begin with `first`. Returns false if out of memory. The caller must parse lists first, because
+ * events and texts refer to lists.
+ */
 static bool schema_parse_lines(struct schema *s, char *text, const char *first, bool (*parse)(struct schema *, char *))
 {
     char *next;
@@ -201,7 +210,10 @@ static bool schema_parse_lines(struct schema *s, char *text, const char *first, 
     return true;
 }
 
-/* Replaces all bytes that are not printable ASCII, because names are printed to terminals and as JSON. */
+/*
+ * Replaces all bytes that are not printable ASCII, because names are printed to terminals and as JSON. Keeps line
+ * breaks.
+ */
 static void schema_make_printable(char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -223,7 +235,7 @@ bool schema_parse(struct schema *s, const char *text, size_t size)
     *s = (struct schema){ .text = malloc(PASSES * (size + 1)) };
     if (!s->text)
         return false;
-    /* Each pass has a copy, because it cuts its lines into words. */
+    /* Each pass needs its own copy, because a pass cuts its lines into words. */
     memcpy(s->text, text, size);
     schema_make_printable(s->text, size);
     s->text[size] = '\0';

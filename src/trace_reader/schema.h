@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace file's schema: which events there are, and their fields. docs/trace-format.md specifies its text. The
- * invariant: the parser accepts any text, and skips lines that it does not understand. It fails only if memory runs
- * out.
+ * Parses the schema of a trace file, which lists the events and their fields. docs/trace-format.md specifies the
+ * schema's text. The invariant: the parser accepts any text, and skips lines that it does not understand. It fails only
+ * if memory runs out.
  */
 #ifndef TRACE_READER_SCHEMA_H
 #define TRACE_READER_SCHEMA_H
@@ -19,15 +19,15 @@ struct schema_names {
     struct schema_name {
         uint32_t value;
         const char *name;
-        const char *text, *advice; /* sentences that explain the value; NULL if the schema has none */
+        const char *text, *advice; /* sentences that explain the value; NULL: the schema has none */
     } * names;
 };
 
 struct schema_field {
     const char *name;
     enum schema_kind kind;
-    bool is_pointer;                  /* the field is the address of an object */
-    size_t size;                      /* size in the event; for KIND_BYTES, size of the length before the bytes */
+    bool is_pointer;                  /* the field has the address of an object */
+    size_t size;                      /* size of the field in bytes; for KIND_BYTES: of the length before the bytes */
     const struct schema_names *names; /* NULL: the values have no names */
 };
 
@@ -39,20 +39,20 @@ struct schema_event {
 };
 
 struct schema {
-    char *text; /* printable ASCII; all names point into this text */
+    char *text; /* printable ASCII; all names and texts of the schema point into this memory */
     size_t n_events, n_lists, n_texts;
     struct schema_event *events;
     struct schema_names *lists;
 };
 
-/* Copies and parses `size` bytes. Returns false if out of memory. */
+/* Copies `size` bytes of `text` and parses them. Returns false if out of memory. */
 bool schema_parse(struct schema *s, const char *text, size_t size);
 void schema_free(struct schema *s);
-/* Returns the event with this number, or NULL. */
+/* Returns the event with this number, or NULL if the schema has none. */
 const struct schema_event *schema_find(const struct schema *s, uint32_t number);
-/* Returns the value's name and texts, or NULL if the value has no name. */
+/* Returns the entry of `names` for the value, or NULL if the value has no name. `names` may be NULL. */
 const struct schema_name *schema_find_name(const struct schema_names *names, uint64_t value);
-/* Returns the value's name, or NULL if it has none. */
+/* Returns the name of the value, or NULL if it has none. `names` may be NULL. */
 const char *schema_name_of(const struct schema_names *names, uint64_t value);
 
 #endif

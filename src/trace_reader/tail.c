@@ -28,7 +28,10 @@ static bool tail_has_connection(const struct tail *t, uint32_t id)
     return false;
 }
 
-/* Adds a connection. If there is no room, the new one replaces another. */
+/*
+ * Stores the record's connection if the record has one of the addresses. If there is no room, replaces another
+ * connection.
+ */
 static void tail_find_connection(void *context, const struct trace_record *r)
 {
     struct tail *t = context;
@@ -45,7 +48,10 @@ static bool record_is_later(const struct trace_record *a, const struct trace_rec
     return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->order > b->order;
 }
 
-/* Inserts a copy of the record, in place of the oldest event if the list is full. */
+/*
+ * Inserts a copy of the record. If the list is full, replaces the oldest event, or does nothing if the record is older
+ * than it.
+ */
 static void tail_list_insert(struct tail_list *l, const struct trace_record *r, bool is_related)
 {
     unsigned at = l->count, index = l->count;
@@ -102,7 +108,7 @@ static void tail_add(struct tail *t, struct tail_event *e)
     t->sorted[at] = e;
 }
 
-/* Adds the last events of the list that are not in the result yet, while there is room. */
+/* Adds the last events of the list to the result, while there is room. Skips events that are already in the result. */
 static void tail_add_list(struct tail *t, struct tail_list *l)
 {
     for (unsigned i = l->count; i > 0 && t->count < t->max; i--) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last events of a trace file. The invariant: no function allocates memory or takes a lock, so the functions can be
- * used while a process crashes.
+ * Finds the last events of a trace file. The invariant: no function allocates memory or acquires a lock, so the
+ * functions can be used while a process crashes.
  */
 #ifndef TRACE_READER_TAIL_H
 #define TRACE_READER_TAIL_H
@@ -12,31 +12,32 @@ enum { TAIL_MAX = 32, TAIL_MAX_FIELDS = 1032, TAIL_MAX_ADDRESSES = 2, TAIL_MAX_C
 
 struct tail_event {
     struct trace_record record;
-    bool is_related; /* it is an event of tail.addresses */
+    bool is_related; /* the event is related to tail.addresses: see tail_read */
     uint8_t fields[TAIL_MAX_FIELDS];
 };
 
 struct tail {
-    /* Set by the caller. */
-    unsigned max;                           /* how many events are wanted; at most TAIL_MAX */
-    unsigned max_related;                   /* the most events that are chosen only because they are related */
-    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* addresses of an object; 0: none */
-    /* The result, in the order of time. */
+    /* The caller sets the members below. */
+    unsigned max;                           /* number of wanted events, at most TAIL_MAX */
+    unsigned max_related;                   /* maximum number of events that are chosen only because they are related */
+    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* addresses of one object; 0: none */
+    /* The result, sorted by time. */
     unsigned count;
     struct tail_event *sorted[TAIL_MAX];
-    /* Internal. */
+    /* The members below are internal. */
     unsigned n_connections;
     uint32_t connections[TAIL_MAX_CONNECTIONS];
     struct tail_list {
         unsigned count, max;
-        uint8_t order[TAIL_MAX]; /* indices of `events`, the oldest first */
+        uint8_t order[TAIL_MAX]; /* indices of `events`, the oldest event first */
         struct tail_event events[TAIL_MAX];
     } latest, related;
 };
 
 /*
- * Finds the last events of the file, including the last events that are related to the addresses. An event is related
- * if it names one of the addresses, or if its connection has an event that does.
+ * Finds the last events of the file, and in addition the last events that are related to the addresses. An event is
+ * related if it has one of the addresses, or if another event of its connection has one of them. Sets t->count and
+ * t->sorted.
  */
 void tail_read(struct tail *t, struct trace_file *f);
 

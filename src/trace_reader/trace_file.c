@@ -17,7 +17,7 @@ enum {
     MAX_SCHEMA = 1 << 20,
     MAX_SEGMENT = 1 << 24,
     MAX_SEGMENTS = 1 << 20,
-    MAX_TRIES = 100, /* to copy a segment that is overwritten meanwhile */
+    MAX_TRIES = 100, /* maximum number of tries to copy a segment that is overwritten meanwhile */
     EVENT_THREAD = 1,
 };
 
@@ -37,7 +37,10 @@ static uint64_t trace_get64(const uint8_t *at)
     return value;
 }
 
-/* Reads up to `size` bytes. Returns the number of bytes, 0 at the end of the file or after an error. */
+/*
+ * Reads up to `size` bytes at the file's offset `offset`. Returns the number of bytes, which is smaller at the end of
+ * the file or after an error.
+ */
 static size_t trace_pread(const struct trace_file *f, void *to, size_t size, uint64_t offset)
 {
     size_t got = 0;
@@ -106,7 +109,10 @@ static bool trace_file_read_header(struct trace_file *f, char *error, size_t roo
     return trace_file_read_schema(f, header, error, room);
 }
 
-/* The caller has set f->fd and f->is_borrowed. */
+/*
+ * Initializes *f from the file's header. Requires that f->fd and f->is_borrowed are set. On failure, closes *f, writes
+ * the reason to `error` and returns false.
+ */
 static bool trace_file_init(struct trace_file *f, char *error, size_t room)
 {
     if (!trace_file_read_header(f, error, room)) {
@@ -185,7 +191,7 @@ static bool records_add(struct trace_records *r, const struct trace_record *reco
     return true;
 }
 
-/* Returns a copy of the bytes that lives as long as the records, or NULL if out of memory. */
+/* Copies the bytes to memory that exists as long as the records. Returns the copy, or NULL if out of memory. */
 static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size_t size)
 {
     uint8_t **copies = reallocarray(r->copies, r->n_copies + 1, sizeof *copies), *copy;
@@ -202,8 +208,8 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
 }
 
 /*
- * Parses the event at bytes[*at], and adds the event's size to *at. `size` is the size of all bytes. Returns false if
- * no event is left or the rest is damaged. If the rest is damaged, *at is less than `size`.
+ * Parses the event at bytes + *at, and adds the event's size to *at. `size` is the number of all bytes. Returns false
+ * if no event is left or the rest is damaged. If the rest is damaged, *at is less than `size`.
  */
 static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_t size, size_t *at,
                          struct trace_record *r)
@@ -226,7 +232,10 @@ static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_
     return true;
 }
 
-/* If the record has the thread of the records after it, sets *thread and returns true. */
+/*
+ * Sets *thread if the record is a thread event, which has the thread of the records after it. Returns true in this
+ * case.
+ */
 static bool segment_handle_thread(const struct trace_record *r, uint32_t *thread)
 {
     if (r->number != EVENT_THREAD || r->size < sizeof *thread)
@@ -235,7 +244,7 @@ static bool segment_handle_thread(const struct trace_record *r, uint32_t *thread
     return true;
 }
 
-/* Stores the name that the event `thread` has. */
+/* Stores the name of a thread. `r` is a thread event, which has the thread's ID and name. */
 static void trace_file_name_thread(struct trace_file *f, const struct trace_record *r)
 {
     uint32_t thread = trace_get32(r->fields);
@@ -249,7 +258,7 @@ static void trace_file_name_thread(struct trace_file *f, const struct trace_reco
     if (i == f->n_threads)
         grown = reallocarray(f->threads, f->n_threads + 1, sizeof *grown);
     if (!grown)
-        return; /* the thread has no name */
+        return; /* out of memory: the thread stays without a name */
     f->threads = grown;
     f->n_threads += i == f->n_threads;
     len = len < TRACE_FILE_THREAD_NAME - 1 ? len : TRACE_FILE_THREAD_NAME - 1;
@@ -257,7 +266,10 @@ static void trace_file_name_thread(struct trace_file *f, const struct trace_reco
     memcpy(grown[i].name, r->fields + sizeof thread, len);
 }
 
-/* Parses the events in `size` bytes. Sets state->is_damaged if the rest is no event. Returns false if out of memory. */
+/*
+ * Appends the events in bytes[0] to bytes[size - 1] to *out. If these bytes do not end with a complete event, sets
+ * state->is_damaged to true. Returns false if out of memory.
+ */
 static bool segment_parse(struct trace_file *f, struct trace_segment_state *state, const uint8_t *bytes, size_t size,
                           struct trace_records *out)
 {
@@ -276,8 +288,8 @@ static bool segment_parse(struct trace_file *f, struct trace_segment_state *stat
 }
 
 /*
- * Copies the segment's events to f->copy. Returns the size of the events in bytes. Returns 0 if the segment has no
- * events that `state` lacks, if it is overwritten again and again, or if the file ends before it.
+ * Copies the events of the segment to f->copy. Returns their size in bytes. Returns 0 if the segment has no events that
+ * are newer than *state, if it is overwritten again and again, or if the file ends before it.
  */
 static size_t segment_copy(struct trace_file *f, uint32_t index, const struct trace_segment_state *state,
                            uint64_t *sequence)
@@ -295,12 +307,12 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
             size = trace_get32(header + 8);
         if (*sequence == 0 || (*sequence == state->sequence && size <= state->used))
             return 0;
-        __sync_synchronize(); /* the events are read after their number of bytes */
+        __sync_synchronize(); /* the size was read before the events */
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* the sequence number is read again after the events */
         /*
-         * While the sequence number stays the same, the number of bytes only grows. Otherwise the segment was taken
-         * over.
+         * While one thread has the segment, the sequence number stays the same and the size only grows. Otherwise,
+         * another thread has taken the segment over, and the copy may be mixed.
          */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
             trace_get32(again + 8) >= trace_get32(header + 8))
@@ -325,7 +337,7 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
     if (size <= state->used || state->is_damaged)
         return true;
     for (end = state->used; segment_next(f, f->copy, size, &end, &r);)
-        ; /* Only events are stored: a damaged file may claim more bytes than it has. */
+        ; /* Only events are copied, because a damaged file may claim more bytes than it has. */
     if (end > state->used) {
         fresh = records_copy(out, f->copy + state->used, end - state->used);
         ok = fresh && segment_parse(f, state, fresh, end - state->used, out);
@@ -391,7 +403,7 @@ static bool trace_pwrite(int out, const void *from, size_t size, uint64_t offset
     return true;
 }
 
-/* Copies the header and the schema, which do not change. */
+/* Copies the header and the schema, which never change. Returns false if a write failed. */
 static bool trace_file_save_header(const struct trace_file *f, int out)
 {
     char part[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes and prints the values of fields: see value.h. */
+/* Reads and prints the values of fields: see value.h. */
 #include "trace_reader/value.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 
 #include "base/printable.h"
 
-/* Reads an unsigned number of `size` bytes. */
+/* Reads an unsigned little-endian number of `size` bytes. */
 static uint64_t value_number(const uint8_t *bytes, size_t size)
 {
     uint64_t number = 0;
@@ -84,8 +84,8 @@ static void value_addr(const struct value *v, char *text, size_t room)
 }
 
 /*
- * Writes the names of the flags in the number, and the rest as a hexadecimal number, with | between them. A name may
- * have several bits; it is written if all of them are set, and no earlier name has written them.
+ * Writes the names of the flags that are set, and the remaining bits as a hexadecimal number, with | between them. A
+ * name may stand for several bits. It is written if all of them are set, and no earlier name has covered them.
  */
 static void value_flags(const struct value *v, char *text, size_t room)
 {
