@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Transport addresses, see addr.h. Every function leaves an address canonical: unused members are zero. */
+/* Implements transport addresses: see addr.h. Every function leaves the unused members of an address zero. */
 #include "base/addr.h"
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = in.sin6_port;
         a->v6.sin6_addr = in.sin6_addr;
-        /* Only link-local addresses need a scope. In other addresses, a scope would make equal addresses differ. */
+        /* Only link-local addresses need a scope. In any other address, the scope would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
         return true;
     }
@@ -77,7 +77,7 @@ struct addr addr_source(const struct addr *a)
 {
     struct addr source;
 
-    memset(&source, 0, sizeof source); /* an initializer need not clear the whole union */
+    memset(&source, 0, sizeof source); /* an initializer may leave bytes of the union unset */
     source.sa.sa_family = a->sa.sa_family;
     if (a->sa.sa_family == AF_INET) {
         source.v4.sin_addr = a->v4.sin_addr;
@@ -128,7 +128,7 @@ const char *addr_text(const struct addr *a, char text[ADDR_TEXT])
 uint64_t addr_hash(const struct addr *a)
 {
     const uint8_t *p = (const uint8_t *)a;
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    uint64_t h = 14695981039346656037u; /* the FNV-1a hash */
 
     for (size_t i = 0; i < sizeof *a; i++)
         h = (h ^ p[i]) * 1099511628211u;

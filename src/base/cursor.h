@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Byte cursors: a reader and a writer over a bounded buffer, in network byte order. The invariant: an access that does
- * not fit moves nothing and sets `failed`, which stays set. So a decoder checks `failed` only once, after the last
- * field.
+ * Reads from and writes to a bounded buffer, in network byte order. The invariant: an access that does not fit does not
+ * move the cursor and sets `failed`, which stays set. So a decoder checks `failed` only once, after the last field.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -34,7 +33,7 @@ static inline struct cursor_out cursor_out(void *data, size_t len)
     return (struct cursor_out){ .at = data, .remaining = len, .failed = false };
 }
 
-/* Returns the next `len` bytes and moves the cursor behind them, or returns NULL if fewer bytes remain. */
+/* Returns the next `len` bytes and moves the cursor behind them. Returns NULL if fewer bytes remain. */
 static inline const uint8_t *cursor_get(struct cursor_in *c, size_t len)
 {
     const uint8_t *p = c->at;
@@ -76,7 +75,9 @@ static inline uint64_t cursor_get64(struct cursor_in *c)
     return p ? (uint64_t)cursor_be32(p) << 32 | cursor_be32(p + 4) : 0;
 }
 
-/* Returns a place for the next `len` bytes, or NULL if there is no room. */
+/*
+ * Returns the place for the next `len` bytes and moves the cursor behind it. Returns NULL if there is not enough room.
+ */
 static inline uint8_t *cursor_reserve(struct cursor_out *c, size_t len)
 {
     uint8_t *p = c->at;

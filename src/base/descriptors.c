@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of the provider's descriptors, one bit for each number; see descriptors.h. The invariant: no fork happens
- * between opening a descriptor and inserting its number, or between removing a number and closing the descriptor
- * (base/fork.h). So in a child, a number is in the set exactly if it refers to a file of the provider.
+ * Keeps the set of the provider's descriptors, with one bit for each number: see descriptors.h. The invariant: no fork
+ * happens between the opening of a descriptor and the insertion of its number, or between the removal of a number and
+ * the closing of its descriptor (base/fork.h). So in a child, a number is in the set exactly if it refers to a file of
+ * the provider.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,12 +23,12 @@
 #include "base/fork.h"
 
 enum {
-    MAX_DESCRIPTORS = 1 << 22, /* the set has half a MiB, but only pages that were written use memory */
+    MAX_DESCRIPTORS = 1 << 22, /* the set needs half a MiB, but only pages that were written use memory */
     BITS_PER_WORD = 64,
 };
 
 static _Atomic uint64_t descriptor_set[MAX_DESCRIPTORS / BITS_PER_WORD];
-static atomic_int words_used; /* every bit that is set is in the first words_used words */
+static atomic_int words_used; /* number of words; all bits that are set are in these first words */
 
 /* ---- in a child ---- */
 
@@ -37,8 +38,8 @@ static int descriptors_open_dead_socket(void)
 }
 
 /*
- * Replaces each descriptor of the set by a socket that is not connected. This does not affect the parent's connections
- * and event sets, because the parent still has them open. If no socket can be opened, the descriptors are closed.
+ * Replaces each descriptor in the set by a socket that is not connected. The parent's connections and event sets are
+ * not affected, because the parent still has them open. If no socket can be opened, closes the descriptors instead.
  */
 static void descriptors_replace_in_child(void)
 {
@@ -54,7 +55,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* close has freed a descriptor number, so a second try can succeed */
+            if (dead_fd < 0) /* tries again, because close has freed a descriptor number */
                 dead_fd = descriptors_open_dead_socket();
         }
     }
@@ -78,8 +79,9 @@ static void descriptors_begin_change(void)
 }
 
 /*
- * Gives the new file `fd` another descriptor if fd is the number of a standard stream, which the program may have
- * closed. The program's output could otherwise go to a connection. Returns the file's descriptor, or -1 with errno.
+ * Moves the newly opened file `fd` to another descriptor if fd is the number of a standard stream, which the program
+ * may have closed. Without this, the program's output could go to a connection. Returns the descriptor of the file, or
+ * -1 with errno set.
  */
 static int descriptors_avoid_streams(int fd)
 {
@@ -95,9 +97,10 @@ static int descriptors_avoid_streams(int fd)
 }
 
 /*
- * Inserts the newly opened file `fd` into the set, and ends the change that descriptors_begin_change began. Returns
- * the file's descriptor, which can differ from fd (descriptors_avoid_streams). If fd is -1, because opening failed,
- * returns -1 and keeps errno. If the descriptor is too large for the set, closes the file and returns -1 (EMFILE).
+ * Inserts the newly opened file `fd` into the set, and ends the change that descriptors_begin_change has begun. Returns
+ * the descriptor of the file, which can differ from fd: see descriptors_avoid_streams. If fd is -1, because opening
+ * failed, returns -1 and keeps errno. If the descriptor is too large for the set, closes the file and returns -1 with
+ * errno EMFILE.
  */
 static int descriptors_insert(int fd)
 {
@@ -152,7 +155,10 @@ int descriptors_eventfd(int flags)
     return descriptors_insert(eventfd(0, flags | EFD_CLOEXEC));
 }
 
-/* The kernel logs a warning if a file is created that could be executed. Kernels before 6.3 have no such flag. */
+/*
+ * Creates a file in memory that cannot be executed, because the kernel logs a warning for any other one. Kernels before
+ * 6.3 do not support this flag, so it is then omitted.
+ */
 static int descriptors_create_memfd(const char *name)
 {
     const unsigned no_exec = 8; /* MFD_NOEXEC_SEAL */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutual exclusion between forks and changes. A change is what a thread does between fork_change_begin and
- * fork_change_end (fork.h). `forks` counts the threads that fork, and `changes` counts the threads that are in a
- * change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
+ * Excludes forks and changes from each other. A change is what a thread does between fork_change_begin and
+ * fork_change_end (fork.h). `forks` is the number of threads that fork, and `changes` is the number of threads that are
+ * in a change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
  * `changes` and then reads `forks`. If `forks` is not 0, the changing thread decrements `changes` again and waits. The
- * invariant: these accesses are sequentially consistent, so at least one of the two threads sees the other's count.
+ * invariant: these accesses are sequentially consistent, so at least one of the two threads sees the other's increment.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -87,7 +87,7 @@ static void fork_in_parent(void)
         fork_wake(&forks);
 }
 
-/* Resets the counts, because they include threads that do not exist in the child. */
+/* Handles a fork in the child. Resets both counts, because they include threads that do not exist in the child. */
 static void fork_in_child(void)
 {
     atomic_store(&changes, 0);

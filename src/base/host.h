@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types for the kernel's reports about network interfaces, and about the sockets that use a local address. */
+/* Types for what the kernel reports about network interfaces, and about the sockets that use a local address. */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
 
@@ -13,9 +13,12 @@ struct interface_info {
     uint32_t mtu;
 };
 
-/* A socket at a local address: its inode, and the user who opened it, if the kernel reports the user. */
+/*
+ * A socket that uses a local address. `inode` identifies the socket. `uid` is the user who has opened it, if has_uid is
+ * true.
+ */
 struct address_holder {
-    bool is_provider; /* an OpenNDK process has reserved the address */
+    bool is_provider; /* a process with OpenNDK has reserved the address */
     bool has_uid;
     uint32_t uid;
     uint32_t inode;

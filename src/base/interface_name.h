@@ -7,8 +7,8 @@
 #include <net/if.h>
 
 /*
- * Writes the interface's name, or "" if there is no such interface or no descriptor is free. The caller must not be in
- * a change (base/fork.h).
+ * Writes the name of the interface with this index. Writes "" if there is no such interface or no descriptor is free.
+ * The caller must not be in a change (base/fork.h).
  */
 void interface_name(uint32_t if_index, char name[IF_NAMESIZE]);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates the library's threads and decides which signals they receive. The invariant: every thread of the library is
- * created here.
+ * Creates the library's threads and sets their signal masks and their stacks for signal handlers. The invariant: every
+ * thread of the library is created here.
  *
  * Signals that are sent to the process are for the program's own threads, so library threads block them. The signals of
- * a thread's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT) are not blocked. If these signals
- * were blocked, the kernel would kill the process, and no handler, sanitizer or debugger of the program could report
- * the fault. SIGPROF is not blocked, because profilers send it to the thread that used the processor. Each thread has a
+ * a thread's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT) are not blocked. If they were, the
+ * kernel would kill the process at a fault, and no handler, sanitizer or debugger of the program could report the
+ * fault. SIGPROF is not blocked, because profilers send it to the thread that has used the processor. Each thread has a
  * stack for handlers (SA_ONSTACK), so that an overflow of its own stack can be reported.
  */
 #ifndef BASE_LIBRARY_THREAD_H
@@ -25,7 +25,7 @@
 #endif
 
 /*
- * The size of a thread's stack for signal handlers, which suffices to print a stack trace. The kernel's signal frame
+ * Size of a thread's stack for signal handlers, in bytes. It suffices to print a stack trace. The kernel's signal frame
  * needs additional space.
  */
 enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
@@ -33,13 +33,13 @@ enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 struct library_thread {
     void *(*routine)(void *argument);
     void *argument, *result;
-    char *mapping; /* a guard page, then the thread's stack for signal handlers; NULL if the library has set none */
+    char *mapping; /* a guard page, and then the stack for signal handlers; NULL: the library has set no such stack */
     size_t mapping_size;
 };
 
 /*
- * Not inline, because GCC would warn that the setjmp in library_thread_run's pthread_cleanup_push could clobber this
- * function's variables.
+ * Gives the calling thread a stack for signal handlers. Not inline, because GCC would warn that the setjmp in the
+ * pthread_cleanup_push of library_thread_run could clobber the variables of this function.
  */
 __attribute__((noinline, unused)) static void library_thread_set_stack(struct library_thread *t)
 {
@@ -50,10 +50,10 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
 
     t->mapping = NULL;
     if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_DISABLE))
-        return; /* a sanitizer has set a stack already */
+        return; /* a sanitizer has already set a stack for signal handlers */
     mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
-        return; /* the thread works without a handlers' stack, but an overflow of its own stack is not reported */
+        return; /* the thread works without that stack, but an overflow of its own stack is not reported */
     stack = (stack_t){ .ss_sp = (char *)mapping + page, .ss_size = size };
     if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
         munmap(mapping, page + size);
@@ -72,7 +72,7 @@ static inline void library_thread_free_stack(void *argument)
         munmap(t->mapping, t->mapping_size);
 }
 
-/* The first function of each library thread. The cleanup handler also runs if the routine calls pthread_exit. */
+/* Runs the routine of a library thread. The cleanup handler also runs if the routine calls pthread_exit. */
 static inline void *library_thread_run(void *argument)
 {
     struct library_thread t = *(struct library_thread *)argument;
@@ -95,8 +95,8 @@ static inline void library_thread_signals(sigset_t *blocked)
 }
 
 /*
- * Does what pthread_create does. The thread has the signal mask and the handlers' stack of a library thread. attr may
- * be NULL.
+ * Creates a thread, as pthread_create does, with the signal mask and the handlers' stack of a library thread. `attr`
+ * may be NULL. Returns 0 or an error number.
  */
 static inline int library_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                                         void *argument)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks the calls that the library itself makes to a provider, for example to find out a region's tokens. The trace
- * does not record these calls, because the consumer did not make them.
+ * Marks the calls that the library itself makes to a provider, for example to query the tokens of a region. The trace
+ * does not record these calls, because the consumer has not made them.
  */
 #ifndef BASE_OWN_CALL_H
 #define BASE_OWN_CALL_H
 
-extern _Thread_local unsigned own_calls; /* how many such calls the thread is in */
+extern _Thread_local unsigned own_calls; /* number of such calls that this thread is in */
 
-/* Evaluates the call and returns its value. */
+/* Evaluates `call` as a call of the library itself, and returns its value. */
 #define OWN_CALL(call)                                                                                                 \
     __extension__({                                                                                                    \
         own_calls++;                                                                                                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The transitions of the owner word; owner.h has the state table, the invariants and the memory order. Each function
- * computes the next word from the word that it saw, and stores the next word with one compare-exchange. If an exchange
- * makes a system call necessary, the same thread makes the call afterwards.
+ * Implements the transitions of the owner word. owner.h has the state table, the invariants and the memory order. Each
+ * function computes the next word from the word that it has read, and stores the next word with one compare-exchange.
+ * If an exchange makes a system call necessary, the same thread makes the call afterwards.
  */
 #include "base/owner.h"
 
@@ -23,7 +23,7 @@ static uint32_t owner_word_sleep(uint32_t word)
 }
 
 /*
- * Returns whether owner_wake must end the sleep that the word shows. A sleep for the token ends only when the owner
+ * Returns true if owner_wake must end the sleep that the word shows. A sleep for the token ends only when the owner
  * releases the token.
  */
 static bool owner_word_needs_wake(uint32_t word)
@@ -32,8 +32,8 @@ static bool owner_word_needs_wake(uint32_t word)
 }
 
 /*
- * Wakes the shard's thread by a system call. The previous word `was` shows where the thread sleeps. The caller's
- * exchange has already set AWAKE.
+ * Wakes the shard's thread by a system call. `was` is the word before the caller's exchange, and shows where the thread
+ * sleeps. The exchange must have set AWAKE.
  */
 static void owner_end_sleep(struct owner *o, uint32_t was)
 {
@@ -80,9 +80,9 @@ bool owner_acquire_or_ring(struct owner *o)
 }
 
 /*
- * Returns the word after a release. If the shard's thread waits for the token, the thread gets the token without
- * competing. If the thread had to compete, a poller that polls again within nanoseconds could keep the token from the
- * thread for ever.
+ * Returns the word after a release of the token. If the shard's thread waits for the token, the thread receives the
+ * token without competing. If the thread had to compete, a poller that polls again within nanoseconds could keep the
+ * token from the thread for ever.
  */
 static uint32_t owner_word_released(uint32_t w)
 {
@@ -136,8 +136,8 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Called by the shard's thread. Acquires the token if it is free, and returns true. Otherwise returns false. If
- * `queue` is true, the present owner then passes the token to the shard's thread later.
+ * Acquires the token for the shard's thread if it is free, and returns true. Otherwise returns false. If `queue` is
+ * true, the current owner then passes the token to the thread later. The caller must be the shard's thread.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
@@ -244,7 +244,10 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* The exchange changes no bit, but makes the published work visible to a thread that later ends the lease. */
+/*
+ * Reads the word by an exchange that changes no bit. The exchange makes the published work visible to a thread that
+ * later ends the lease.
+ */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -255,8 +258,8 @@ bool owner_publish_lazy(struct owner *o)
 }
 
 /*
- * Returns true if the shard's thread must end its sleep in the polling lease, and stores the reason in *why. Otherwise
- * returns false: the thread may sleep until *limit.
+ * Returns true if the shard's thread must end its sleep in the polling lease, and sets *why to the reason. Otherwise
+ * returns false, and sets *limit to the time until which the thread may sleep.
  */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)
@@ -310,7 +313,7 @@ void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint
     struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
 
     (void)ctx;
-    /* Ignores the result, because each caller checks the word and the time itself, whatever ended the wait. */
+    /* The result is ignored, because each caller checks the word and the time itself, whatever has ended the wait. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                   deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }

@@ -93,17 +93,17 @@
 #define OWNER_SLEEP_TOKEN 0x30u
 
 /*
- * A lease ends OWNER_LEASE_NS after its last renewal. The value is 1 ms, less the timer slack (50 us) and the time of
+ * The time that a lease lasts after its last renewal, in ns. It is 1 ms, less the timer slack (50 us) and the time of
  * a wake-up.
  */
 #define OWNER_LEASE_NS 900000u
 
-/* A deadline that never comes. */
+/* The deadline of a wait without a deadline. */
 #define OWNER_NEVER UINT64_MAX
 
-/* The system calls that these functions make. Deadlines and `now` are nanoseconds of one monotonic clock. */
+/* The system calls that the functions below make. Deadlines and `now` are in ns of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx); /* ends the thread's present or next wait for its sockets, by an eventfd */
+    void (*wake)(void *ctx); /* ends the current or next wait of the thread for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);
@@ -111,96 +111,109 @@ struct owner_ops {
 
 struct owner {
     _Alignas(64) _Atomic uint32_t word; /* the OWNER_ bits */
-    _Atomic uint32_t wake_count;        /* the futex on which the thread sleeps; each wake-up adds 1 */
-    _Atomic uint64_t renewed;           /* the time of the lease's last renewal */
+    _Atomic uint32_t wake_count;        /* futex on which the thread sleeps; each wake-up adds 1 */
+    _Atomic uint64_t renewed;           /* time of the last renewal of the lease */
     const struct owner_ops *ops;
-    void *ctx;      /* the argument of ops */
-    unsigned spins; /* the number of tries of owner_thread_acquire before it sleeps */
+    void *ctx;      /* the `ctx` argument for ops */
+    unsigned spins; /* number of tries of owner_thread_acquire before it sleeps */
 };
 
 enum owner_sleep {
     OWNER_SLEEP_GO,       /* sleep in epoll, then call owner_sleep_end */
-    OWNER_SLEEP_WOKEN,    /* a wake was pending and is now consumed: check again */
+    OWNER_SLEEP_WOKEN,    /* a wake was pending and is now cleared: check again */
     OWNER_SLEEP_IN_LEASE, /* a poller watches the sockets: call owner_lease_wait */
 };
 
 enum owner_lease {
-    OWNER_LEASE_WOKEN,    /* woken: the thread must check queues, timers and callbacks */
-    OWNER_LEASE_ENDED,    /* the thread must watch the sockets again */
+    OWNER_LEASE_WOKEN,    /* the thread was woken and must check queues, timers and callbacks */
+    OWNER_LEASE_ENDED,    /* the lease has ended, and the thread must watch the sockets again */
     OWNER_LEASE_EXPIRED,  /* not renewed in time: call owner_thread_acquire, then owner_lease_end_expired */
     OWNER_LEASE_DEADLINE, /* the caller's deadline has passed */
 };
 
 void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigned spins);
 
-/* Any thread. Acquires the token if it is free. Returns true if the caller owns the shard now. */
+/*
+ * Acquires the token if it is free. Returns true if the caller owns the shard now. Any thread may call this function.
+ */
 bool owner_try_acquire(struct owner *o);
 /*
- * Called by a thread that has published work. Acquires the token if it is free, and returns true. Otherwise rings the
- * doorbell and returns false: the present owner will check for work again.
+ * Acquires the token if it is free, and returns true. Otherwise rings the doorbell and returns false; the current owner
+ * will then check for work again. The caller must have published its work.
  */
 bool owner_acquire_or_ring(struct owner *o);
 
 /*
- * Called by the owner. If the doorbell was rung, clears DOORBELL and returns false: the caller is still the owner and
- * must check again. Otherwise releases the token and returns true.
+ * Releases the token and returns true. If the doorbell was rung, clears DOORBELL and returns false instead; the caller
+ * is then still the owner and must check again. The caller must be the owner.
  */
 bool owner_release(struct owner *o);
-/* Called by the owner. Always releases the token, and makes the shard's thread check everything. */
+/* Releases the token in any case, and makes the shard's thread check everything. The caller must be the owner. */
 void owner_release_to_thread(struct owner *o);
 
-/* Any thread. Makes the shard's thread check everything. Returns true if a system call was needed to wake it. */
+/*
+ * Makes the shard's thread check everything. Returns true if a system call was needed to wake the thread. Any thread
+ * may call this function.
+ */
 bool owner_wake(struct owner *o);
 
-/* Called by the shard's thread without the token. Waits until the thread owns the shard. Consumes a pending wake. */
+/*
+ * Waits until the shard's thread owns the shard. Clears a pending wake. The caller must be the shard's thread, without
+ * the token.
+ */
 void owner_thread_acquire(struct owner *o);
 /*
- * Called by the shard's thread without the token. Returns how the thread must go on. After OWNER_SLEEP_GO, other
- * threads see the thread as sleeping.
+ * Begins the sleep of the shard's thread in epoll, unless there is a reason to stay awake. Returns what the thread must
+ * do next. After OWNER_SLEEP_GO, other threads see the thread as sleeping. The caller must be the shard's thread,
+ * without the token.
  */
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /*
- * Called by the shard's thread after it has waited for its sockets. Ends the sleep. Returns true if the thread was
- * woken and must check everything.
+ * Ends the sleep that owner_sleep_begin has begun. Returns true if the thread was woken and must check everything. The
+ * caller must be the shard's thread, after it has waited for its sockets.
  */
 bool owner_sleep_end(struct owner *o);
 
 /*
- * Called by the owner. Begins the polling lease and returns true. If there is a lease already, renews it and returns
- * false.
+ * Begins the polling lease and returns true. If there is a lease already, renews it and returns false. The caller must
+ * be the owner.
  */
 bool owner_lease_begin(struct owner *o, uint64_t now);
 /*
- * Called by the poller, with or without the token. Renews the polling lease, which then lasts OWNER_LEASE_NS from
- * `now`.
+ * Renews the polling lease, which then lasts OWNER_LEASE_NS from `now`. The caller must be the poller, with or without
+ * the token.
  */
 void owner_lease_renew(struct owner *o, uint64_t now);
-/* Called by the owner. Ends the polling lease. Returns false if there was none. */
+/* Ends the polling lease. Returns false if there was none. The caller must be the owner. */
 bool owner_lease_end(struct owner *o);
-/* Called by the owner. Returns true if the polling lease has expired, and ends the lease. Otherwise returns false. */
+/* Ends the polling lease if it has expired. Returns true if this has ended the lease. The caller must be the owner. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Called by a thread that has published work which may wait for a poll. Returns true if there is a lease. The work is
- * then checked at the next poll or at the end of the lease. If the result is false, the thread must call
- * owner_acquire_or_ring.
+ * Returns true if there is a polling lease. The caller's work is then checked at the next poll or at the end of the
+ * lease. If the result is false, the caller must call owner_acquire_or_ring. The caller must have published work that
+ * may wait for a poll.
  */
 bool owner_publish_lazy(struct owner *o);
 
 /*
- * Called by the shard's thread without the token. Sleeps while a poller has the lease and the thread has nothing to
- * do.
+ * Sleeps while a poller has the lease and the thread has nothing to do, at most until `deadline`. Returns the reason
+ * for the end of the sleep. The caller must be the shard's thread, without the token.
  */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
 /*
- * Returns whether a poller has the polling lease. The result is exact for the owner, and a hint for any other thread.
+ * Returns true if a poller has the polling lease. The result is exact for the owner, and only a hint for any other
+ * thread.
  */
 bool owner_is_leased(struct owner *o);
-/* Returns true if some thread owns the shard. For assertions. */
+/* Returns true if a thread owns the shard. Used by assertions. */
 bool owner_is_owned(struct owner *o);
 
-/* The kernel's futex and clock, for an ops table. futex_wait uses CLOCK_MONOTONIC. ctx is ignored. */
+/*
+ * Implement futex_wait, futex_wake and now of struct owner_ops with the kernel's futex and CLOCK_MONOTONIC. `ctx` is
+ * ignored.
+ */
 void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void owner_futex_wake(void *ctx, _Atomic uint32_t *word);
 uint64_t owner_clock(void *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All accesses to the atomics of struct owner. The invariant: owner.c accesses them only by these functions. The
- * interleaving explorer (tests/owner) replaces this file by a file in which each access is a scheduling point.
+ * Makes all accesses to the atomics of struct owner. The invariant: owner.c accesses them only by these functions. The
+ * interleaving explorer (tests/owner) replaces this file by one in which each access is a scheduling point.
  */
 #ifndef OPENNDK_BASE_OWNER_ATOMIC_H
 #define OPENNDK_BASE_OWNER_ATOMIC_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Escaping of untrusted text: see printable.h. */
+/* Escapes text that is not trusted: see printable.h. */
 #include "base/printable.h"
 
 #include <stdbool.h>
@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Control characters, and characters that change the direction of the text after them, are not safe. */
+/*
+ * Returns true if the character is safe to print. Control characters are not safe. Characters that change the direction
+ * of the text after them are not safe either.
+ */
 static bool printable_is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -16,7 +19,7 @@ static bool printable_is_safe(uint32_t c)
     return !control && !direction;
 }
 
-/* Returns the size of the UTF-8 character that begins with this byte, or 0 if no character begins with it. */
+/* Returns the size of the UTF-8 character that begins with this byte. Returns 0 if no character begins with it. */
 static size_t utf8_size(uint8_t first)
 {
     if (first < 0x80)
@@ -26,7 +29,10 @@ static size_t utf8_size(uint8_t first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
 }
 
-/* Returns the size of the UTF-8 character at the start of `text`; 0 if it is malformed or not safe to print. */
+/*
+ * Returns the size of the UTF-8 character at the start of `text`. Returns 0 if the character is malformed or not safe
+ * to print.
+ */
 static size_t printable_safe_size(const uint8_t *text, size_t len)
 {
     static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };

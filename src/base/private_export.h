@@ -4,8 +4,8 @@
 
 /*
  * Marks a function or variable that a library exports only to this project's other libraries, which must have the same
- * version. The symbol gets a prefix, so that it cannot equal a symbol of a program or driver. The mark stands behind
- * the declaration:
+ * version. The symbol has a prefix, so that it cannot equal a symbol of a program or driver. The mark stands behind the
+ * declaration:
  *   void *pool_take(size_t size) PRIVATE_EXPORT(pool_take);
  */
 #define PRIVATE_EXPORT(name) __asm__("ondk_private_" #name) __attribute__((visibility("default")))

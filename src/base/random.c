@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers from the kernel, or from a seed; see random.h. The invariant: each number that was fetched from the
- * kernel is returned at most once, and a child of fork returns no number that its parent fetched. The seeded sequence
- * is a counter that goes through a mixing function, so threads share the sequence without a lock.
+ * Makes random numbers from the kernel, or from a seed: see random.h. The invariant: a number that was fetched from the
+ * kernel is returned at most once, and a child of fork returns no number that its parent has fetched. The seeded
+ * sequence is a counter that goes through a mixing function, so threads share the sequence without a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -18,11 +18,11 @@
 #include "base/spin.h"
 
 enum {
-    SEEDED_STEP = 2, /* keeps the counter odd; a counter of 0 would select the kernel's numbers */
+    SEEDED_STEP = 2, /* keeps the counter odd, because a counter of 0 would select the kernel's numbers */
     MAX_AHEAD = 32,  /* 256 bytes, which getrandom returns completely or not at all */
 };
 
-/* The numbers that were fetched from the kernel and not returned yet. */
+/* Numbers that were fetched from the kernel and not returned yet. */
 static struct {
     struct spin lock;
     unsigned count;
@@ -40,7 +40,9 @@ static uint64_t random_mix(uint64_t v)
     return v ^ v >> 31;
 }
 
-/* Computes a number from the time. Called only while the kernel has no entropy, right after the machine was started. */
+/*
+ * Computes a number from the time. Used only while the kernel has no entropy, shortly after the start of the machine.
+ */
 static uint64_t random_without_kernel(void)
 {
     static _Atomic uint64_t calls;
@@ -75,7 +77,7 @@ static bool random_pop_ahead(uint64_t *value)
     return found;
 }
 
-/* Fetches MAX_AHEAD numbers. Returns one and stores the others for later calls. */
+/* Fetches MAX_AHEAD numbers from the kernel. Returns one of them and stores the others for later calls. */
 static uint64_t random_fetch(void)
 {
     uint64_t values[MAX_AHEAD];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers for all purposes. They come from the kernel. A simulation sets a seed instead, so that one seed
+ * Makes random numbers for all purposes. They come from the kernel. A simulation sets a seed instead, so that one seed
  * decides a whole run. The invariant: while a seed is set, no number comes from the kernel.
  */
 #ifndef BASE_RANDOM_H
@@ -8,12 +8,18 @@
 
 #include <stdint.h>
 
-/* Any thread. Never blocks. */
+/* Returns a random number. Any thread may call this function. Never blocks. */
 uint64_t random_u64(void);
 
-/* Makes `seed` decide all later numbers of the process, for a simulation. 0 selects the kernel's numbers again. */
+/*
+ * Sets the seed from which all later numbers of the process are computed, for a simulation. If `seed` is 0, later
+ * numbers come from the kernel again.
+ */
 void random_seed(uint64_t seed);
-/* Returns the next number of the caller's own sequence, and advances *state. The sequence can be guessed. */
+/*
+ * Returns the next number of the caller's own sequence, and advances *state. The numbers of the sequence can be
+ * guessed.
+ */
 uint64_t random_next(uint64_t *state);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only range test for remote and local accesses: is [addr, addr + len) inside [base, base + size)? The invariant:
- * the test computes no sum that can wrap.
+ * Returns true if [addr, addr + len) is inside [base, base + size). This is the only range test for remote and local
+ * accesses. The invariant: it computes no sum that can wrap.
  */
 #ifndef BASE_RANGE_H
 #define BASE_RANGE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A spin lock for sections of a few dozen instructions. Any thread may use it, even at DISPATCH_LEVEL. The invariant:
- * the lock is a leaf, so its holder calls nothing that waits or locks; docs/threads.md lists the exceptions. A thread
- * that waits yields after a while, because the holder may have lost its processor.
+ * the holder calls nothing that waits or acquires another lock; docs/threads.md lists the exceptions. A thread that
+ * waits for the lock yields after a while, because the holder may not be running.
  */
 #ifndef BASE_SPIN_H
 #define BASE_SPIN_H
@@ -20,7 +20,7 @@ static inline void spin_init(struct spin *s)
     atomic_init(&s->held, false);
 }
 
-/* To be called in loops that wait for another processor. */
+/* Reduces the cost of a loop that waits for another processor. Must be called in each round. */
 static inline void spin_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

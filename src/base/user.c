@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares users: see user.h. The invariant: if /proc cannot be read, the overflow user is not the process's own. */
+/*
+ * Compares users: see user.h. The invariant: if /proc cannot be read, the overflow user is not the user of this
+ * process.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,9 +15,9 @@
 #include "base/descriptors.h"
 
 enum { USER_OVERFLOW = 65534 };
-static const unsigned user_all = 4294967295; /* the size of a user namespace that has all users */
+static const unsigned user_all = 4294967295; /* size of a user namespace that has all users */
 
-/* Reads the beginning of a file as a text. The text is empty if that fails. */
+/* Reads the beginning of a file into `text`. If this fails, the text is empty. */
 static void user_read(const char *path, char text[64])
 {
     int fd = descriptors_open(path, O_RDONLY, 0);

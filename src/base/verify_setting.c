@@ -9,7 +9,10 @@ static bool setting_is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && !strncmp(text, word, length);
 }
 
-/* Parses for example "output=FILE". `key` is "output=". Returns false if the text has another key, or no name. */
+/*
+ * Parses an option with a name, for example "output=FILE", where `key` is "output=". Returns false if the text has
+ * another key, or no name.
+ */
 static bool setting_parse_name(const char *text, size_t length, const char *key, struct verify_name *name)
 {
     size_t key_length = strlen(key);
@@ -34,7 +37,8 @@ static bool setting_parse_mode(const char *text, size_t length, struct verify_se
 }
 
 /*
- * Parses for example "stall=MS". `key` is "stall=". Returns false if the text has another key, or a number above max.
+ * Parses an option with a number, for example "stall=MS", where `key` is "stall=". Returns false if the text has
+ * another key, or no number up to `max`.
  */
 static bool setting_parse_number(const char *text, size_t length, const char *key, uint32_t max, uint32_t *value)
 {
@@ -54,7 +58,7 @@ static bool setting_parse_number(const char *text, size_t length, const char *ke
     return true;
 }
 
-/* Parses "advice=RULE", which may occur VERIFY_MAX_ADVICE times. */
+/* Parses the option "advice=RULE", which may occur VERIFY_MAX_ADVICE times. Returns false for any other text. */
 static bool setting_parse_advice(const char *text, size_t length, struct verify_setting *setting)
 {
     struct verify_name rule;

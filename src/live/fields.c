@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats fields: see fields.h. A value that has a name is printed as that name, without the field's name, as in the
- * source of a C program. An object is printed as its short name. The field's name precedes the object only if it adds
- * something.
+ * Formats the fields of an event: see fields.h. A value that has a name is printed as that name, without the name of
+ * the field, as in the source of a C program. An object is printed as its short name. The name of the field comes
+ * before the object only if it adds information.
  */
 #include "live/fields.h"
 
@@ -58,7 +58,7 @@ static void live_add_addr(struct live_text *t, const struct trace_addr *a)
         live_text_add(t, is_v6 ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* Adds the names of the flags, and the rest as a number. */
+/* Adds the names of the flags, and the flags without a name as a number. */
 static void live_add_flags(struct live_text *t, int names, uint64_t flags)
 {
     trace_next_name next = names == SCHEMA_NO_NAMES ? NULL : schema_names((enum trace_names)names);
@@ -110,8 +110,8 @@ static bool live_is_hex(enum schema_field_kind kind)
 }
 
 /*
- * Returns whether the field is a result, not an argument. A status is a result in an event that has a duration, and in
- * the event `result`.
+ * Returns true if the field is a result and not an argument. A status is a result in an event that has a duration, and
+ * in the event `result`.
  */
 static bool live_is_result(const struct live_event *e, const struct schema_event_field *f)
 {
@@ -122,7 +122,7 @@ static bool live_is_result(const struct live_event *e, const struct schema_event
     return f->kind == SCHEMA_KIND_bytes || f->kind == SCHEMA_KIND_ns || !strcmp(f->name, "created");
 }
 
-/* Returns true if the field is omitted while its value is 0. */
+/* Returns true if the field is not printed when its value is 0. */
 static bool live_is_omitted(const struct schema_event_field *f)
 {
     static const char *const names[] = { "minor",       "offset",    "in",     "out",       "bytes",
@@ -171,8 +171,8 @@ static void live_add_number(struct live_text *t, const struct live_event *e, con
 }
 
 /*
- * Returns whether the field is a context of the verifier, which the provider received in place of the consumer's
- * context.
+ * Returns true if the field is a context of the verifier. The provider has received this context in place of the
+ * consumer's context.
  */
 static bool live_is_verifiers(const struct schema_event_field *f, uint64_t context)
 {
@@ -181,7 +181,7 @@ static bool live_is_verifiers(const struct schema_event_field *f, uint64_t conte
     return !strcmp(f->name, "context") || (!strcmp(f->name, "qp_context") && !live_object_find(context).number);
 }
 
-/* Adds a field; `separator` is added in front of it. Returns false if the field is omitted. */
+/* Adds `separator` and the field. Returns false and adds nothing if the field is omitted. */
 static bool live_add_field(struct live_text *t, const struct live_event *e, const struct schema_event_field *f,
                            const uint8_t *bytes, const char *separator)
 {
@@ -218,7 +218,10 @@ void live_text_add_fields(struct live_text *t, const struct live_event *e)
     }
 }
 
-/* Returns the bytes of the field with this name and a kind of number, or NULL. *size receives its size. */
+/*
+ * Returns the bytes of the field `name` if its kind is a number, and sets *size to its size. Returns NULL if the event
+ * has no such field.
+ */
 static const uint8_t *live_find_field(const struct live_event *e, const char *name, size_t *size)
 {
     const uint8_t *at = e->fields;

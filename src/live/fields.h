@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats the fields of an event. */
+/* Formats the fields of an event as text. */
 #ifndef LIVE_FIELDS_H
 #define LIVE_FIELDS_H
 
@@ -10,31 +10,31 @@
 #include "live/text.h"
 #include "trace/schema.h"
 
-/* An event as the sink has received it. */
+/* An event, as the sink of trace/trace.h has received it. */
 struct live_event {
     const struct schema_event_type *type;
     uint64_t time_ns;
-    uint32_t id; /* a connection's number; 0: none */
+    uint32_t id; /* number of the connection; 0: none */
     const uint8_t *fields;
 };
 
-/* Returns whether the event's object is a driver, whose name is in the next field. */
+/* Returns true if the object of this event is a driver. The event's next field is the driver's name. */
 bool live_is_driver_call(uint16_t number);
-/* Returns whether the event is not a call, but a step of the provider. */
+/* Returns true if the event is not a call, but a step that the provider has made. */
 bool live_is_step(uint16_t number);
-/* Returns whether the routine returns a token and no status. */
+/* Returns true if the routine returns a token instead of a status. */
 bool live_returns_token(uint16_t number);
-/* Returns the number in the field with this name, or 0 if the event has no such field. */
+/* Returns the number in the field `name`. Returns 0 if the event has no such field. */
 uint64_t live_field_number(const struct live_event *e, const char *name);
 bool live_has_field(const struct live_event *e, const char *name);
 
 /*
- * Adds the fields like the arguments of a call. Omits fields that are 0 and mean "none". Omits results, too: `created`,
- * `duration`, a returned token, and a status that is the result of the call or request.
+ * Adds the event's fields to the text, as the arguments of a call. Omits fields that are 0 if 0 means "none". Also
+ * omits results: `created`, `duration`, a returned token, and a status that is the result of the call or request.
  */
 void live_text_add_fields(struct live_text *t, const struct live_event *e);
 void live_text_add_status(struct live_text *t, uint32_t status);
-/* Adds IoStatus.Information: a number, or the address of an object. */
+/* Adds IoStatus.Information, which is a number or the address of an object. */
 void live_text_add_information(struct live_text *t, uint64_t information);
 
 #endif

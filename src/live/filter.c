@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events are printed: see filter.h. */
+/* Selects the events that are printed: see filter.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,8 +12,8 @@
 #include "trace/schema.h"
 
 /*
- * The groups of events. "all" selects only groups of drivers' calls (is_in_all): with the frames of connections, the
- * calls would be hard to find.
+ * The groups of events. The word "all" selects only the groups of drivers' calls, those with is_in_all, because the
+ * calls would be hard to find among the frames of connections.
  */
 static const struct {
     const char *name;
@@ -49,7 +49,10 @@ const char *live_event_name(uint16_t number)
     }
 }
 
-/* Selects a group, or "all", or removes it from the selection. Returns false if there is no such group. */
+/*
+ * Selects the group `word`, or all groups if `word` is "all". If `is_selected` is false, removes them from the
+ * selection instead. Returns false if there is no such group.
+ */
 static bool live_filter_set_group(struct live_filter *f, const char *word, bool is_selected)
 {
     bool is_all = !strcmp(word, "all"), found = is_all;
@@ -64,7 +67,10 @@ static bool live_filter_set_group(struct live_filter *f, const char *word, bool 
     return found;
 }
 
-/* Selects the events whose name matches, or removes them from the selection. Returns false if no name matches. */
+/*
+ * Selects the events whose names match `pattern`. If `is_selected` is false, removes them from the selection instead.
+ * Returns false if no name matches.
+ */
 static bool live_filter_set_routines(struct live_filter *f, const char *pattern, bool is_selected)
 {
     size_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which events are printed. */
+/* Selects the events that are printed. */
 #ifndef LIVE_FILTER_H
 #define LIVE_FILTER_H
 
@@ -12,13 +12,16 @@
 enum { LIVE_MAX_EVENT = 512 };
 
 struct live_filter {
-    bool events[LIVE_MAX_EVENT]; /* by event number; the return and completion of a call are printed with the call */
+    bool events[LIVE_MAX_EVENT]; /* by event number; a call's return and completion are printed if the call is */
 };
 
-/* Parses a list: see live_select. Returns false if a word is wrong, and then writes the reason to `problem`. */
+/* Parses a list of words: see live_select. If a word is not valid, writes the reason to `problem` and returns false. */
 bool live_filter_parse(struct live_filter *f, const char *list, char problem[LIVE_MAX_PROBLEM]);
 
-/* Returns the name under which an event is printed and selected. For a callback, this is the name of its NDKPI type. */
+/*
+ * Returns the name under which the event `number` is printed and selected. For a callback, this is the name of its
+ * NDKPI type.
+ */
 const char *live_event_name(uint16_t number);
 
 #endif

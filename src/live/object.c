@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short names of objects: see object.h. The lists below give the type of the object for each event and for each field.
- * If an event is not listed, its object gets no name.
+ * Gives objects short names: see object.h. The lists below have the type of the object for each event and for each
+ * field. If an event is not in the list, its object receives no name.
  */
 #include "live/object.h"
 
@@ -11,7 +11,7 @@
 #include "live/table.h"
 #include "trace/trace.h"
 
-/* O(event, type of its object, type of the object that the routine creates) */
+/* O(event, type of the field `object`, type of the object that the routine creates) */
 #define LIVE_OBJECTS(O)                                                                                                \
     O(adapter, adapter, none)                                                                                          \
     O(adapter_close, adapter, none)                                                                                    \
@@ -195,15 +195,15 @@ bool live_is_close(uint16_t number)
 
 /* ---- the names ---- */
 
-/* A struct live_name as one number: the type in the upper 32 bits, the number in the lower 32 bits. */
+/* A name is stored as one number: the type in the upper 32 bits, and the name's number in the lower 32 bits. */
 enum { LIVE_NUMBER_BITS = 32 };
-#define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* the address has not been printed */
+#define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* flag: the address was not printed yet */
 
-static struct live_table live_names;   /* from the provider's addresses to names */
-static struct live_table live_proxies; /* from the provider's to the consumer's address, with LIVE_BACK the reverse */
+static struct live_table live_names;   /* provider's address of an object to its name */
+static struct live_table live_proxies; /* provider's address to consumer's address; with LIVE_BACK the reverse */
 static bool live_proxies_exist;
 static unsigned live_counts[LIVE_TYPES_COUNT];
-enum { LIVE_BACK = 1 }; /* in the keys of live_proxies */
+enum { LIVE_BACK = 1 }; /* the `routine` of a reverse entry's key */
 
 bool live_has_proxies(void)
 {
@@ -227,16 +227,13 @@ static uint64_t live_table_get(struct live_table *t, const struct live_key *key,
     return e ? e->value : otherwise;
 }
 
-/*
- * If `address` is the consumer's address of an object, returns the provider's address of it. Otherwise returns
- * `address`.
- */
+/* Returns the provider's address of the object if `address` is the consumer's address. Otherwise returns `address`. */
 static uint64_t live_object_provider(uint64_t address)
 {
     return live_table_get(&live_proxies, &(struct live_key){ .object = address, .routine = LIVE_BACK }, address);
 }
 
-/* Returns the consumer's address of the provider's object. If the consumer has no other address, returns `object`. */
+/* Returns the consumer's address of the provider's object. Returns `object` if the consumer has no other address. */
 static uint64_t live_object_consumer(uint64_t object)
 {
     return live_table_get(&live_proxies, &(struct live_key){ .object = object }, object);
@@ -249,8 +246,8 @@ static struct live_name live_name_of(uint64_t value)
 }
 
 /*
- * Returns whether the consumer receives another address for an object of this type. A later event `proxy` has the
- * address.
+ * Returns true if the consumer receives another address for an object of this type. The event `proxy`, which comes
+ * later, contains that address.
  */
 static bool live_gets_proxy(enum live_type type)
 {

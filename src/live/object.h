@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Short names of objects: a type and a number that counts the objects of the type, for example "cq1". The invariant: an
- * address has the same name until the object is closed. The address is printed once, behind the name. If the verifier
- * is on, events contain the provider's address of an object. The event `proxy` has the consumer's address.
+ * Gives objects short names: a type and a number that counts the objects of the type, for example "cq1". The invariant:
+ * an address has the same name until the object is closed. The address is printed once, after the name. If the verifier
+ * is on, events contain the provider's address of an object, and the event `proxy` has the consumer's address.
  */
 #ifndef LIVE_OBJECT_H
 #define LIVE_OBJECT_H
@@ -37,37 +37,43 @@ enum live_type { LIVE_TYPES(LIVE_DEFINE_TYPE) LIVE_TYPES_COUNT };
 
 struct live_name {
     enum live_type type;
-    unsigned number;  /* 0: the object has no name */
-    uint64_t address; /* if not 0: the object's address, to be printed because it was not printed yet */
+    unsigned number;  /* number among the objects of the type, from 1; 0: the object has no name */
+    uint64_t address; /* address to print after the name, because it was not printed yet; 0: none */
 };
 
 const char *live_type_name(enum live_type type);
-/* Returns the type of the object in the field `object` of the event or routine with this number. */
+/*
+ * Returns the type of the object that the field `object` of this event contains. `number` is the number of the event.
+ */
 enum live_type live_object_type(uint16_t number);
-/* Returns the type of the object that the routine creates, or LIVE_none. */
+/* Returns the type of the object that this routine creates. Returns LIVE_none if the routine creates none. */
 enum live_type live_created_type(uint16_t number);
-/* Returns the type of the object in a field with this name, or LIVE_none if the field is not known to be an object. */
+/* Returns the type of the object that a field with this name contains. Returns LIVE_none if the type is not known. */
 enum live_type live_field_type(const char *field);
-/* Returns whether the object is closed when the routine is complete. */
+/* Returns true if this routine closes its object. The object is closed when the routine is complete. */
 bool live_is_close(uint16_t number);
 
-/* Returns the object's name. If the object has no name or a name of another type, first gives it a new name. */
+/* Returns the name of the object at `address`. If the object has no name of this type, gives it a new name. */
 struct live_name live_object_name(enum live_type type, uint64_t address);
-/* Returns the name of the object with this address. If there is no such object, the name's number is 0. */
+/* Returns the name of the object at `address`. If the object has no name, the number of the result is 0. */
 struct live_name live_object_find(uint64_t address);
 /*
- * Called when the consumer receives `proxy` in place of the provider's object. From now on, both addresses have the
- * same name, and `proxy` is the address that is printed.
+ * Records that the consumer has received `proxy` in place of the provider's `object`. Both addresses then have the same
+ * name, and `proxy` is the address that is printed.
  */
 void live_object_add_proxy(uint64_t object, uint64_t proxy);
 /*
- * Returns whether the consumer has proxies. If it has, the contexts in the events of its requests are the verifier's.
+ * Returns true if the consumer has proxies of the verifier. The contexts in the events of requests are then the
+ * verifier's contexts.
  */
 bool live_has_proxies(void);
-/* Must be called when the object with this address is closed. Removes the object's name. */
+/* Removes the name of the object at `address`. Must be called when the object is closed. */
 void live_object_remove(uint64_t address);
 
-/* Adds the name, followed by the address if name->address is set. If the object has no name, adds `address` instead. */
+/*
+ * Adds the name. If name->address is set, adds this address after the name. If the object has no name, adds `address`
+ * instead.
+ */
 void live_text_add_object(struct live_text *t, const struct live_name *name, uint64_t address);
 
 #endif

@@ -21,14 +21,14 @@
 #include "trace/trace.h"
 
 static struct {
-    pthread_mutex_t lock; /* guards all state of this layer; a leaf lock */
+    pthread_mutex_t lock; /* guards all state in src/live; the holder acquires no other lock */
     struct live_filter filter;
     bool holds;
-    int64_t day_ns;            /* what to add to CLOCK_MONOTONIC to get the local time of day, in nanoseconds */
-    struct live_table pending; /* from object, routine and context of a pending call to its begin */
+    int64_t day_ns;            /* ns to add to CLOCK_MONOTONIC to get the local time of day */
+    struct live_table pending; /* key: object, context and routine of a pending call; value: its start time in ns */
 } live = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-enum { LIVE_COMPLETED_FIRST = 0 }; /* a value in live.pending: the call was completed before it returned */
+enum { LIVE_COMPLETED_FIRST = 0 }; /* value in live.pending: the call has completed before it has returned */
 
 /* ---- the parts of lines ---- */
 
@@ -51,7 +51,7 @@ static void live_begin_line(struct live_text *x, uint64_t time_ns, unsigned inde
                   (int)(ns % second / 1000), live_thread_id(), (int)(2 * indent), "");
 }
 
-/* Adds the result of a call: status, created object, bytes. */
+/* Adds the result of a call: the status, the created object, and the number of bytes. */
 static void live_add_result(struct live_text *x, const struct live_event *e, uint16_t routine)
 {
     uint64_t created = live_field_number(e, "created"), bytes = live_field_number(e, "bytes");
@@ -76,7 +76,7 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 
 /* ---- calls and callbacks ---- */
 
-/* Adds a frame for a call or callback that begins. Holds the line `x` back, or writes it at once. */
+/* Adds a frame to the thread for a call or callback that begins. Holds the line `x` back, or writes it at once. */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {
     struct live_thread *t = live_thread_get(true);
@@ -96,8 +96,8 @@ static void live_begin_frame(const struct live_event *e, struct live_text *x, st
 }
 
 /*
- * Prints the result of a visible frame. If the frame's line is held back, appends the result to that line. Otherwise
- * prints the result in a line of its own.
+ * Prints the result of a visible frame. If the line of the frame is held back, appends the result to the line.
+ * Otherwise, prints the result on a line of its own.
  */
 static void live_print_result(const struct live_event *e, const struct live_thread *t, const struct live_frame *f,
                               const char *result)
@@ -121,7 +121,8 @@ static void live_print_result(const struct live_event *e, const struct live_thre
 }
 
 /*
- * Returns the driver's name in the event DriverEntry or DriverUnload. The objects of these events have no short name.
+ * Returns the name of the driver in the event DriverEntry or DriverUnload. For any other event, returns an empty name.
+ * The objects of these two events have no short name.
  */
 static struct trace_text16 live_driver_name(const struct live_event *e)
 {
@@ -151,7 +152,7 @@ static void live_print_begin(const struct live_event *e, bool is_callback)
     live_begin_frame(e, &line, frame);
 }
 
-/* Prints the return of a call, or of NDK's innermost callback if `routine` is 0. */
+/* Prints the return of a call of `routine`. If `routine` is 0, prints the return of the innermost NDK callback. */
 static void live_print_return(const struct live_event *e, uint16_t routine)
 {
     struct live_thread *t = live_thread_get(false);
@@ -162,8 +163,8 @@ static void live_print_return(const struct live_event *e, uint16_t routine)
     if (t)
         f = routine ? live_thread_find(t, routine, object) : live_thread_find_callback(t, object);
     if (!f)
-        return; /* the call began before the printer */
-    t->depth--; /* the frame is the innermost one; its memory stays as it is */
+        return; /* the call began before printing began */
+    t->depth--; /* removes the innermost frame; the memory of *f stays valid until a new frame is added */
     if (f->is_visible && live_has_field(e, "status")) {
         live_text_add(&result, " = ");
         live_add_result(&result, e, routine);
@@ -180,16 +181,16 @@ static struct live_key live_pending_key(const struct live_event *e, uint16_t rou
     return (struct live_key){ live_field_number(e, "object"), live_field_number(e, "context"), routine };
 }
 
-/* Stores the time at which a call began that has returned STATUS_PENDING. */
+/* Stores the start time of a call that has returned STATUS_PENDING. */
 static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
 
-    if (!live_table_remove(&live.pending, &key, NULL)) /* else the completion came first */
+    if (!live_table_remove(&live.pending, &key, NULL)) /* otherwise, the completion came before the return */
         live_table_insert(&live.pending, &key, e->time_ns - live_field_number(e, "duration"));
 }
 
-/* Adds how long the request has taken, if that is known. */
+/* Adds the time that the request has taken, if it is known. */
 static void live_add_latency(struct live_text *x, const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
@@ -203,7 +204,10 @@ static void live_add_latency(struct live_text *x, const struct live_event *e, ui
         live_add_duration(x, " after ", e->time_ns - begin_ns, "");
 }
 
-/* Handles `completed`: the completion routine of an NDK call begins. Prints the call's result, and adds a frame. */
+/*
+ * Handles the event `completed`: the completion routine of an NDK call begins. Prints the result of the call, and adds
+ * a frame.
+ */
 static void live_print_completed(const struct live_event *e)
 {
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
@@ -256,7 +260,7 @@ static void live_print_plain(const struct live_event *e)
     live_text_write(&line);
 }
 
-/* Prints that the kernel completes the IRP of a pending call of Winsock Kernel. */
+/* Prints that the kernel has completed the IRP of a pending Winsock Kernel call. */
 static void live_print_wsk_completed(const struct live_event *e)
 {
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
@@ -279,8 +283,8 @@ static void live_print_wsk_completed(const struct live_event *e)
 }
 
 /*
- * Prints that an IRP has ended. Prints nothing if this thread is still in IoCallDriver, because the status that
- * IoCallDriver returns will show the end.
+ * Prints that an IRP has ended. Prints nothing if this thread is still in IoCallDriver for the IRP, because the status
+ * of IoCallDriver will show the end.
  */
 static void live_print_irp_ended(const struct live_event *e)
 {
@@ -311,7 +315,7 @@ static void live_handle_return(const struct live_event *e)
     enum { PENDING = 0x103 };
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
     bool is_pending = live_field_number(e, "status") == PENDING && live_has_field(e, "status");
-    bool is_wsk = routine >= TRACE_TYPE_WskRegister; /* wsk_completed has the duration, so the begin is not stored */
+    bool is_wsk = routine >= TRACE_TYPE_WskRegister; /* wsk_completed has the duration, so no start time is stored */
 
     live_print_return(e, routine);
     if (is_pending && !is_wsk && live.filter.events[routine])
@@ -328,7 +332,7 @@ static bool live_is_callback(uint16_t number)
            (number >= TRACE_TYPE_WskAcceptEvent && number <= TRACE_TYPE_WskSendBacklogEvent);
 }
 
-/* Returns whether the event begins a call whose return has an event of its own. */
+/* Returns true if the event begins a call, and another event is recorded when the call returns. */
 static bool live_is_call(const struct live_event *e)
 {
     uint16_t number = e->type->number;
@@ -338,7 +342,7 @@ static bool live_is_call(const struct live_event *e)
     return number >= TRACE_TYPE_IoCallDriver && number != TRACE_TYPE_irp_ended;
 }
 
-/* Handles an event that begins a call, or stands alone. */
+/* Handles an event that begins a call, or that is the only event of a call or step. */
 static void live_handle_event(const struct live_event *e)
 {
     uint16_t number = e->type->number;
@@ -402,7 +406,7 @@ static void live_sink(uint64_t time_ns, uint16_t type, uint32_t id, const void *
 
 /* ---- beginning ---- */
 
-/* A thread that writes the lines of calls that have not returned after LIVE_HOLD_MS. */
+/* Runs the thread that writes the lines of calls which have not returned after LIVE_HOLD_MS. */
 static void *live_run(void *argument)
 {
     const struct timespec period = { 0, 100000000 };
@@ -418,8 +422,8 @@ static void *live_run(void *argument)
 }
 
 /*
- * Sets live.day_ns from the time of day and CLOCK_MONOTONIC at the same moment. Its value is below one day or little
- * above, because only the time within a day is printed.
+ * Sets live.day_ns from the time of day and CLOCK_MONOTONIC, both read at about the same moment. The value may be above
+ * one day, because only the time within a day is printed.
  */
 static void live_set_clock(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See table.h. */
+/* Implements the table: see table.h. */
 #include "live/table.h"
 
 #include <stddef.h>
@@ -16,7 +16,10 @@ static bool live_key_equals(const struct live_key *a, const struct live_key *b)
     return a->object == b->object && a->context == b->context && a->routine == b->routine;
 }
 
-/* Returns the link to the entry with this key, or the link at the end of the bucket's list. */
+/*
+ * Returns the link that points to the entry with this key. If there is no such entry, returns the link at the end of
+ * the bucket's list.
+ */
 static uint16_t *live_table_place(struct live_table *t, const struct live_key *key)
 {
     uint16_t *at = live_table_bucket(t, key);
@@ -50,7 +53,7 @@ bool live_table_remove(struct live_table *t, const struct live_key *key, uint64_
     return true;
 }
 
-/* Returns 1 + the index of a free entry. If all entries are in use, frees the oldest one first. */
+/* Returns 1 + the index of a free entry. If all entries are in use, first removes the oldest one. */
 static uint16_t live_table_alloc(struct live_table *t)
 {
     uint16_t index = t->removed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in static memory, from keys to numbers. If it is full, a new entry replaces the oldest one. */
+/* A table in static memory with numbers as values. If the table is full, a new entry replaces the oldest one. */
 #ifndef LIVE_TABLE_H
 #define LIVE_TABLE_H
 
@@ -16,22 +16,25 @@ struct live_key {
 struct live_entry {
     struct live_key key;
     uint64_t value;
-    uint16_t next; /* in the same list: 1 + the entry's index; 0: none */
+    uint16_t next; /* next in the same list: 1 + index of the entry; 0: none */
 };
 
 struct live_table {
-    uint16_t buckets[LIVE_TABLE_BUCKETS]; /* 1 + the index of the first entry; 0: none */
-    uint16_t removed;                     /* the list of removed entries: 1 + the index of the first; 0: none */
-    uint16_t fresh;                       /* how many entries have ever been used */
-    uint16_t oldest;                      /* if all are used: the index of the entry to replace next */
+    uint16_t buckets[LIVE_TABLE_BUCKETS]; /* 1 + index of the first entry in the bucket; 0: none */
+    uint16_t removed;                     /* list of removed entries: 1 + index of the first one; 0: none */
+    uint16_t fresh;                       /* number of entries that were ever used */
+    uint16_t oldest;                      /* index of the entry to replace next, if all entries are in use */
     struct live_entry entries[LIVE_TABLE_ENTRIES];
 };
 
-/* Returns the entry with this key, or NULL. Its value may be changed. */
+/* Returns the entry with this key, or NULL. The caller may change the entry's value. */
 struct live_entry *live_table_find(struct live_table *t, const struct live_key *key);
-/* The table must not have the key. */
+/* Adds an entry and returns it. Requires that the table has no entry with this key. */
 struct live_entry *live_table_insert(struct live_table *t, const struct live_key *key, uint64_t value);
-/* Removes the entry and returns true. Returns false if there is none. `value`, unless NULL, receives its value. */
+/*
+ * Removes the entry with this key. If `value` is not NULL, sets *value to the entry's value. Returns false if there is
+ * no such entry.
+ */
 bool live_table_remove(struct live_table *t, const struct live_key *key, uint64_t *value);
 
 #endif

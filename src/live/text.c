@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds and writes lines: see text.h. Nothing here allocates memory. */
+/* Builds and writes lines: see text.h. Allocates nothing. */
 #include "live/text.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ void live_text_add_safely(struct live_text *t, const char *bytes, size_t len)
     t->used += printable_copy(t->bytes + t->used, sizeof t->bytes - t->used, bytes, len);
 }
 
-/* Adds value / unit and the unit's name. Adds one decimal if value / unit is less than 10. */
+/* Adds value / unit and the name of the unit. Adds one decimal if value / unit is less than 10. */
 static void live_text_add_scaled(struct live_text *t, uint64_t value, uint64_t unit, const char *name)
 {
     uint64_t tenths = value / (unit / 10);
@@ -55,8 +55,8 @@ void live_text_add_duration(struct live_text *t, uint64_t ns)
 }
 
 /*
- * Called when a write to standard error has failed with `error`. Returns true if the write is to be repeated. If
- * standard error is non-blocking, waits until it has room.
+ * Handles a write to standard error that has failed with `error`. Returns true if the caller must write again. If
+ * standard error is non-blocking and full, first waits until it has room.
  */
 static bool live_text_wait(int error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls that threads are in: see thread.h. An entry is in use only while its thread is in a call. */
+/* Stores the calls that threads are in: see thread.h. An entry is in use only while its thread is in a call. */
 #include "live/thread.h"
 
 #include <stddef.h>
@@ -51,7 +51,7 @@ struct live_frame *live_thread_push(struct live_thread *t)
 }
 
 /*
- * Removes the frames inside frame i, and returns frame i. The removed frames have ended without a return, because an
+ * Removes the frames inside of frame i, and returns frame i. The removed frames have ended without a return, because an
  * exception was raised in them.
  */
 static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
@@ -62,7 +62,7 @@ static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
     return &t->frames[i];
 }
 
-/* Counts the return of a call that has no frame. Returns false if every call has one. */
+/* Counts the return of a call that has no frame. Returns false if every call in progress has a frame. */
 static bool live_thread_pop_frameless(struct live_thread *t)
 {
     if (!t->too_deep)
@@ -114,7 +114,7 @@ bool live_thread_is_in(const struct live_thread *t, uint16_t type, uint64_t obje
 /* ---- the line that is held back ---- */
 
 static struct {
-    const struct live_frame *frame; /* NULL: no line is held back */
+    const struct live_frame *frame; /* frame of the line that is held back; NULL: none is held back */
     struct live_text line;
 } live_held;
 
