@@ -112,8 +112,8 @@ def killed(peers):
     with target.serving() as program:
         status, output = peers.machine.end(job)
         if status or " failed=0 lost=0" not in output or "reconnects=2" not in output:
-            raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; the kernel's "
-                         f"last messages: {peers.machine.kernel_says()!r}; {program.describe()}")
+            raise Failed(f"expected two reconnects, no failed and no lost write, saw {status}: {output!r}; "
+                         f"the kernel's last messages: {peers.machine.kernel_says()!r}; {program.describe()}")
         target.stop(program)
     return output.splitlines()[0]
 
