@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Aligns clocks: see align.h. Two files are linked if one has frames that the other one received, or if both have the
- * same clock. The first file is the reference. Then, again and again, the best link between an aligned file and another
- * file aligns that other file.
+ * Aligns clocks: see align.h. Two files are linked if one file has frames that the other file received, or if both
+ * files have the same clock. The first file is the reference. Then the best link between an aligned file and another
+ * file aligns the other file, until no such link is left.
  */
 #include "align.h"
 
@@ -16,16 +16,19 @@
 #include "base/printable.h"
 
 enum {
-    SAME_HOST_NS = 1000000000, /* largest difference in start time (see align_start_of_host) of files of one host */
-    SAME_CLOCK_NS = 1000000,   /* for files with one clock, the estimate's largest error besides its uncertainty */
+    /* maximum difference between the start times (see align_start_of_host) of two files of one host */
+    SAME_HOST_NS = 1000000000,
+    /* for files with the same clock: maximum error of the estimate, in addition to its uncertainty */
+    SAME_CLOCK_NS = 1000000,
 };
 
 /*
- * The result of the frames between two files. forward_ns and backward_ns are the least differences: a frame's receive
+ * The measurements from the frames between two files. forward_ns and backward_ns are minimum delays: a frame's receive
  * time by the receiver's clock minus its send time by the sender's clock.
  */
 struct align_link {
-    int64_t forward_ns, backward_ns; /* forward: from the file with the lower index to the other file; backward: back */
+    /* forward: from the file with the lower index to the other file; backward: the opposite direction */
+    int64_t forward_ns, backward_ns;
     size_t n_forward, n_backward;
 };
 
@@ -33,8 +36,9 @@ struct align_work {
     struct align *align;
     const struct trace_file *files;
     const struct trace_records *records;
-    struct align_link *links; /* links[i * n_files + j], i < j */
-    size_t *component;        /* for each file, the reference file to which it is aligned, directly or through others */
+    struct align_link *links; /* the link of files i and j, with i < j, is links[i * n_files + j] */
+    /* for each file, the index of the reference file to which the file is aligned, directly or through other files */
+    size_t *component;
     bool *is_aligned;
 };
 
@@ -45,7 +49,10 @@ static struct align_link *align_find_link(const struct align_work *w, size_t i, 
     return &w->links[i < j ? i * w->align->n_files + j : j * w->align->n_files + i];
 }
 
-/* Adds the frame whose sent record is `sent` to the link of the two files. */
+/*
+ * Counts the frame with the send record `sent`, and its delay, in the link between the sender's and the receiver's
+ * file.
+ */
 static void align_add_frame(const struct align_work *w, size_t sent)
 {
     const struct trace_record *from = &w->records->records[sent];
@@ -95,7 +102,7 @@ static int64_t align_start_of_host(const struct trace_file *f, const struct trac
     return ends_limit_time((int64_t)(f->realtime_ns - f->monotonic_ns - (than->realtime_ns - than->monotonic_ns)));
 }
 
-/* Returns what the link shows about the clock of file `to`, relative to that of file `from`. */
+/* Returns the clock difference that the link shows: the clock of file `to` relative to the clock of file `from`. */
 static struct align_clock align_measure(const struct align_work *w, size_t from, size_t to)
 {
     const struct align_link *link = align_find_link(w, from, to);
@@ -124,7 +131,7 @@ static struct align_clock align_measure(const struct align_work *w, size_t from,
     return c;
 }
 
-/* Returns whether `a` is a better link than `b`. */
+/* Returns true if `a` is a better link than `b`. */
 static bool align_is_better(const struct align_clock *a, const struct align_clock *b)
 {
     static const int ranks[] = { [ALIGN_SAME] = 3, [ALIGN_MEASURED] = 2, [ALIGN_ONE_WAY] = 1, [ALIGN_REFERENCE] = 0 };
@@ -134,7 +141,7 @@ static bool align_is_better(const struct align_clock *a, const struct align_cloc
     return a->has_estimate && (!b->has_estimate || a->uncertainty_ns < b->uncertainty_ns);
 }
 
-/* Aligns one more file. Returns false if none of the remaining files is linked to an aligned file. */
+/* Aligns the file with the best link to an aligned file. Returns false if no remaining file has such a link. */
 static bool align_extend(struct align_work *w)
 {
     size_t n = w->align->n_files, from = 0, to = 0;
@@ -195,9 +202,9 @@ static struct pairs_offset align_offset_between(const void *context, const struc
     };
 }
 
-/* ---- all ---- */
+/* ---- the whole alignment ---- */
 
-/* Matches the frames of all pairs. */
+/* Matches the frames of all connections whose two ends are found. */
 static bool align_match(const struct align_work *w)
 {
     struct align *a = w->align;
@@ -217,7 +224,8 @@ static bool align_match(const struct align_work *w)
 }
 
 /*
- * Calls trace_records_sort. Returns an array with the new index of each record, by its old index. NULL: out of memory.
+ * Calls trace_records_sort. Returns an array that contains, for each old index of a record, the new index. Returns NULL
+ * if out of memory.
  */
 static size_t *align_sort_records(struct trace_records *records)
 {
@@ -239,7 +247,7 @@ static size_t *align_sort_records(struct trace_records *records)
     return moved;
 }
 
-/* Sorts the records by the aligned time, and renews all indexes. Returns false if out of memory. */
+/* Sorts the records by the aligned time, and updates all indexes of records. Returns false if out of memory. */
 static bool align_sort(struct align *a, struct trace_records *records)
 {
     size_t *partner = malloc((records->count + 1) * sizeof *partner), *moved = align_sort_records(records);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndktrace attach: shows or saves what running processes record. */
+/* ndktrace attach: shows or saves the events that running processes record. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,11 +19,11 @@
 #include "roles.h"
 #include "traces.h"
 
-/* The processes of the command line. */
+/* The processes that the command line names. */
 static struct {
     size_t n;
     long pids[TRACES_MAX_FILES];
-    int pidfds[TRACES_MAX_FILES]; /* -1: there is none */
+    int pidfds[TRACES_MAX_FILES]; /* -1: the kernel has no pidfds */
 } attach;
 
 static int attach_report(long pid, const char *why)
@@ -110,7 +110,7 @@ static int attach_save(const struct options *o, struct traces *t)
     int out;
 
     if (o->follow)
-        interrupt_catch(NULL); /* before the file exists, and before the user is asked for a Ctrl-C */
+        interrupt_catch(NULL); /* before the file is created, and before a message asks the user to press Ctrl-C */
     out = open(o->output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (out < 0) {
         fprintf(stderr, "ndktrace: %s: %s\n", o->output, strerror(errno));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See attach_connect.h. Any user can bind the names under which processes pass their traces. So the tool accepts a name
- * only if the kernel reports that the requested process listens on it (SO_PEERCRED). The tool asks only processes of
- * its own user. As root, it asks processes of every user.
+ * See attach_connect.h. Any user can bind the socket names under which processes offer their traces. So the tool uses a
+ * name only if the kernel reports (SO_PEERCRED) that the requested process listens on it. The tool connects only to
+ * processes of its own user; as root, to processes of every user.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -31,18 +31,18 @@
 #include "process.h"
 
 enum {
-    ANSWER_MS = 5000,          /* time until the process has answered */
+    ANSWER_MS = 5000,          /* time limit for the process's answer */
     RETRY_MS = 10,             /* time between attempts to connect to a process that has too many readers */
-    MAX_LIST_BYTES = 4 << 20,  /* bytes read of /proc/PID/net/unix */
-    MAX_ANSWER = 8192,         /* bytes of the answer */
-    MAX_FOREIGN_SIZE = 1 << 26 /* bytes of a ring of another user's process */
+    MAX_LIST_BYTES = 4 << 20,  /* maximum number of bytes that are read from /proc/PID/net/unix */
+    MAX_ANSWER = 8192,         /* maximum size of the answer in bytes */
+    MAX_FOREIGN_SIZE = 1 << 26 /* maximum size in bytes of a ring that belongs to another user's process */
 };
-/* A file has at most 2048 MiB of segments behind its header. */
+/* maximum size of a trace file: 2048 MiB of segments, and a header */
 static const off_t max_own_size = (INT64_C(2048) << 20) + (1 << 20);
 
 struct attaching {
     long pid;
-    uid_t uid; /* of the process */
+    uid_t uid; /* the user of the process */
     int64_t deadline;
     char *error;
     size_t room;
@@ -83,7 +83,7 @@ static bool attach_is_in_own_network(long pid)
     return stat("/proc/self/ns/net", &own) != 0 || stat(path, &of_process) != 0 || own.st_ino == of_process.st_ino;
 }
 
-/* Opens n sockets in the network namespace of the process. Returns false after attach_fail. */
+/* Opens `n` sockets in the network namespace of the process. If it fails, calls attach_fail and returns false. */
 static bool attach_open_sockets(const struct attaching *a, size_t n, struct netns_sockets *p)
 {
     char path[64];
@@ -113,8 +113,8 @@ static void attach_close_sockets(struct netns_sockets *p)
 }
 
 /*
- * Connects. Root connects as the process's user, because a process in another user namespace does not recognize root.
- * Returns errno.
+ * Connects the socket `s` to the name `text`. Root connects as the process's user, because a process in another user
+ * namespace does not recognize root. Returns 0 or an errno value.
  */
 static int attach_connect_socket(const struct attaching *a, int s, const char *text)
 {
@@ -133,7 +133,10 @@ static int attach_connect_socket(const struct attaching *a, int s, const char *t
     return error;
 }
 
-/* Returns true if the requested process listens under this name. Waits while the process has too many readers. */
+/*
+ * Connects to a name. Returns true if the requested process listens under the name. Waits while the process has too
+ * many readers.
+ */
 static bool attach_try_name(const struct attaching *a, int s, const char *text)
 {
     struct ucred who;
@@ -148,7 +151,7 @@ static bool attach_try_name(const struct attaching *a, int s, const char *text)
            who.uid == a->uid;
 }
 
-/* Keeps the names that may belong to the process. Returns their number. */
+/* Removes the names that cannot belong to the process. Returns the number of the remaining names. */
 static size_t attach_select_names(const struct attaching *a, struct name *names, size_t count)
 {
     long inside = process_pid_inside(a->pid);
@@ -160,7 +163,7 @@ static size_t attach_select_names(const struct attaching *a, struct name *names,
     return n;
 }
 
-/* Returns a socket that is connected to the process, or -1 after attach_fail. */
+/* Returns a socket that is connected to the process. If it fails, calls attach_fail and returns -1. */
 static int attach_find_socket(const struct attaching *a)
 {
     struct netns_sockets sockets;
@@ -188,9 +191,7 @@ static int attach_find_socket(const struct attaching *a)
 
 /* ---- the answer ---- */
 
-/*
- * Calls recvmsg once, and returns its result. Stores the first descriptor that arrives in *fd, and closes all others.
- */
+/* Calls recvmsg once, and returns its result. Stores the first received descriptor in *fd, and closes all others. */
 static ssize_t attach_receive_once(int s, char *text, size_t room, int *fd)
 {
     union {
@@ -218,7 +219,7 @@ static ssize_t attach_receive_once(int s, char *text, size_t room, int *fd)
     return n;
 }
 
-/* Receives a line. Returns false after attach_fail. */
+/* Receives a line. If it fails, calls attach_fail and returns false. */
 static bool attach_receive(const struct attaching *a, int s, char text[MAX_ANSWER], int *fd)
 {
     struct pollfd ready = { .fd = s, .events = POLLIN };
@@ -241,7 +242,7 @@ static bool attach_receive(const struct attaching *a, int s, char text[MAX_ANSWE
     return true;
 }
 
-/* Parses the answer. Returns false after attach_fail. */
+/* Parses the answer into *out. If it fails, calls attach_fail and returns false. */
 static bool attach_parse(const struct attaching *a, const char *text, struct attached *out)
 {
     json_error_t fault;
@@ -257,8 +258,8 @@ static bool attach_parse(const struct attaching *a, const char *text, struct att
 }
 
 /*
- * Checks that a read of the passed descriptor cannot block for ever. A file of another user's process may be on a file
- * system that never answers. So only a file in memory is accepted from another user's process.
+ * Checks that reading the passed descriptor cannot block for ever. A file may be on a file system that never answers.
+ * So a descriptor from another user's process must refer to a file in memory.
  */
 static bool attach_check_file(const struct attaching *a, int fd)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds calls: see calls.h. A thread's calls and callbacks are nested, so `returned` and `callback_returned` end the
- * innermost open call or callback that fits. The event `completed` has the object and the routine of its call, and
- * usually the call's context.
+ * Finds calls: see calls.h. The calls and callbacks of a thread are nested. So the events `returned` and
+ * `callback_returned` end the innermost open call or callback with the same object and routine. The event `completed`
+ * contains the object and the routine of its call, and usually the call's context.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* tdestroy */
@@ -17,7 +17,7 @@
 
 enum { CALLS_MAX_DEPTH = 64, STATUS_PENDING_CODE = 0x103 };
 
-/* The calls and callbacks of a thread that have not returned. */
+/* The calls and callbacks of one thread that have not returned yet. */
 struct calls_thread {
     const struct trace_file *file;
     uint32_t thread;
@@ -25,7 +25,7 @@ struct calls_thread {
     size_t open[CALLS_MAX_DEPTH];
 };
 
-/* The calls of a routine on an object that may still complete. */
+/* The calls of one routine on one object that may still complete. */
 struct calls_waiting {
     const struct trace_file *file;
     uint64_t object;
@@ -105,7 +105,10 @@ static int calls_compare_waiting(const void *left, const void *right)
     return strcmp(a->routine, b->routine);
 }
 
-/* Returns the element that equals *wanted. If there is none, inserts a copy of *wanted. NULL: out of memory. */
+/*
+ * Returns the tree's element that equals *wanted. If there is none, inserts a copy of *wanted and returns the copy.
+ * Returns NULL if out of memory.
+ */
 static void *calls_find_or_insert(void **tree, const void *wanted, size_t size,
                                   int (*compare)(const void *, const void *))
 {
@@ -188,7 +191,7 @@ static bool calls_push(struct calls_search *s, const struct trace_record *r, siz
 
     if (!t)
         return false;
-    if (t->depth == CALLS_MAX_DEPTH) { /* events were lost; drops the outermost call */
+    if (t->depth == CALLS_MAX_DEPTH) { /* the trace lacks events, so the outermost call is dropped */
         memmove(t->open, t->open + 1, (CALLS_MAX_DEPTH - 1) * sizeof t->open[0]);
         t->depth--;
     }
@@ -203,7 +206,7 @@ static bool calls_begin_callback(struct calls_search *s, const struct trace_reco
     if (!c)
         return false;
     c->is_callback = true;
-    c->created = calls_number(r, "connector"); /* of a connect event */
+    c->created = calls_number(r, "connector"); /* only a connect event has this field */
     calls_set_status(c, r);
     return calls_push(s, r, s->calls->count - 1);
 }
@@ -243,7 +246,8 @@ static bool calls_begin_call(struct calls_search *s, const struct trace_record *
 
     if (!c)
         return false;
-    if (value_find(r, "duration", &duration)) { /* the only event of the call, recorded at its return */
+    /* the call has only this event, which was recorded when the call returned */
+    if (value_find(r, "duration", &duration)) {
         c->returned = record;
         c->end_ns = c->begin_ns;
         c->begin_ns -= duration.number < c->begin_ns ? duration.number : 0;
@@ -262,8 +266,9 @@ static enum calls_type calls_type_of(const struct call *c)
 }
 
 /*
- * Returns the thread's innermost open call that has the object and the routine of the record, or NULL if there is none.
- * Removes that call and all calls inside it. The record of a callback's return has no routine.
+ * Returns the thread's innermost open call with the object and the routine of the record, or NULL if there is none.
+ * Removes this call and all calls inside it from the open calls. The record of a callback's return has no routine, so
+ * only its object is compared.
  */
 static struct call *calls_pop(struct calls_search *s, const struct trace_record *r, enum calls_type type)
 {
@@ -307,7 +312,7 @@ static void calls_return(struct calls_search *s, const struct trace_record *r, s
         calls_set_status(c, r);
     if (type != CALLS_NDK)
         return;
-    if (c->completed == END_NONE) { /* its completion may have come first, on another thread */
+    if (c->completed == END_NONE) { /* the completion may have been recorded first, on another thread */
         calls_set_status(c, r);
         c->is_pending = c->has_status && c->status == STATUS_PENDING_CODE;
         c->created = calls_number(r, "created");
@@ -322,8 +327,8 @@ static void calls_return(struct calls_search *s, const struct trace_record *r, s
 }
 
 /*
- * Returns the position of the waiting call that the record completes: the first one that has the record's context; else
- * the first one that has not returned; else the first one.
+ * Returns the position of the waiting call that the record completes. Prefers the first call with the record's context,
+ * then the first call that has not returned, then the first call.
  */
 static size_t calls_choose_waiting(const struct calls_search *s, const struct calls_waiting *w,
                                    const struct trace_record *r)
@@ -383,7 +388,7 @@ static bool calls_handle(struct calls_search *s, size_t record)
     return !calls_is_kernel(r) || calls_begin_kernel(s, r, record);
 }
 
-/* Ends each call that has not returned when its trace ends. */
+/* Sets the end time of each call that has not returned when its trace ends. */
 static void calls_end_open(struct calls *c, const struct trace_records *records)
 {
     uint64_t end_ns = records->count ? trace_record_realtime(&records->records[records->count - 1]) : 0;
@@ -412,7 +417,7 @@ static int calls_compare_keys(const void *left, const void *right)
     return a->call < b->call ? -1 : a->call > b->call;
 }
 
-/* Returns the indexes of all calls, sorted, or NULL if out of memory. */
+/* Returns a sorted array with the indexes of all calls, or NULL if out of memory. */
 static size_t *calls_sort(const struct calls *c, bool by_created)
 {
     struct calls_key *keys = calloc(c->count + 1, sizeof *keys);
@@ -474,7 +479,7 @@ size_t calls_that_created(const struct calls *c, const struct trace_file *file, 
     return calls_range(c, c->by_created, true, file, object, first);
 }
 
-/* ---- all ---- */
+/* ---- the whole search ---- */
 
 bool calls_find(struct calls *c, const struct trace_records *records)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls and callbacks of NDK consumers in traces: each call with its return and its completion. The invariant:
- * calls are in the order of their events, and all members that name records are indexes into the sorted records.
+ * Finds the calls of NDK consumers and the callbacks to them in traces. A call is stored with its return and its
+ * completion. The invariant: the calls are in the order of their events. All members that refer to records are indexes
+ * into the sorted records.
  */
 #ifndef NDKTRACE_CALLS_H
 #define NDKTRACE_CALLS_H
@@ -12,44 +13,52 @@ struct call {
     const struct trace_file *file;
     uint32_t thread;
     bool is_callback;
-    bool is_kernel;      /* a call between a driver and the kernel, in either direction; `completed` is not used */
-    const char *routine; /* the function, for example NdkConnect; of a callback the event, for example connect_event */
+    /* a call between a driver and the kernel, in either direction; such a call has no completion */
+    bool is_kernel;
+    const char *routine; /* the function, for example NdkConnect; for a callback the event, for example connect_event */
     uint64_t object;
-    size_t record;             /* the event of the call: its beginning, or the only event of a post */
-    size_t returned;           /* the event of its return; for a post `record`; END_NONE: it has not returned */
-    size_t completed;          /* the event of its completion, a callback; END_NONE: there is none */
-    uint64_t begin_ns, end_ns; /* times of day; end_ns: when the call returned, otherwise the end of the trace */
-    bool has_status;           /* false for a callback without status, and for a call that has not returned */
-    uint64_t status;           /* the status of the completion if there is one, otherwise of the return */
-    const char *status_name;   /* NULL: the schema has no name for it */
-    bool is_pending;           /* has not returned, or has returned STATUS_PENDING and has not completed */
-    uint64_t created;          /* the object that the call has created, or the connector of a connect event, or 0 */
+    size_t record; /* the event with which the call begins, or the only event of a post */
+    /* the event of the return; for a post the same as `record`; END_NONE: the call has not returned */
+    size_t returned;
+    size_t completed; /* the callback that reports the completion; END_NONE: the trace has none */
+    /* times of day; end_ns is the time of the return, or the end of the trace if the call has not returned */
+    uint64_t begin_ns, end_ns;
+    bool has_status;         /* false for a callback without a status, and for a call that has not returned */
+    uint64_t status;         /* the status of the completion, or of the return if there is no completion */
+    const char *status_name; /* NULL: the schema has no name for the status */
+    bool is_pending;         /* the call has not returned, or has returned STATUS_PENDING and has not completed */
+    uint64_t created;        /* the object that the call has created; for a connect event the connector; 0: none */
 };
 
 struct calls {
     size_t count;
     struct call *calls;
-    size_t *by_object;  /* the calls, sorted by file, object and time */
-    size_t *by_created; /* the same, sorted by `created` instead of the object */
-    size_t *of_record;  /* for each record: the index of the call that it begins, ends or completes, or END_NONE */
+    size_t *by_object;  /* indexes of the calls, sorted by file, object and time */
+    size_t *by_created; /* indexes of the calls, sorted by file, `created` and time */
+    /* for each record, the index of the call that the record begins, ends or completes, or END_NONE */
+    size_t *of_record;
 };
 
-/* Finds all calls. The records are sorted. Returns false if out of memory. */
+/* Finds all calls in `records`, which must be sorted. Returns false if out of memory. */
 bool calls_find(struct calls *c, const struct trace_records *records);
 void calls_free(struct calls *c);
 /*
- * Sets *first to the position of the object's first call in by_object (by_created). Returns the number of the object's
- * calls.
+ * Set *first to the position of the object's first call in an index, and return the number of the object's calls there.
+ * calls_of_object uses by_object: calls on the object. calls_that_created uses by_created: calls that created the
+ * object.
  */
 size_t calls_of_object(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
 size_t calls_that_created(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
-/* Returns whether the record is the first or only event of an NDK call. */
+/* Returns true if the record is the first or only event of an NDK call. */
 bool calls_is_call(const struct trace_record *r);
-/* Returns whether the record begins a callback of NDK. */
+/* Returns true if the record is the first event of a callback of NDK. */
 bool calls_is_callback(const struct trace_record *r);
-/* Returns whether the record begins a call of or by a driver. Such a call ends with kernel_returned or kernel_done. */
+/*
+ * Returns true if the record begins a call from a driver to the kernel or from the kernel to a driver. Such a call ends
+ * with the event kernel_returned or kernel_done.
+ */
 bool calls_is_kernel(const struct trace_record *r);
-/* Returns whether the status means a failure. STATUS_PENDING does not. */
+/* Returns true if the status is an error. STATUS_PENDING is not an error. */
 bool calls_status_is_failure(uint64_t status);
 
 #endif

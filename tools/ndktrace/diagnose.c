@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnoses failed connections: see diagnose.h. If both sides report a reason, one reason is usually the effect of the
- * other: a side that reports a reset or a reject by its peer did not cause the failure.
+ * Diagnoses failed connections: see diagnose.h. If both sides report a reason, one of the two reasons is usually the
+ * effect of the other. A side that reports that its peer has reset or rejected the connection did not cause the
+ * failure.
  */
 #include "diagnose.h"
 
@@ -43,7 +44,7 @@ void diagnose_request_other(const struct diagnose_work *w, const char *why)
         who, why, who, who);
 }
 
-/* Returns whether programs call the routine again and again while they wait. */
+/* Returns true if programs call this routine repeatedly while they wait. */
 static bool diagnose_is_polling(const char *routine)
 {
     return strcmp(routine, "NdkArmCq") == 0 || strncmp(routine, "NdkGet", 6) == 0 ||
@@ -82,7 +83,7 @@ bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_si
 
 /* ---- the side ---- */
 
-/* Returns whether the reason only means that the other side has ended the connection. */
+/* Returns true if the reason only means that the other side has ended the connection. */
 static bool diagnose_is_effect(const char *why)
 {
     static const char *const effects[] = { "peer-reset",  "peer-gave-up", "peer-terminate",
@@ -113,8 +114,8 @@ static const struct story_side *diagnose_choose_side(const struct story *s)
 /* ---- reasons ---- */
 
 /*
- * Writes the first sentence that the trace has for the reason, without the full stop. If there is none, writes the
- * reason's name.
+ * Writes the first sentence of the trace's text for the reason, without the full stop. If the trace has no text, writes
+ * the reason's name.
  */
 static void diagnose_headline(const struct diagnose_work *w)
 {
@@ -127,7 +128,7 @@ static void diagnose_headline(const struct diagnose_work *w)
         fputs(w->why, w->headline);
 }
 
-/* Diagnoses a reason for which diagnose_connect and diagnose_stream have no sentences. */
+/* Writes the diagnosis for a reason that neither diagnose_connect nor diagnose_stream handles. */
 static void diagnose_other(struct diagnose_work *w)
 {
     const char *awaited = words_awaited(story_name(w->s, w->side->limit_expired, "state"));
@@ -174,7 +175,7 @@ static void diagnose_report(const struct diagnose_work *w)
     }
 }
 
-/* Writes what the other side found, if its connection has failed, too. */
+/* Writes what the other side reported, if its connection has failed, too. */
 static void diagnose_consequence(const struct diagnose_work *w)
 {
     static const struct {
@@ -202,9 +203,9 @@ static void diagnose_consequence(const struct diagnose_work *w)
     diagnose_report(w);
 }
 
-/* ---- all ---- */
+/* ---- the whole diagnosis ---- */
 
-/* Sets d->reason and d->terminate to the texts that the trace has. The texts of a Terminate are more precise. */
+/* Sets d->reason and d->terminate to the texts that the trace has for them. A Terminate's text is more precise. */
 static void diagnose_explain(struct diagnosis *d, const struct story *s)
 {
     size_t terminate = d->side->outcome;

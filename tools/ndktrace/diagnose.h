@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a connection failed: which side noticed it first, the first event that went wrong, and what to do. The texts of
- * reasons come from the library's schema in the trace. All other sentences are made from the events of both sides.
+ * Diagnoses why a connection failed: which side noticed the failure first, which event went wrong first, and what to
+ * do. The texts for reasons come from the library's schema in the trace. All other sentences are written from the
+ * events of both sides.
  */
 #ifndef NDKTRACE_DIAGNOSE_H
 #define NDKTRACE_DIAGNOSE_H
@@ -9,18 +10,19 @@
 #include "story.h"
 
 struct diagnosis {
-    const struct story_side *side; /* the side whose reason is the cause; not NULL */
+    const struct story_side *side; /* the side whose reason is the cause of the failure; not NULL */
     size_t wrong;                  /* the first event that went wrong, or END_NONE if something is missing */
-    struct story_cause cause;      /* what led to it */
-    char *headline;                /* the cause in half a sentence */
+    struct story_cause cause;      /* the event that led to the failure */
+    char *headline;                /* the cause in half a sentence, for a title */
     char *what, *advice,
-        *missing;      /* sentences; "" if there are none. The first line of `advice` is the change to make */
-    char *consequence; /* what the other side found; "" if nothing */
-    bool is_specific;  /* the sentences are more precise than the trace's words for the reason */
-    const struct schema_name *reason, *terminate; /* the trace's words for the reason; NULL if there are none */
+        *missing;      /* each member contains sentences, or ""; the first line of `advice` is the change to make */
+    char *consequence; /* what the other side reported; "" if it reported nothing */
+    bool is_specific;  /* the sentences are more precise than the trace's texts for the reason */
+    /* the trace's texts for the reason and for the Terminate; NULL: the trace has none */
+    const struct schema_name *reason, *terminate;
 };
 
-/* Diagnoses a connection that failed at one of its sides or at both. Returns false if out of memory. */
+/* Diagnoses a connection that failed at one side or at both sides. Returns false if out of memory. */
 bool diagnose(struct diagnosis *d, const struct story *s);
 void diagnose_free(struct diagnosis *d);
 

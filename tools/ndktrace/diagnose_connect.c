@@ -11,7 +11,7 @@ double diagnose_between(const struct story *s, size_t from, size_t to)
     return story_seconds(s, to) - story_seconds(s, from);
 }
 
-/* Returns, in milliseconds, the time limit that expired. */
+/* Returns the time limit that expired, in milliseconds. */
 static uint64_t diagnose_limit_ms(const struct diagnose_work *w)
 {
     const struct story_side *side = w->side;
@@ -42,7 +42,7 @@ void diagnose_write_limit(const struct diagnose_work *w)
     fputs(")", w->what);
 }
 
-/* Writes what the traces show about listeners at the address. Returns the listener's state. */
+/* Writes what the traces show about listeners at the server's address. Returns the state of the listener. */
 static enum listeners_state diagnose_listeners(struct diagnose_work *w)
 {
     struct listeners_found found = listeners_find(w->s, w->side);
@@ -144,7 +144,7 @@ static void diagnose_refused(struct diagnose_work *w)
     }
 }
 
-/* Writes the port to which the client connected, or "of the server" if the port is not known. */
+/* Writes the port to which the client connected, or "of the server" if the traces do not show the port. */
 static void diagnose_port(const struct diagnose_work *w)
 {
     struct words text;
@@ -190,7 +190,7 @@ static void diagnose_connect_timeout(struct diagnose_work *w)
 
 /* ---- the server does not answer ---- */
 
-/* Diagnoses: the server's program got the request, but called neither NdkAccept nor NdkReject. */
+/* Diagnoses a timeout: the server's program received the request, but called neither NdkAccept nor NdkReject. */
 static void diagnose_no_accept(struct diagnose_work *w, const struct story_side *server, size_t until)
 {
     const struct call *event = story_call(w->s, server->calls.connect_event);
@@ -278,7 +278,10 @@ static void diagnose_rejected(struct diagnose_work *w)
     diagnose_request_other(w, "which of these it was");
 }
 
-/* Writes the size of the request's private data, and the server's limit. A trace of an older version has no limit. */
+/*
+ * Writes the size of the request's private data, and the server's limit if the trace has it. Older versions do not
+ * record the limit.
+ */
 static void diagnose_private_data(const struct diagnose_work *w)
 {
     const struct story_side *server = w->side;
@@ -303,7 +306,7 @@ static void diagnose_private_data(const struct diagnose_work *w)
     fputs(".\n", w->advice);
 }
 
-/* If the reason is about the request, writes what was wrong with the request. */
+/* Writes what was wrong with the request, if the reason is about the request. */
 static void diagnose_request_details(const struct diagnose_work *w)
 {
     size_t request = w->side->request;
@@ -342,7 +345,7 @@ static void diagnose_request_headline(const struct diagnose_work *w)
     fputs(headline, w->headline);
 }
 
-/* Diagnoses: the server's side refused or dropped the client before the server's program accepted. */
+/* Diagnoses a refusal: the server's side refused or dropped the client before the server's program had accepted. */
 static void diagnose_server_refused(struct diagnose_work *w)
 {
     const struct call *reject = story_call(w->s, w->side->calls.reject);
@@ -427,7 +430,7 @@ static void diagnose_read_limits(struct diagnose_work *w)
 bool diagnose_connect(struct diagnose_work *w)
 {
     static const struct {
-        const char *why, *phase; /* phase NULL: any */
+        const char *why, *phase; /* phase NULL: any phase */
         void (*write)(struct diagnose_work *);
     } known[] = {
         { "refused", NULL, diagnose_refused },

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that the server had accepted, or could accept, and that failed before they were established: see
- * diagnose_internal.h.
+ * Diagnoses connections that failed before they were established, but after the request had reached the server's
+ * program: see diagnose_internal.h.
  */
 #include <string.h>
 
 #include "diagnose_internal.h"
 
-/* Returns the routine with which the server's program accepted. If the traces do not show it, returns "NdkAccept". */
+/*
+ * Returns the routine that the server's program called to accept. Returns "NdkAccept" if the traces do not show the
+ * call.
+ */
 static const char *diagnose_accept_routine(const struct diagnose_work *w)
 {
     const struct call *accept = story_call(w->s, w->s->sides[STORY_SERVER].calls.accept);
@@ -15,7 +18,7 @@ static const char *diagnose_accept_routine(const struct diagnose_work *w)
     return accept ? accept->routine : "NdkAccept";
 }
 
-/* Writes what the client's program called while it should have called NdkCompleteConnect. */
+/* Writes which routines the client's program called when it should have called NdkCompleteConnect. */
 static void diagnose_instead(const struct diagnose_work *w, const struct story_side *client, size_t since, size_t until)
 {
     if (!client->has_calls)
@@ -27,7 +30,7 @@ static void diagnose_instead(const struct diagnose_work *w, const struct story_s
     fputs(".", w->what);
 }
 
-/* Writes that the client's program probably waited for a message of the server, and why this is a deadlock. */
+/* Writes that the client's program probably waited for a message from the server, and why this is a deadlock. */
 static void diagnose_write_waiting(const struct diagnose_work *w, const struct story_side *client, size_t until)
 {
     uint64_t until_ns = trace_record_realtime(story_record(w->s, until));
@@ -45,7 +48,7 @@ static void diagnose_write_waiting(const struct diagnose_work *w, const struct s
             is_armed ? " and armed a completion queue (NdkArmCq)" : "", diagnose_accept_routine(w));
 }
 
-/* Diagnoses: the client's NdkConnect has completed, but the client's program does not call NdkCompleteConnect. */
+/* Diagnoses a timeout: the client's NdkConnect has completed, but its program has not called NdkCompleteConnect. */
 static void diagnose_no_complete(struct diagnose_work *w, const struct story_side *client, size_t until)
 {
     const struct call *connect = story_call(w->s, client->calls.connect);
@@ -110,7 +113,7 @@ void diagnose_establish_timeout(struct diagnose_work *w)
         fputs(" The client's program did call NdkCompleteConnect, but its frame did not arrive.", w->what);
 }
 
-/* Diagnoses: the connection ended after the client's NdkConnect had completed, before its NdkCompleteConnect. */
+/* Diagnoses a loss of the connection after the client's NdkConnect had completed and before NdkCompleteConnect. */
 void diagnose_lost_replied(struct diagnose_work *w)
 {
     fputs("the client's program did not call NdkCompleteConnect in time", w->headline);
@@ -129,7 +132,7 @@ void diagnose_lost_replied(struct diagnose_work *w)
     diagnose_request_other(w, "why the server ended the connection");
 }
 
-/* Diagnoses: the client ended the connection before the server's program had accepted or rejected the request. */
+/* Diagnoses a request that the client ended before the server's program had accepted or rejected it. */
 void diagnose_unanswered(struct diagnose_work *w)
 {
     fputs("the client ended its request before the server's program had accepted it", w->headline);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Accesses to memory that the other side does not allow: see diagnose_internal.h. */
+/* Diagnoses accesses to memory that the other side does not allow: see diagnose_internal.h. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
-/* Indexes of calls that the finder's program made on the region or window of a token. */
+/* Indexes of the calls that the finder's program made for the region or window of a token. */
 struct diagnose_region {
-    size_t token;    /* the last call that returned the token */
-    size_t length;   /* the registration, which has the region's length */
-    size_t released; /* the call that ended the token before the access */
+    size_t token;    /* the last call that returned this token */
+    size_t length;   /* the registration, which contains the region's length */
+    size_t released; /* the call that invalidated the token before the access */
 };
 
-/* Finds the object's last call of one of the routines. Considers only calls that began at until_ns or before. */
+/* Returns the object's last call of one of the routines that began no later than until_ns, or END_NONE. */
 static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
                                  const char *const *routines, uint64_t until_ns)
 {
@@ -66,7 +66,7 @@ static void diagnose_write_excess(const struct diagnose_work *w, const struct di
             diagnose_who(c->sender, false), length, diagnose_who(c->finder, false), size);
 }
 
-/* Writes what the finder's program did with the memory. `size` is the size of the access, or 0 if it is not known. */
+/* Writes how the finder's program registered or released the memory. `size` is the size of the access; 0: not known. */
 static void diagnose_write_region(struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
                                   uint64_t size)
 {
@@ -110,8 +110,7 @@ static void diagnose_write_region(struct diagnose_work *w, const struct diagnose
 }
 
 /*
- * Writes the call of the sender's program that caused the access. Returns the size of the access, or 0 if it is not
- * known.
+ * Writes which call of the sender's program caused the access. Returns the size of the access, or 0 if it is not known.
  */
 static uint64_t diagnose_write_access(struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token)
 {
@@ -143,7 +142,7 @@ static uint64_t diagnose_write_access(struct diagnose_work *w, const struct diag
     return story_number(s, found->record, "bytes");
 }
 
-/* Returns the token that the frame names. In a Read Request, the token is in the contents of the message. */
+/* Returns the token in the frame. A Read Request contains the token in its message. */
 static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     uint64_t token = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that failed after they were established: see diagnose_internal.h. A side that finds an error in a
- * received frame ends the connection with a Terminate, which names the error. That side is called the finder below.
+ * Diagnoses connections that failed after they were established: see diagnose_internal.h. A side that finds an error in
+ * a received frame ends the connection with a Terminate, a message that describes the error. This file calls that side
+ * the finder.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +20,7 @@ size_t diagnose_frame_index(const struct diagnose_culprit *c)
     return c->received != END_NONE ? c->received : c->sent;
 }
 
-/* Returns the last frame that the finder received before it sent its Terminate. */
+/* Returns the record of the last frame that the finder received before it sent its Terminate. */
 static size_t diagnose_last_received(const struct story_side *finder)
 {
     const struct end_list *list = &finder->end->lists[END_FPDUS_RECEIVED];
@@ -30,7 +31,7 @@ static size_t diagnose_last_received(const struct story_side *finder)
     return found;
 }
 
-/* Returns whether the frame has the DDP header at `header`, which a Terminate has quoted. */
+/* Returns true if the frame's DDP header equals the bytes at `header`, which a Terminate has quoted. */
 static bool diagnose_has_header(const struct story *s, size_t record, const uint8_t *header, size_t size)
 {
     uint64_t number = 0;
@@ -40,15 +41,16 @@ static bool diagnose_has_header(const struct story *s, size_t record, const uint
         return false;
     if (story_number(s, record, "control") != ((uint64_t)header[0] << 8 | header[1]))
         return false;
-    for (size_t i = 6; i < 14; i++) /* tagged: the offset behind the STag; untagged: queue and message number */
+    /* a tagged header's offset after the STag; an untagged header's queue and message number */
+    for (size_t i = 6; i < 14; i++)
         number = number << 8 | header[i];
     return is_tagged ? story_number(s, record, "to") == number
                      : (story_number(s, record, "queue") << 32 | story_number(s, record, "msn")) == number;
 }
 
 /*
- * Finds, among the frames that `sender` sent, the frame that the other side's Terminate quotes. Used if only the
- * sender's trace exists.
+ * Returns the record of the frame that the other side's Terminate quotes, among the frames that `sender` sent. Used if
+ * the finder's trace does not exist.
  */
 static size_t diagnose_quoted(const struct story *s, const struct story_side *sender)
 {
@@ -89,7 +91,7 @@ static struct diagnose_culprit diagnose_find_culprit(const struct diagnose_work 
     return c;
 }
 
-/* Writes who sent the frame and when it arrived. */
+/* Writes which side sent the frame, and when the frame arrived. */
 void diagnose_write_frame(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     size_t frame = diagnose_frame_index(c);
@@ -120,7 +122,7 @@ void diagnose_write_terminate(const struct diagnose_work *w, const struct diagno
 
 /* ---- receives ---- */
 
-/* Writes how many receives the finder's program had posted, and how many messages had used one. */
+/* Writes how many receives the finder's program had posted, and how many messages had consumed one. */
 static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct story_side *finder = c->finder;
@@ -183,7 +185,7 @@ static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_c
             diagnose_who(c->finder, false));
 }
 
-/* If the message that caused the error has a result with STATUS_SUCCESS, explains this. */
+/* Explains why the message that caused the error has a result with STATUS_SUCCESS, if it has one. */
 static void diagnose_write_success(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct trace_records *records = &w->s->traces->records;
@@ -301,7 +303,7 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
-/* Writes whether the last message that was sent to the lost side arrived there. */
+/* Writes whether the last message to the side that disappeared arrived there. */
 static void diagnose_last_message(const struct diagnose_work *w)
 {
     const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];

@@ -11,7 +11,7 @@
 
 #include "trace_reader/value.h"
 
-/* The end to which events with this connection number belong now. */
+/* The end to which the events with this connection number belong at present. */
 struct end_key {
     const struct trace_file *file;
     uint32_t id;
@@ -48,7 +48,7 @@ static int end_key_compare(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Returns the key of a connection's number. If there is none, creates it. Returns NULL if out of memory. */
+/* Returns the key of the record's connection number. If there is none, creates it. Returns NULL if out of memory. */
 static struct end_key *ends_find_key(struct ends_search *s, const struct trace_record *r)
 {
     struct end_key wanted = { r->file, r->id, END_NONE }, **found = tfind(&wanted, &s->keys, end_key_compare), *key;
@@ -65,7 +65,7 @@ static struct end_key *ends_find_key(struct ends_search *s, const struct trace_r
     return NULL;
 }
 
-/* Begins a new end, whose first record is `r`. Returns false if out of memory. */
+/* Adds a new end, which begins with the record `r`. Returns false if out of memory. */
 static bool ends_begin(struct ends_search *s, const struct trace_record *r, size_t index, struct end_key *key)
 {
     struct ends *e = s->ends;
@@ -106,7 +106,7 @@ static bool ends_add(struct ends_search *s, const struct trace_record *r, size_t
 
 /* ---- frames ---- */
 
-/* Returns the list to which the record belongs, or END_LISTS if it is no frame. */
+/* Returns the kind of list to which the record belongs, or END_LISTS if the record is no frame. */
 static enum end_list_kind ends_list_of(const struct trace_record *r)
 {
     const char *name = ends_event_name(r);
@@ -122,7 +122,10 @@ static enum end_list_kind ends_list_of(const struct trace_record *r)
     return END_LISTS;
 }
 
-/* Counts the frames of each list, allocates the lists, then fills them. Returns false if out of memory. */
+/*
+ * Fills the lists of frames of all ends: counts the frames, allocates the memory, and stores the indexes. Returns false
+ * if out of memory.
+ */
 static bool ends_list_frames(struct ends *e, const struct trace_records *records)
 {
     uint8_t *kinds = malloc(records->count + 1);

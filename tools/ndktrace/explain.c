@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndktrace explain: prints for each failed connection what went wrong first, what usually causes it and what to do. If
- * connections failed in the same way, only the first one is explained.
+ * ndktrace explain: prints for each failed connection what went wrong first, what the usual cause is, and what to do.
+ * If several connections failed in the same way, explains only the first of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "trace_reader/print_text.h"
 #include "words.h"
 
-enum { MAX_SAME = 64 /* the most numbers of connections that are listed */ };
+enum { MAX_SAME = 64 /* maximum number of connection numbers that are listed */ };
 
 struct explain {
     const struct options *options;
@@ -35,7 +35,7 @@ static bool explain_is_failed(const struct story *s)
     return story_has_failed(s, &s->sides[0]) || story_has_failed(s, &s->sides[1]);
 }
 
-/* Returns whether the connections failed in the same way. */
+/* Returns true if both connections failed in the same way. */
 static bool explain_is_same(const struct story *a, const struct story *b)
 {
     static const char *const fields[] = { "outcome", "why", "phase", "terminate" };
@@ -61,8 +61,8 @@ static bool explain_is_chosen(const struct explain *e, const struct story *s)
 }
 
 /*
- * Collects the connections to explain. A connection with two ends in the traces is collected once, at the end that
- * begins first.
+ * Collects the connections to explain. If the traces contain both ends of a connection, collects the connection only
+ * once, at the end that begins first.
  */
 static bool explain_collect(struct explain *e)
 {
@@ -101,7 +101,7 @@ static void explain_side(const struct story *s, const struct story_side *side)
     }
 }
 
-/* Prints a section whose paragraphs are the lines of the text. `first` begins each paragraph. */
+/* Prints a section. Each line of `text` becomes a paragraph that begins with `first`. */
 static void explain_section(const char *title, const char *first, const char *text)
 {
     char *copy = strdup(text), *rest = copy;
@@ -114,7 +114,7 @@ static void explain_section(const char *title, const char *first, const char *te
     free(copy);
 }
 
-/* Prints the title of a connection and its two sides. `headline` is NULL if the connection has not failed. */
+/* Prints the title of a connection, and its two sides. `headline` is NULL if the connection has not failed. */
 static void explain_title(const struct story *s, const char *headline)
 {
     struct words w;
@@ -175,9 +175,9 @@ static bool explain_story(const struct story *s)
     return timeline_print(stdout, s, END_NONE, (struct story_cause){ .record = END_NONE });
 }
 
-/* ---- all ---- */
+/* ---- the whole explanation ---- */
 
-/* Prints which later connections failed in the same way as story `i`, and marks them as done. */
+/* Lists the later connections that failed in the same way as connection `i`, and sets is_done for each of them. */
 static void explain_list_same(const struct explain *e, size_t i, bool *is_done)
 {
     size_t n = 0;
@@ -250,7 +250,7 @@ static void explain_summary(const struct explain *e)
 }
 
 /*
- * Used if calls failed, but no connection did. If the traces have exactly one connection, prints what happened on it.
+ * Prints what happened on the connection, if the traces contain exactly one. Called if calls failed, but no connection.
  */
 static bool explain_only_connection(const struct explain *e)
 {

@@ -11,13 +11,13 @@
 
 enum { MAX_PENDING = 20, MAX_OPEN = 20, EXPLAIN_MAX_REFUSALS = 20 };
 
-/* A section of which `count` items are printed so far. */
+/* A section of the output. `count` is the number of items printed so far. */
 struct explain_list {
     FILE *out;
     size_t count;
 };
 
-/* Closes *w and prints its text as an item of a list. */
+/* Closes *w and prints its text as a list item. */
 static void explain_item(FILE *out, struct words *w)
 {
     char *text = words_close(w);
@@ -82,7 +82,10 @@ bool explain_failed_calls(FILE *out, const struct traces *traces, const struct c
 
 /* ---- listeners that failed, and peers without a connection ---- */
 
-/* Returns a text about the record, which the caller frees. NULL: there is none, or memory ran out. */
+/*
+ * Returns a text about a listener that failed or a peer that was refused, if the record is such an event. The caller
+ * must free the text. Returns NULL for any other record, and if out of memory.
+ */
 static char *explain_refusal(const struct story *s, size_t record)
 {
     const struct trace_record *r = story_record(s, record);
@@ -122,7 +125,7 @@ size_t explain_each_refusal(const struct traces *traces, const struct calls *cal
     return n;
 }
 
-/* Writes an item, below the section's title if it is the first one. */
+/* Prints an item. Before the first item, prints the section's title. */
 static void explain_write_refusal(void *to, const char *text)
 {
     struct explain_list *list = to;
@@ -141,7 +144,7 @@ void explain_refusals(FILE *out, const struct traces *traces, const struct calls
         fprintf(out, "  - and %zu more\n", n - list.count);
 }
 
-/* ---- what is unfinished ---- */
+/* ---- open connections and adapters ---- */
 
 static void explain_open_side(FILE *out, const struct story *s, const struct story_side *side)
 {
@@ -216,8 +219,8 @@ static bool explain_pending_calls(FILE *out, const struct traces *traces, const 
 }
 
 /*
- * Returns whether a connection of the process was reset at the other side, although the process's trace does not show
- * that the connection ended.
+ * Returns true if the other side of one of the process's connections was reset, and the process's trace does not
+ * contain the end of that connection. The process was probably killed.
  */
 static bool explain_was_killed(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
 {
@@ -236,7 +239,7 @@ static bool explain_was_killed(const struct traces *traces, const struct calls *
     return false;
 }
 
-/* Prints the processes that have open adapters: they still run, or were killed. */
+/* Prints the processes whose adapters are still open. Such a process still runs, or was killed. */
 static bool explain_open_adapters(FILE *out, const struct traces *traces, const struct calls *calls, bool any)
 {
     for (size_t i = 0; i < traces->n_files; i++) {

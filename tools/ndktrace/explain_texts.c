@@ -13,7 +13,7 @@
 /* ---- connections ---- */
 
 /*
- * Returns the reason's name. If the diagnosis is not more precise than the library's text for the reason, adds that
+ * Returns the reason's name. Adds the library's text for the reason, unless the diagnosis is more precise than this
  * text.
  */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
@@ -36,7 +36,7 @@ static char *explain_reason(const struct story *s, const struct diagnosis *d)
     return words_close(&w);
 }
 
-/* Returns the advice of the diagnosis. If there is none, returns the library's advice for the reason. */
+/* Returns the advice of the diagnosis, or the library's advice for the reason if the diagnosis has none. */
 static char *explain_advice(const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -52,7 +52,7 @@ static char *explain_advice(const struct diagnosis *d)
     return words_close(&w);
 }
 
-/* Removes the first paragraph from the text, and returns it. NULL: out of memory. */
+/* Removes the first paragraph from the text. Returns the paragraph, or NULL if out of memory. */
 static char *explain_remove_first(char *text)
 {
     size_t len = text ? strcspn(text, "\n") : 0;
@@ -114,7 +114,10 @@ static bool explain_belongs_to(const struct call *c, const struct story *failed,
     return false;
 }
 
-/* Finds the connection and the side that used the queue pair c->object. Returns NULL if there is none. */
+/*
+ * Finds the connection that used the queue pair c->object. Stores the connection in *s. Returns its side with this
+ * queue pair, or NULL if there is none.
+ */
 static const struct story_side *explain_find_qp(struct story *s, const struct traces *traces, const struct calls *calls,
                                                 const struct call *c)
 {
@@ -131,11 +134,11 @@ static const struct story_side *explain_find_qp(struct story *s, const struct tr
     return NULL;
 }
 
-/* An NdkRead that is not supported, because the two sides have agreed on no reads. */
+/* An NdkRead that failed because the two sides have agreed on a read limit of 0. */
 struct explain_reads {
     struct story story;
-    const struct story_side *side, *other; /* the one that reads, and the other one */
-    const struct call *mine, *theirs;      /* the calls that had the limits, or NULL */
+    const struct story_side *side, *other; /* `side` called NdkRead; `other` is the other side */
+    const struct call *mine, *theirs;      /* the calls in which the two sides passed their read limits, or NULL */
 };
 
 static const struct call *explain_limits(const struct story *s, const struct story_side *side)
@@ -143,7 +146,7 @@ static const struct call *explain_limits(const struct story *s, const struct sto
     return side->end ? story_call(s, side->role == STORY_CLIENT ? side->calls.connect : side->calls.accept) : NULL;
 }
 
-/* Returns false if the call is no such NdkRead. */
+/* Fills *r. Returns false if the call is not an NdkRead that failed because of the read limits. */
 static bool explain_find_reads(struct explain_reads *r, const struct traces *traces, const struct calls *calls,
                                const struct call *c)
 {
@@ -175,7 +178,10 @@ static void explain_write_reads(FILE *what, FILE *change, const struct explain_r
     fputs(" to the number of reads that may be in flight, at least 1.", change);
 }
 
-/* Writes the trace's words for a status: the cause to `what`, and the part behind a semicolon, if any, to `change`. */
+/*
+ * Splits the trace's text for a status at the first semicolon. Writes the first part, the cause, to `what`, and the
+ * second part, if there is one, to `change`.
+ */
 static void explain_status(FILE *what, FILE *change, const char *words)
 {
     const char *behind = strstr(words, "; ");

@@ -41,7 +41,7 @@ static bool filter_names_object(const struct filter *f, const struct trace_recor
     return false;
 }
 
-/* If the record shows that f->object is a proxy, stores the object behind it. */
+/* Stores the object behind the proxy, if the record shows that f->object is a proxy. */
 static void filter_learn_proxy(struct filter *f, const struct trace_record *r)
 {
     struct value proxy, object;
@@ -51,7 +51,7 @@ static void filter_learn_proxy(struct filter *f, const struct trace_record *r)
         f->behind = object.number;
 }
 
-/* Returns the index of the record's connection in f->tied, or the index at which to insert it. */
+/* Returns the index of the record's connection in f->tied, or the index at which it must be inserted. */
 static size_t filter_find_tied(const struct filter *f, const struct trace_record *r, bool *is_found)
 {
     size_t low = 0, high = f->n_tied;
@@ -112,7 +112,9 @@ static bool filter_is_of_object(const struct filter *f, const struct trace_recor
     return is_tied || filter_names_object(f, r);
 }
 
-/* Returns whether the list of events selects the record. A call's name also selects its return and its completion. */
+/*
+ * Returns true if the list of event names selects the record. A call's name also selects its return and its completion.
+ */
 static bool filter_has_name(const struct filter *f, const struct trace_record *r)
 {
     struct value routine;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the packets of one connection: see flow.h. */
+/* Creates the packets of one connection: see flow.h. */
 #include "flow.h"
 
 #include <string.h>
@@ -14,9 +14,11 @@ enum {
     FLAG_PSH = 8,
     FLAG_ACK = 16,
     TCP_HEADER = 20,
-    SYN_OPTIONS = 8,          /* bytes of the options for the largest segment and for the window's scale */
-    MAX_UNACKED = 256 * 1024, /* after so many bytes, makes a bare acknowledgement; traces have none */
-    MAX_SEGMENT = 60000,      /* bytes; a larger FPDU takes two packets, because IP's length has 16 bits */
+    SYN_OPTIONS = 8, /* size of the TCP options in a SYN: maximum segment size and window scale */
+    /* after this many bytes, creates an acknowledgement without data; traces do not contain any */
+    MAX_UNACKED = 256 * 1024,
+    /* maximum payload in bytes; an FPDU beyond this becomes two packets, because IP's length field has 16 bits */
+    MAX_SEGMENT = 60000,
 };
 
 struct flow_run {
@@ -41,7 +43,7 @@ static uint8_t *flow_put_bytes(uint8_t *at, const void *bytes, size_t size)
     return at + size;
 }
 
-/* Returns the Internet checksum of an IPv4 header whose checksum is 0. */
+/* Returns the Internet checksum of an IPv4 header. Requires that the checksum field is 0. */
 static uint16_t flow_sum(const uint8_t *header)
 {
     uint32_t sum = 0;
@@ -68,7 +70,7 @@ static uint8_t *flow_put_ip(uint8_t *at, const struct flow *f, const struct flow
     if (f->is_v6) {
         at = flow_put(at, 0x60000000, 4);
         at = flow_put(at, size, 2);
-        at = flow_put(at, 0x0640, 2); /* TCP, hop limit */
+        at = flow_put(at, 0x0640, 2); /* next header (TCP), hop limit */
         at = flow_put_bytes(at, from->host, 16);
         return flow_put_bytes(at, to->host, 16);
     }
@@ -82,7 +84,7 @@ static uint8_t *flow_put_ip(uint8_t *at, const struct flow *f, const struct flow
     return at;
 }
 
-/* Writes a TCP header. Its checksum is 0, as in a packet that the sending host has captured. */
+/* Writes a TCP header. The checksum is 0, as in a packet that was captured on the sending host. */
 static uint8_t *flow_put_tcp(uint8_t *at, const struct flow_end *from, const struct flow_end *to, unsigned flags)
 {
     bool syn = flags & FLAG_SYN;
@@ -99,7 +101,10 @@ static uint8_t *flow_put_tcp(uint8_t *at, const struct flow_end *from, const str
 
 /* ---- packets ---- */
 
-/* Emits one packet with `size` bytes of data, of which `known` are at `data`. */
+/*
+ * Emits one packet with `size` bytes of payload. Only the first `known` bytes, at `data`, are known; the packet is
+ * truncated after them.
+ */
 static void flow_emit_packet(const struct flow_run *run, bool from_local, unsigned flags, const uint8_t *data,
                              uint32_t known, uint32_t size)
 {
@@ -215,9 +220,7 @@ static bool flow_value_is(const struct trace_record *r, const char *field, const
     return value_find(r, field, &v) && v.name && strcmp(v.name, name) == 0;
 }
 
-/*
- * Handles a step of the connection's state machine. Emits only packets without data of the stream: SYN, FIN and RST.
- */
+/* Handles an event of the connection's state machine. Emits only the packets that open, close or reset the connection. */
 static void flow_handle_state(const struct flow_run *run, const struct trace_record *r)
 {
     struct flow *f = run->flow;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FPDUs (RFC 5044): length, DDP header, payload, padding, CRC. The trace contains the payload of control messages
- * only. If it contains all payload of an FPDU, the FPDU gets padding and CRC, too.
+ * Builds FPDUs (RFC 5044): length, DDP header, payload, padding, CRC. The trace contains only the payload of control
+ * messages. Adds padding and CRC to an FPDU only if the whole payload is known.
  */
 #include "fpdu.h"
 
@@ -32,7 +32,7 @@ static void fpdu_put(struct fpdu *f, uint64_t value, unsigned size)
         f->bytes[f->known++] = (uint8_t)(value >> 8 * (i - 1));
 }
 
-/* Adds padding and CRC if all bytes before them are known, or may be filled with zeros. */
+/* Appends padding and CRC, if all bytes before them are known or may be filled with zeros. */
 static void fpdu_finish(struct fpdu *f, uint32_t ulpdu, uint32_t max_filled, uint64_t crc)
 {
     uint32_t sum;

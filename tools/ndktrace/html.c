@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes pages: see html.h. page/model.js reads the data, and describes them. */
+/* Writes pages: see html.h. page/model.js reads the data in the page, and describes their format. */
 #include "html.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ struct html_page {
     const struct traces *in;
     const struct filter *filter;
     size_t *event_of;  /* for each record, the index of its event in the page, or HTML_NO_EVENT */
-    uint64_t begin_ns; /* the time of day when the first trace began; the events' times count from here */
+    uint64_t begin_ns; /* time of day when the first trace began; the times of events are relative to it */
     bool ok;           /* false: out of memory */
 };
 
@@ -46,7 +46,7 @@ static const char *html_date(uint64_t realtime_ns, char *text, size_t room)
     return text;
 }
 
-/* Writes how the file's clock was compared with the first file's clock (align.h). */
+/* Writes the offset of the file's clock, and how the offset was determined (align.h). */
 static void html_clock(struct html_page *p, const struct align_clock *c)
 {
     static const char *const methods[] = { [ALIGN_REFERENCE] = "reference",
@@ -88,7 +88,7 @@ static void html_file(struct html_page *p, const struct trace_file *f, const str
 
 /* ---- types of events ---- */
 
-/* Returns the letter that page/model.js has for the kind. */
+/* Returns the letter that page/model.js uses for the kind of field. */
 static char html_kind(const struct schema_field *f)
 {
     switch (f->kind) {
@@ -110,7 +110,7 @@ static char html_kind(const struct schema_field *f)
     return '?';
 }
 
-/* Writes for example ["limit",["state","n"],["ms","n"]] for each event of the file's schema. */
+/* Writes a description of each event type in the file's schema, for example ["limit",["state","n"],["ms","n"]]. */
 static void html_types(struct html_page *p, const struct trace_file *f)
 {
     for (size_t i = 0; i < f->schema.n_events; i++) {
@@ -129,7 +129,10 @@ static void html_types(struct html_page *p, const struct trace_file *f)
 
 /* ---- events ---- */
 
-/* Writes a number or a string. JavaScript has no exact numbers beyond 2^53. */
+/*
+ * Writes a value as a number, or as a string if it exceeds 2^53, because JavaScript's numbers are not exact beyond
+ * that.
+ */
 static void html_value(struct html_page *p, const struct value *v)
 {
     char text[VALUE_MAX_TEXT], *hex;
@@ -149,14 +152,15 @@ static void html_value(struct html_page *p, const struct value *v)
     }
 }
 
-/* Returns the record's file as an index of in->files. */
+/* Returns the index of the record's file in in->files. */
 static size_t html_file_index(const struct html_page *p, const struct trace_record *r)
 {
     return (size_t)(r->file - p->in->files);
 }
 
 /*
- * Writes [file, nanoseconds, thread, connection, type, value...]. The type is negative if the schema lacks the event.
+ * Writes an event as [file, nanoseconds, thread, connection, type, value...]. The type is negative if the schema lacks
+ * the event.
  */
 static void html_event(struct html_page *p, const struct trace_record *r)
 {
@@ -194,7 +198,7 @@ static size_t html_events(struct html_page *p)
 
 /* ---- meanings of values ---- */
 
-/* Writes "NAME":[what it means, what to do] for the values of a list that the schema explains. */
+/* Writes "NAME":[explanation, advice] for each value of a list that the schema explains. */
 static void html_list(struct html_page *p, const struct schema_names *n)
 {
     const char *separator = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Diagnoses in pages: see html_diagnoses.h. All texts are those of explain_texts.c. */
+/* Writes diagnoses into pages: see html_diagnoses.h. explain_texts.c writes all the texts. */
 #include "html_diagnoses.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "html_links.h"
 #include "words.h"
 
-/* If more connections failed, the page has only the texts of the first ones. */
+/* Maximum number of failed connections for which the page contains texts. */
 enum { MAX_DIAGNOSES = 1000 };
 
 struct html_diagnoses {
@@ -24,7 +24,7 @@ struct html_diagnoses {
     bool is_out_of_memory;
 };
 
-/* Writes the event of a record as an index, or -1 if the page does not have it. */
+/* Writes a record's index in the page, or -1 if the page does not contain the record. */
 static void html_diagnoses_event(const struct html_diagnoses *h, const char *name, size_t record)
 {
     if (record >= h->traces->records.count || h->event_of[record] == HTML_NO_EVENT)
@@ -33,7 +33,7 @@ static void html_diagnoses_event(const struct html_diagnoses *h, const char *nam
         fprintf(h->out, "\"%s\":%zu", name, h->event_of[record]);
 }
 
-/* Writes the event that led to a failure, and the sentence about it. */
+/* Writes the event that led to a failure, and the sentence about this event. */
 static bool html_diagnoses_cause(const struct html_diagnoses *h, struct story_cause cause)
 {
     fputs(",", h->out);
@@ -42,7 +42,7 @@ static bool html_diagnoses_cause(const struct html_diagnoses *h, struct story_ca
     return html_json_string(h->out, cause.record != END_NONE && cause.note ? cause.note : "");
 }
 
-/* Writes the text's paragraphs as an array of strings. The text changes. */
+/* Writes the paragraphs of `text` as an array of strings. Modifies `text`. */
 static bool html_diagnoses_paragraphs(const struct html_diagnoses *h, const char *name, char *text)
 {
     const char *separator = "";
@@ -85,7 +85,7 @@ static bool html_diagnoses_connection(const struct html_diagnoses *h, const stru
     return ok;
 }
 
-/* Collects the connections that failed, each once, with both sides. */
+/* Collects the connections that failed. Each connection is collected once, with both sides. */
 static bool html_diagnoses_collect(struct html_diagnoses *h)
 {
     const struct ends *ends = &h->traces->align.ends;

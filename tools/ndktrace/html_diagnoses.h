@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the page's data that has the texts of `ndktrace explain`. */
+/* Writes the part of the page's data that contains the texts of `ndktrace explain`. */
 #ifndef NDKTRACE_HTML_DIAGNOSES_H
 #define NDKTRACE_HTML_DIAGNOSES_H
 

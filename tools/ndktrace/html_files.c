@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndktrace html: writes trace files as a page that draws them. */
+/* ndktrace html: writes the events of trace files as an HTML page that draws them. */
 #include <stdlib.h>
 
 #include "command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON in HTML pages: see html_json.h. */
+/* Writes JSON into HTML pages: see html_json.h. */
 #include "html_json.h"
 
 #include <stdlib.h>

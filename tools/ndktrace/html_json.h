@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Writes a string with its quotes. Bytes that are not printable UTF-8 become \xNN, as in printable.h. */
+/*
+ * Writes a string in quotes. Bytes that are not printable UTF-8 are written as \\xNN, as in printable.h. Returns false
+ * if out of memory.
+ */
 bool html_json_string(FILE *out, const char *text);
-/* Writes "name": and a string. Both functions return false if out of memory. */
+/* Writes "name": and a string. Returns false if out of memory. */
 bool html_json_member(FILE *out, const char *name, const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Links between events: see html_links.h. */
+/* Writes links between events: see html_links.h. */
 #include "html_links.h"
 
-/* Writes [file, 1 if the event `connection` is in the file, index of the other end or -1] for each end. */
+/* Writes each end as [file, 1 if the file contains the event `connection` or else 0, index of the other end or -1]. */
 static void html_links_ends(FILE *out, const struct ends *e, const struct trace_file *files)
 {
     fputs("\"ends\":[", out);
@@ -33,7 +33,7 @@ void html_links_write(FILE *out, const struct align *a, const struct trace_file 
             fprintf(out, "%s%zu", separator, a->ends.of_record[i]);
         separator = ",";
     }
-    fputs("],\n\"partners\":[", out); /* the first event's index, the second one's, and so on */
+    fputs("],\n\"partners\":[", out); /* pairs of indexes: the event of a frame's sender, the event of its receiver */
     separator = "";
     for (size_t i = 0; i < a->ends.n_records; i++) {
         size_t other = a->partner[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes what align_create has found: the ends of connections, and the two events of each frame. */
+/* Writes the results of align_create: the ends of connections, and the two events of each frame. */
 #ifndef NDKTRACE_HTML_LINKS_H
 #define NDKTRACE_HTML_LINKS_H
 

@@ -6,7 +6,9 @@
 
 #include "trace_reader/value.h"
 
-/* Returns whether the listener listens at `wanted`. A listener with the host 0 listens at every host. */
+/*
+ * Returns true if the listener's address accepts connections to `wanted`. The host 0 accepts connections to every host.
+ */
 static bool listeners_is_at(const struct value *listener, const struct value *wanted)
 {
     static const uint8_t any[16];
@@ -16,7 +18,7 @@ static bool listeners_is_at(const struct value *listener, const struct value *wa
     return memcmp(listener->bytes + 4, any, 16) == 0 || memcmp(listener->bytes + 4, wanted->bytes + 4, 16) == 0;
 }
 
-/* Returns the event with which the listener was closed, or END_NONE. */
+/* Returns the event that closed the listener, or END_NONE. */
 static size_t listeners_find_close(const struct story *s, size_t listening)
 {
     const struct trace_records *records = &s->traces->records;

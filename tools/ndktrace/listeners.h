@@ -6,21 +6,21 @@
 #include "story.h"
 
 enum listeners_state {
-    LISTENERS_NONE,  /* no other trace has a listener */
-    LISTENERS_OTHER, /* at other addresses only */
-    LISTENERS_LATER, /* at the address, but later */
+    LISTENERS_NONE,  /* the other traces contain no listener */
+    LISTENERS_OTHER, /* the traces contain listeners, but only at other addresses */
+    LISTENERS_LATER, /* a listener listened at the address, but only later */
     LISTENERS_CLOSED,
-    LISTENERS_FAILED, /* NdkListen failed */
+    LISTENERS_FAILED, /* NdkListen failed for the address */
     LISTENERS_OPEN,
 };
 struct listeners_found {
     enum listeners_state state;
-    size_t record; /* the event `listening` */
-    size_t closed; /* the event that closed the listener, or END_NONE */
+    size_t record; /* index of the event `listening` */
+    size_t closed; /* index of the event that closed the listener, or END_NONE */
 };
 /*
- * Finds the listener at the server's address, and its state when the connection began. `side`: one that the traces
- * have.
+ * Finds the listener at the server's address, and determines its state when the connection began. Requires that the
+ * traces contain `side`.
  */
 struct listeners_found listeners_find(const struct story *s, const struct story_side *side);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndktrace: records and shows what a program's NDK connections do. options.c has the command line. */
+/* ndktrace: records and shows the events of a program's NDK connections. options.c parses the command line. */
 #include "options.h"
 #include "roles.h"
 

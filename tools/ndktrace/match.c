@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matches frames: see match.h. Both files have the frames of a direction in the same order. If newer events have
- * overwritten some frames in a file, the frames with a message number (unique frames) show which frames are missing.
+ * Matches frames: see match.h. Both files contain the frames of a direction in the same order. If newer events have
+ * overwritten some frames in a file, the unique frames show which frames are missing. A frame is unique if it has a
+ * message number.
  */
 #include "match.h"
 
@@ -11,8 +12,8 @@
 #include "trace_reader/value.h"
 
 struct match_frame {
-    uint64_t key; /* a hash of the fields that both ends record equally */
-    bool is_bad;  /* the receiver found a wrong CRC, so the content may differ */
+    uint64_t key; /* hash of the fields that both ends record with equal values */
+    bool is_bad;  /* the receiver found a wrong CRC, so the contents may differ */
     bool is_unique;
 };
 
@@ -32,8 +33,8 @@ static uint64_t match_hash(uint64_t hash, const void *bytes, size_t size)
 }
 
 /*
- * Describes an FPDU. The key contains all fields except those that differ between the two ends: direction, CRC and
- * bytes.
+ * Describes an FPDU. The key is a hash of all fields except direction, CRC and bytes, which differ between the two
+ * ends.
  */
 static struct match_frame match_describe(const struct trace_record *r)
 {
@@ -68,7 +69,7 @@ static void match_set(size_t *partner, size_t sent, size_t received)
     partner[received] = sent;
 }
 
-/* Matches frames in their order, up to the first that differs. */
+/* Matches frames in their order, up to the first frame that differs. */
 static void match_in_order(const struct match_list *sent, const struct match_list *received, size_t *partner)
 {
     for (size_t i = 0; i < sent->count && i < received->count; i++) {
@@ -78,7 +79,10 @@ static void match_in_order(const struct match_list *sent, const struct match_lis
     }
 }
 
-/* Matches `n` sent frames from position s with `n` received frames from position r, if each pair is equal. */
+/*
+ * Matches `n` sent frames from position s with `n` received frames from position r, if the frames of each pair are
+ * equal.
+ */
 static void match_run(const struct match_list *sent, size_t s, const struct match_list *received, size_t r, size_t n,
                       size_t *partner)
 {
@@ -103,7 +107,7 @@ static int match_anchor_compare(const void *left, const void *right)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Returns the unique frames of the list, sorted by key, and their number. Returns NULL if out of memory. */
+/* Returns the unique frames of the list, sorted by key, and sets *n to their number. Returns NULL if out of memory. */
 static struct match_anchor *match_find_anchors(const struct match_list *l, size_t *n)
 {
     struct match_anchor *anchors = calloc(l->count + 1, sizeof *anchors);
@@ -118,12 +122,12 @@ static struct match_anchor *match_find_anchors(const struct match_list *l, size_
 }
 
 /*
- * Matches the unique frames. Also matches the frames between two unique frames if both files have the same number of
- * them. The beginning and the end of the lists count as unique frames.
+ * Matches the unique frames. Also matches the frames between two neighbouring unique frames, if both files have the
+ * same number of frames there. The beginning and the end of the lists count as unique frames.
  */
 static bool match_around_gaps(const struct match_list *sent, const struct match_list *received, size_t *partner)
 {
-    size_t n, s = 0, r = 0; /* the positions behind the last unique frame */
+    size_t n, s = 0, r = 0; /* positions after the last unique frame that was matched */
     struct match_anchor *anchors = match_find_anchors(received, &n);
 
     if (!anchors)
@@ -135,7 +139,7 @@ static bool match_around_gaps(const struct match_list *sent, const struct match_
 
         if (!sent->frames[i].is_unique)
             continue;
-        while (rest) { /* finds the first anchor that is not less than `wanted` */
+        while (rest) { /* binary search for the first anchor whose key is at least `wanted` */
             const struct match_anchor *middle = a + rest / 2;
             bool is_less = match_anchor_compare(middle, &wanted) < 0;
 
@@ -159,8 +163,8 @@ static bool match_around_gaps(const struct match_list *sent, const struct match_
 /* ---- start-up frames ---- */
 
 /*
- * Returns whether both records have the bytes of the same frame. If the bytes are no valid frame, a record may have
- * only the beginning of them.
+ * Returns true if both records contain the same start-up frame. If the bytes are no valid frame, a record may contain
+ * only the first of them.
  */
 static bool match_is_same_startup(const struct trace_record *a, const struct trace_record *b)
 {
@@ -199,8 +203,8 @@ bool match_frames(const struct trace_records *records, const struct end *from, c
 }
 
 /*
- * Returns whether the start-up frame that one end received can be the frame that the other end sent. Returns true if no
- * frame was received.
+ * Returns true if the received start-up frame can be the one that the other end sent, or if none was received. If
+ * `is_whole` is true, neither file lacks events.
  */
 static bool match_explains(const struct trace_records *records, const struct end_list *sent,
                            const struct end_list *received, bool is_whole)

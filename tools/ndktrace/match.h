@@ -6,14 +6,14 @@
 #include "ends.h"
 
 /*
- * Sets partner[i] of each matched record to the index of the other record. `is_whole`: neither file lacks events. If it
- * is false, matches only frames that certainly belong together. Returns false if out of memory.
+ * Sets partner[i] of each matched record to the index of the record with which it is matched. `is_whole` must be false
+ * if a file lacks events; then matches only frames that certainly belong together. Returns false if out of memory.
  */
 bool match_frames(const struct trace_records *records, const struct end *from, const struct end *to, bool is_whole,
                   size_t *partner);
 /*
- * Returns whether these can be two ends of one connection, as far as their start-up frames show. If is_whole is false,
- * an end may lack a start-up frame.
+ * Returns true if the start-up frames permit that these are the two ends of one connection. If is_whole is false, an
+ * end may lack a start-up frame.
  */
 bool match_is_possible(const struct trace_records *records, const struct end *initiator, const struct end *acceptor,
                        bool is_whole);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndktrace's command line: see options.h. */
+/* Parses ndktrace's command line: see options.h. */
 #include "options.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /* ---- values ---- */
 
-/* Parses a list of numbers. Returns NULL or what is wrong. */
+/* Parses a list of numbers. Returns NULL, or a text that describes the mistake. */
 static const char *options_parse_numbers(const char *value, uint32_t *list, size_t *n)
 {
     static const char expected[] = "a list of numbers is expected, for example 1,2";
@@ -35,10 +35,10 @@ static const char *options_parse_numbers(const char *value, uint32_t *list, size
     return NULL;
 }
 
-/* Cuts a list of words at its commas. Returns NULL or what is wrong. */
+/* Splits a list of words at its commas. Returns NULL, or a text that describes the mistake. */
 static const char *options_parse_words(const char *value, const char **list, size_t *n)
 {
-    char *copy = strdup(value); /* lives until the program ends */
+    char *copy = strdup(value); /* never freed, because `list` points into it */
 
     for (char *word = copy ? strtok(copy, ",") : NULL; word; word = strtok(NULL, ",")) {
         if (*n == FILTER_MAX)
@@ -126,7 +126,7 @@ static enum options_command options_find_command(const char *word)
     return COMMAND_NONE;
 }
 
-/* Stores an argument. The first argument is the command. */
+/* Stores an argument. The first argument is the command. Returns NULL, or a text that describes the mistake. */
 static const char *options_add_argument(void *options, const char *word)
 {
     struct options *o = options;

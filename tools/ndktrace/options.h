@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of ndktrace: a command, options, and the command's arguments. */
+/* Parses the command line of ndktrace: a command, options, and the command's arguments. */
 #ifndef NDKTRACE_OPTIONS_H
 #define NDKTRACE_OPTIONS_H
 
@@ -25,24 +25,24 @@ enum options_command {
 
 struct options {
     enum options_command command;
-    const char *output; /* of run, html, pcap and attach; "" or a default name if the option was not given */
-    /* run */
+    const char *output; /* for run, html, pcap and attach; "" or a default name if the option was not given */
+    /* Options of run. */
     uint32_t size_mib;
-    /* pcap */
+    /* Options of pcap. */
     uint32_t zeros;
-    /* show */
+    /* Options of show. */
     struct filter filter;
     struct print_style style;
     bool follow;
-    bool has_last; /* also of run and attach */
-    uint32_t last; /* the most events to be shown; valid if has_last */
-    /* attach */
+    bool has_last; /* run and attach have this option, too */
+    uint32_t last; /* maximum number of events to show; valid if has_last */
+    /* Options of attach. */
     bool is_once;
     size_t n_arguments;
-    char *arguments[OPTIONS_MAX_ARGUMENTS + 1]; /* without the command; a NULL follows the last one */
+    char *arguments[OPTIONS_MAX_ARGUMENTS + 1]; /* arguments after the command; NULL follows the last one */
 };
 
-/* Parses the command line. Returns -1 if the tool must continue, otherwise the exit code. */
+/* Parses the command line into *o. Returns -1 if the tool must continue, otherwise the exit code. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The output of html and pcap: see output_file.h. */
+/* Writes the output of html and pcap: see output_file.h. */
 #include "output_file.h"
 
 #include <errno.h>

@@ -8,11 +8,14 @@
 
 bool output_file_is_stdout(const char *path);
 /*
- * Creates or overwrites the file. Returns NULL after a message. A trace file is not overwritten, because its truncation
- * would end a process that records to it.
+ * Creates or overwrites the file. If it fails, prints a message and returns NULL. Refuses to overwrite a trace file,
+ * because truncating the file would end a process that records to it.
  */
 FILE *output_file_create(const char *path);
-/* Closes the file. Returns COMMAND_OK, or COMMAND_LOST after a message if not all of it was written. */
+/*
+ * Closes the file. Returns COMMAND_OK. If a part of the output could not be written, prints a message and returns
+ * COMMAND_LOST.
+ */
 int output_file_close(const char *path, FILE *out);
 
 #endif

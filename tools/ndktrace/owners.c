@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Assigns calls to connections: see owners.h. The records are read once, in the order of time, and each record is
- * assigned an owner. A later record may set the owner's connection number. At the end, the owners' numbers are stored
- * in the records. The invariant: only owners_destroy frees memory, so every pointer remains valid.
+ * assigned an owner. An owner stands for one connection, whose number only a later record may show. At the end, the
+ * owners' numbers are stored in the records. The invariant: only owners_destroy frees memory, so every pointer remains
+ * valid.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* tdestroy */
@@ -18,48 +19,49 @@
 
 enum {
     STATUS_PENDING = 0x103,
-    MAX_DEPTH = 16, /* of parents; only a damaged file has more */
+    MAX_DEPTH = 16, /* maximum number of parents above an owner; only a damaged file has more */
 };
 
 /* One connection, or an attempt to connect. */
 struct owner {
-    uint32_t id;          /* the connection's number; 0: not known */
-    struct owner *parent; /* if `id` is 0, the parent's connection is used; NULL: no parent */
+    uint32_t id;          /* number of the connection; 0: not known yet */
+    struct owner *parent; /* NULL: none; if `id` is 0, the parent's number is used */
 };
 
 struct owner_object {
     const struct trace_file *file;
     uint64_t address;
     struct owner *owner;
-    /* of a queue pair */
-    struct owner_object *queues[2]; /* its completion queues; NULL: not known; [1] is NULL if it equals [0] */
+    /* Only for a queue pair: */
+    /* the queue pair's completion queues; NULL: not known; [1] is NULL if it equals [0] */
+    struct owner_object *queues[2];
     uint64_t qp_context;
-    bool is_bound; /* a connector has used the queue pair: `owner` leads to its connection */
-    /* of a completion queue */
+    bool is_bound; /* a connector has used the queue pair, so `owner` leads to the connector's connection */
+    /* Only for a completion queue: */
     size_t n_users;
-    void *users; /* a tree of struct owner_user, by qp_context */
+    void *users; /* a tree of struct owner_user, sorted by qp_context */
 };
 
-/* The queue pairs with the same qp_context that use a completion queue. */
+/* The queue pairs that use one completion queue and have the same qp_context. */
 struct owner_user {
     uint64_t qp_context;
     size_t count;
-    struct owner_object *qp; /* one of them */
+    struct owner_object *qp; /* one of these queue pairs */
 };
 
-/* A call of NdkCreateQp or NdkCreateQpWithSrq that has not ended. */
+/* A call of NdkCreateQp or NdkCreateQpWithSrq that has not completed. */
 struct owner_create {
     struct owner_create *next;
     const struct trace_file *file;
     uint64_t object, queues[2], qp_context;
-    uint64_t context; /* the context of the pending call; 0: the call has not returned */
+    uint64_t context; /* context of the pending call; 0: the call has not returned yet */
 };
 
 /* A call or callback that has not returned. */
 struct owner_frame {
     uint64_t object;
     struct owner *owner;
-    struct owner_create *create; /* NULL: another call */
+    struct owner_create *create; /* the entry of a call that creates a queue pair; NULL for other calls */
     bool is_callback;
 };
 
@@ -84,7 +86,7 @@ struct owners {
 
 /* ---- memory ---- */
 
-/* Returns zeroed memory, or NULL and sets is_out_of_memory. */
+/* Returns zeroed memory. If out of memory, sets is_out_of_memory and returns NULL. */
 static void *owners_alloc(struct owners *o, size_t size)
 {
     struct owner_block *b = calloc(1, sizeof *b + size);
@@ -98,7 +100,7 @@ static void *owners_alloc(struct owners *o, size_t size)
     return b->memory;
 }
 
-/* For tdestroy. Does nothing, because owners_destroy frees the elements of the trees. */
+/* Does nothing. This is the argument of tdestroy, because owners_destroy frees the elements of the trees. */
 static void owner_keep(void *element)
 {
     (void)element;
@@ -138,7 +140,7 @@ static int owner_user_compare(const void *left, const void *right)
     return a->qp_context < b->qp_context ? -1 : a->qp_context > b->qp_context;
 }
 
-/* Returns NULL if the object is not known. */
+/* Returns the object, or NULL if it is not known. */
 static struct owner_object *owner_object_find(const struct owners *o, const struct trace_file *file, uint64_t address)
 {
     struct owner_object wanted = { .file = file, .address = address }, **found;
@@ -147,7 +149,7 @@ static struct owner_object *owner_object_find(const struct owners *o, const stru
     return found ? *found : NULL;
 }
 
-/* Returns the object. If it is not known, creates it. Returns NULL if out of memory. */
+/* Returns the object. If it is not known, adds it. Returns NULL if out of memory. */
 static struct owner_object *owner_object_get(struct owners *o, const struct trace_file *file, uint64_t address)
 {
     struct owner_object *found = owner_object_find(o, file, address);
@@ -192,7 +194,9 @@ static void owner_queue_add(struct owners *o, struct owner_object *cq, struct ow
     cq->n_users++;
 }
 
-/* Must be called when the object has been closed, or another object has been created at its address. */
+/*
+ * Removes an object. Must be called when the object has been closed, or when another object was created at its address.
+ */
 static void owner_object_end(struct owners *o, const struct trace_file *file, uint64_t address)
 {
     struct owner_object *ended = owner_object_find(o, file, address);
@@ -222,7 +226,8 @@ static struct owner *owner_of(const struct owner_object *object)
         return NULL;
     if (object->n_users == 0)
         return object->owner;
-    only = *(struct owner_user *const *)object->users; /* the tree has one node, and a node begins with the key */
+    /* the tree has one node, and a node begins with a pointer to its element */
+    only = *(struct owner_user *const *)object->users;
     return only->qp->owner;
 }
 
@@ -302,7 +307,10 @@ static void owner_push(struct owners *o, const struct trace_record *r, struct ow
     t->frames[t->n_frames++] = frame;
 }
 
-/* Ends the innermost call or callback on the object. Returns false if the trace does not have its beginning. */
+/*
+ * Removes the innermost call or callback on the object, and copies it to *out. Returns false if the trace does not
+ * contain its beginning.
+ */
 static bool owner_pop(struct owners *o, const struct trace_record *r, uint64_t object, bool is_callback,
                       struct owner_frame *out)
 {
@@ -342,7 +350,7 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
     while (*at && *at != ended)
         at = &(*at)->next;
     if (!*at)
-        return; /* `ended` was removed by its completion routine, which ran before the call returned */
+        return; /* the completion routine ran before the call returned, and has removed `ended` */
     *at = ended->next;
     if (!qp)
         return;
@@ -355,8 +363,8 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
 }
 
 /*
- * Finds the create call that the record completes, by its context. A call that has not returned has no context yet, so
- * it is the second choice.
+ * Returns the create call that the record completes. Prefers a call with the record's context. If there is none,
+ * returns a call that has not returned yet, because its context is not known.
  */
 static struct owner_create *owner_find_create_qp(const struct owners *o, const struct trace_record *r)
 {
@@ -374,14 +382,17 @@ static struct owner_create *owner_find_create_qp(const struct owners *o, const s
     return not_returned;
 }
 
-/* Called when a connector connects or accepts with a queue pair. */
+/*
+ * Stores that the queue pair has the connector's owner. Called when a connector connects or accepts with a queue pair.
+ */
 static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct owner *connector)
 {
     struct owner_object *qp = owner_object_get(o, r->file, owner_field(r, "qp"));
 
     if (!qp)
         return;
-    if (qp->is_bound) /* an earlier attempt has failed; its calls keep their own owner */
+    /* an earlier attempt with this queue pair has failed; the calls of that attempt keep their owner */
+    if (qp->is_bound)
         qp->owner = owner_new(o, 0, connector);
     else
         qp->owner->parent = connector;
@@ -390,7 +401,7 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
 /* ---- events ---- */
 
-/* Returns the owner of a call that begins, or that has only one event. */
+/* Returns the owner of a call, for the record with which the call begins, or the call's only record. */
 static struct owner *owner_handle_call(struct owners *o, const struct trace_record *r)
 {
     const char *name = r->event->name;
@@ -402,7 +413,7 @@ static struct owner *owner_handle_call(struct owners *o, const struct trace_reco
     if (!object)
         return NULL;
     if (is_connect && object->owner->id)
-        object->owner = owner_new(o, 0, object->owner); /* another attempt */
+        object->owner = owner_new(o, 0, object->owner); /* a new attempt to connect */
     if (is_connect || strncmp(name, "NdkAccept", 9) == 0)
         owner_bind_qp(o, r, object->owner);
     frame = (struct owner_frame){ .object = object->address, .owner = owner_of(object) };
@@ -449,7 +460,7 @@ static struct owner *owner_handle_completed(struct owners *o, const struct trace
     return owner;
 }
 
-/* Returns the owner of an event that has a connection's number already. */
+/* Returns the owner of an event that already contains a connection's number. */
 static struct owner *owner_handle_connection(struct owners *o, const struct trace_record *r, bool is_new)
 {
     uint64_t address = owner_field(r, "object");
@@ -496,7 +507,7 @@ static struct owner *owner_handle(struct owners *o, const struct trace_record *r
     return NULL;
 }
 
-/* ---- all records ---- */
+/* ---- the whole assignment ---- */
 
 struct owners *owners_create(void)
 {

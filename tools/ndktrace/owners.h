@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the connections of calls and callbacks. In a trace, calls and callbacks have no connection's number, because
- * the layer that records them has no knowledge of connections. The objects of a call lead to its connection:
+ * Finds the connections to which calls and callbacks belong. A trace records calls and callbacks without a connection's
+ * number, because the layer that records them does not use connections. The objects of a call lead to its connection:
  *
- *   connector the events `connection` and `connector` name it queue pair NdkConnect, NdkAccept and their variants name
- *   it with the connector completion queue NdkCreateQp and its variant name it; it has a connection if one queue pair
- *   uses it result the completion queue and qp_context lead to the queue pair
+ *   object             leads to the connection because
+ *   connector          the events `connection` and `connector` contain the connector and the connection's number
+ *   queue pair         NdkConnect, NdkAccept and their variants have the queue pair and the connector as parameters
+ *   completion queue   NdkCreateQp and its variant have it as a parameter; used if only one queue pair uses the CQ
+ *   result             its completion queue and its qp_context lead to the queue pair
  *
- * A call before the connection has begun, for example a receive that is posted early, gets the object's next
+ * A call before the connection has begun, for example a receive that is posted early, is assigned to the object's next
  * connection. An object ends when its close has completed. After that, its address may belong to another object.
  */
 #ifndef NDKTRACE_OWNERS_H
@@ -17,11 +19,11 @@
 
 struct owners;
 
-/* Returns NULL if out of memory. */
+/* Creates an empty state. Returns NULL if out of memory. */
 struct owners *owners_create(void);
 void owners_destroy(struct owners *o);
 /*
- * Sets the connection's number in the records of calls and callbacks. The records must be sorted. May be called again
+ * Stores the connection's number in the records of calls and callbacks. The records must be sorted. May be called again
  * with later records. Returns false if out of memory.
  */
 bool owners_assign(struct owners *o, struct trace_records *records);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes packets from events. The invariant: a connection's sequence numbers grow by exactly the bytes of its frames, so
- * that a reader of the capture finds each frame at its place in the TCP stream. The packets of the TCP handshake are
- * made when the connection sends or receives its first byte, at the latest.
+ * Converts events to packets. The invariant: a connection's sequence numbers grow by exactly the number of bytes in its
+ * frames, so a reader of the capture finds each frame in the TCP stream. The packets of the TCP handshake are created
+ * no later than the connection's first byte.
  *
- * If a trace has both ends of a connection, only the initiator's events become packets.
+ * If a trace contains both ends of a connection, only the initiator's events become packets.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +30,7 @@ struct packet {
     char *comment;
 };
 
-/* An interface of a file. */
+/* A network interface in a trace file. */
 struct packets_interface {
     const struct trace_file *file;
     uint64_t index;
@@ -40,14 +40,14 @@ struct packets_interface {
 struct packets {
     size_t count, room, n_interfaces, left_out;
     struct packet *packets;
-    void *flows;      /* a tree (search.h) by file and connection number */
-    void *initiators; /* a tree, by addresses, of the flows with is_initiator */
+    void *flows;      /* a tree (search.h) of flows, sorted by file and connection number */
+    void *initiators; /* a tree of the flows with is_initiator, sorted by addresses */
     struct packets_interface *interfaces;
     uint32_t max_filled;
     bool is_out_of_memory;
 };
 
-/* Returns the array with room for one more element, or NULL if out of memory. */
+/* Enlarges the array to count + 1 elements. Returns the new array, or NULL if out of memory. */
 static void *packets_grow(struct packets *p, void *array, size_t count, size_t size)
 {
     void *grown = reallocarray(array, count + 1, size);
@@ -91,7 +91,10 @@ static struct packets_interface *packets_find_interface(struct packets *p, const
     return NULL;
 }
 
-/* Adds the interface if it is new. If `name` is not NULL, sets the interface's name. Returns the interface's number. */
+/*
+ * Adds the interface if it is new. If `name` is not NULL, sets the interface's name. Returns the interface's number in
+ * the capture.
+ */
 static uint32_t packets_add_interface(struct packets *p, const struct trace_file *file, uint64_t index,
                                       const struct value *name)
 {
@@ -122,7 +125,10 @@ static int packets_compare_ids(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Returns the tree's flow that equals *f. If there is none, inserts a copy of *f. Returns NULL if out of memory. */
+/*
+ * Returns the tree's flow that equals *f. If there is none, inserts a copy of *f and returns the copy. Returns NULL if
+ * out of memory.
+ */
 static struct flow *packets_insert_flow(struct packets *p, void **tree, const struct flow *f,
                                         int (*compare)(const void *, const void *))
 {
@@ -148,7 +154,7 @@ static struct flow *packets_find_flow(const struct packets *p, const struct trac
     return node ? *node : NULL;
 }
 
-/* If the event begins a connection that is to be shown, initialises the flow and returns true. */
+/* Returns true and initializes *f if the event begins a connection that the filter accepts. */
 static bool packets_is_beginning(const struct filter *filter, const struct trace_record *r, struct flow *f)
 {
     return r->id && filter_has_connection(filter, r->id) && r->event && strcmp(r->event->name, "connection") == 0 &&
@@ -156,8 +162,9 @@ static bool packets_is_beginning(const struct filter *filter, const struct trace
 }
 
 /*
- * If the event begins a connection at its initiator, stores that the trace has the initiator's events. Must be called
- * for all records before flows are made, because the acceptor's events may be first: the clocks of two hosts differ.
+ * Stores that the trace contains the initiator's events, if the event begins a connection at its initiator. Must be
+ * called for all records before flows are created. The acceptor's events may come first, because the clocks of two
+ * hosts differ.
  */
 static void packets_note_initiator(struct packets *p, const struct filter *filter, const struct trace_record *r)
 {
@@ -178,10 +185,11 @@ static void packets_begin_flow(struct packets *p, const struct trace_record *r, 
     f->is_duplicate = !f->is_initiator && tfind(&other, &p->initiators, flow_compare_ends);
     stored = packets_insert_flow(p, &p->flows, f, packets_compare_ids);
     if (stored)
-        *stored = *f; /* if a connector connects again, the new connection has the number of the earlier one */
+        /* if a connector connects again, the new connection has the same number, and its flow replaces the old one */
+        *stored = *f;
 }
 
-/* Attaches a comment to the connection's last packet: how the connection was established, or why it ended. */
+/* Adds a comment to the connection's last packet: how the connection was established, or why it ended. */
 static void packets_comment(struct packets *p, const struct flow *f, const struct trace_record *r)
 {
     char text[MAX_COMMENT], words[3][VALUE_MAX_TEXT] = { "", "", "" };

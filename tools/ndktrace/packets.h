@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets of TCP connections, made from events. The Ethernet, IP and TCP headers are synthetic. Their addresses are the
- * connection's addresses. Their sequence numbers grow like the connection's, but begin with other numbers.
+ * Creates packets of TCP connections from events. The Ethernet, IP and TCP headers are synthetic. They contain the
+ * connection's real addresses. The sequence numbers grow as on the real connection, but start with other numbers.
  */
 #ifndef NDKTRACE_PACKETS_H
 #define NDKTRACE_PACKETS_H
@@ -14,16 +14,16 @@
 struct packets;
 
 /*
- * Makes the packets of the records, which must be sorted. The trace does not have every payload. In an FPDU of up to
- * `max_filled` bytes, zeros stand for a missing payload. A larger FPDU without its payload is truncated. Returns NULL
- * if out of memory.
+ * Creates the packets of the records, which must be sorted. The trace lacks many payloads. An FPDU of up to
+ * `max_filled` bytes receives zeros instead; a larger FPDU is truncated before the payload. Returns NULL if out of
+ * memory.
  */
 struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records);
 void packets_destroy(struct packets *p);
 size_t packets_count(const struct packets *p);
-/* Returns the number of connections that are left out, because the trace does not have their beginning. */
+/* Returns the number of connections that were omitted because the trace lacks their beginning. */
 size_t packets_left_out(const struct packets *p);
-/* Writes all packets as pcapng. The caller checks the stream for write errors. */
+/* Writes all packets in the format pcapng. The caller must check the stream for write errors. */
 void packets_write(const struct packets *p, FILE *out);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the ends of connections that belong together: see pairs.h. Connections with the same addresses exist one after
- * another, so their ends are in the same order in both files. NAT is not recognized.
+ * Finds the two ends of each connection: see pairs.h. Several connections may have the same addresses, one after the
+ * other. Their ends are in the same order in both files. NAT is not supported: an end with a translated address finds
+ * no partner.
  */
 #include "pairs.h"
 
@@ -11,11 +12,11 @@
 
 enum {
     PAIRS_MAX_SHIFT = 1000,
-    PAIRS_SLACK_NS = 1000000,   /* a time may be wrong by this much, in addition to the clocks' uncertainty */
-    PAIRS_JITTER_NS = 10000000, /* delays that differ by less count as equal */
+    PAIRS_SLACK_NS = 1000000,   /* error that a time may have in addition to the clocks' uncertainty */
+    PAIRS_JITTER_NS = 10000000, /* delays count as equal if they differ by less */
 };
 
-/* An end, with a flow that has the addresses as the connection's initiator has them. */
+/* An end. `flow` contains the addresses in the order initiator, acceptor. */
 struct pairs_side {
     struct flow flow;
     uint64_t time_ns;
@@ -28,7 +29,7 @@ struct pairs_search {
     const struct trace_records *records;
     pairs_find_offset offset; /* NULL: pairs only connections whose addresses no other connection has */
     const void *context;
-    size_t *initiators, *acceptors; /* ends with the same addresses, for pairs_find_group, in the order of time */
+    size_t *initiators, *acceptors; /* ends with the same addresses, in the order of time, for pairs_find_group */
     size_t n_initiators, n_acceptors;
 };
 
@@ -76,8 +77,8 @@ static struct pairs_offset pairs_clocks(const struct pairs_search *s, size_t ini
 }
 
 /*
- * Returns how much later the acceptor's end began than the initiator's end. An unknown offset of the two clocks counts
- * as 0.
+ * Returns the begin of the acceptor's end minus the begin of the initiator's end. If the offset of the two clocks is
+ * not known, assumes 0.
  */
 static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_t acceptor)
 {
@@ -87,7 +88,7 @@ static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_
            (clocks.is_known ? clocks.offset_ns : 0);
 }
 
-/* Pairs each acceptor with the last initiator that began before it. Requires known clocks. */
+/* Pairs each acceptor with the last initiator that began before it. Requires that the clocks' offset is known. */
 static void pairs_by_time(struct pairs_search *s)
 {
     size_t next = 0;
@@ -106,7 +107,7 @@ static void pairs_by_time(struct pairs_search *s)
     }
 }
 
-/* A way to pair the two lists: initiators[i + shift] with acceptors[i]. */
+/* A way to pair the two lists: initiators[i + shift] is paired with acceptors[i]. */
 struct pairs_shift {
     int64_t shift, cost;
     bool is_found;
@@ -137,8 +138,8 @@ static void pairs_try_shift(const struct pairs_search *s, int64_t shift, struct 
 }
 
 /*
- * Pairs the ends in their order. Nothing else is known, so chooses the shift with which the delays differ least, and
- * prefers a shift that makes many pairs.
+ * Pairs the ends in their order, because the clocks' offset is not known. Chooses the shift with the least differences
+ * between the delays, and prefers a shift that makes many pairs.
  */
 static void pairs_by_order(struct pairs_search *s)
 {
@@ -158,15 +159,15 @@ static void pairs_by_order(struct pairs_search *s)
 }
 
 /*
- * Returns whether the end can be paired. If several connections have the same addresses, an end without a start-up
- * frame cannot be paired.
+ * Returns true if the end can be paired in a group of connections with the same addresses. The end needs a start-up
+ * frame for that, and must not be paired already.
  */
 static bool pairs_is_candidate(const struct end *end, bool is_initiator)
 {
     return end->other == END_NONE && end->lists[is_initiator ? END_MPA_SENT : END_MPA_RECEIVED].count;
 }
 
-/* Pairs the ends of sides[0] to sides[n - 1], which all have the same addresses. */
+/* Pairs the ends in sides[0] to sides[n - 1], which all have the same addresses. */
 static void pairs_find_group(struct pairs_search *s, const struct pairs_side *sides, size_t n)
 {
     s->n_initiators = s->n_acceptors = 0;
@@ -191,7 +192,7 @@ static void pairs_find_group(struct pairs_search *s, const struct pairs_side *si
         pairs_by_order(s);
 }
 
-/* Returns the sides of all ends that have addresses, sorted. Returns NULL if out of memory. */
+/* Returns a sorted array with the sides of all ends that have addresses. Returns NULL if out of memory. */
 static struct pairs_side *pairs_list_sides(const struct ends *e, const struct trace_records *records, size_t *n)
 {
     struct pairs_side *sides = calloc(e->count + 1, sizeof *sides);

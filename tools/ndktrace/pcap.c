@@ -6,7 +6,7 @@
 #include "roles.h"
 #include "traces.h"
 
-/* Writes the packets to the file that --output names. */
+/* Writes the packets to the file that the option --output names. Returns the exit code. */
 static int pcap_write(const struct options *o, const struct packets *p)
 {
     FILE *out = output_file_create(o->output);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of pcapng (draft-ietf-opsawg-pcapng), in the byte order of this machine. The invariant: a block's length is
- * the same before and after its body, and a multiple of 4.
+ * Writes blocks of pcapng (draft-ietf-opsawg-pcapng) in this machine's byte order. The invariant: the length fields
+ * before and after a block's body are equal, and are multiples of 4.
  */
 #include "pcapng.h"
 
@@ -16,10 +16,10 @@ enum {
     BLOCK_OVERHEAD = 12,
     OPTION_END = 0,
     OPTION_COMMENT = 1,
-    OPTION_APPLICATION = 4,     /* of a section */
-    OPTION_NAME = 2,            /* of an interface */
-    OPTION_DESCRIPTION = 3,     /* of an interface */
-    OPTION_TIME_RESOLUTION = 9, /* of an interface */
+    OPTION_APPLICATION = 4,     /* option of a section */
+    OPTION_NAME = 2,            /* option of an interface */
+    OPTION_DESCRIPTION = 3,     /* option of an interface */
+    OPTION_TIME_RESOLUTION = 9, /* option of an interface */
 };
 
 static void pcapng_put16(FILE *out, uint16_t value)
@@ -45,7 +45,7 @@ static void pcapng_put_padded(FILE *out, const void *bytes, size_t size)
     (void)fwrite(zeros, 1, pcapng_padded(size) - size, out);
 }
 
-/* Returns the size of an option with this text, or 0 if the text is NULL and the option is omitted. */
+/* Returns the size of an option with this text. Returns 0 if the text is NULL, because the option is then omitted. */
 static uint32_t pcapng_option_size(const char *text)
 {
     return text ? 4 + pcapng_padded(strlen(text)) : 0;
@@ -73,7 +73,7 @@ void pcapng_begin(FILE *out, const char *application)
     pcapng_put32(out, BYTE_ORDER_MAGIC);
     pcapng_put16(out, 1);
     pcapng_put16(out, 0);
-    pcapng_put32(out, UINT32_MAX); /* the section's length is not known */
+    pcapng_put32(out, UINT32_MAX); /* the length of the section is not known */
     pcapng_put32(out, UINT32_MAX);
     pcapng_put_text(out, OPTION_APPLICATION, application);
     pcapng_put_option(out, OPTION_END, "", 0);
@@ -89,7 +89,7 @@ void pcapng_add_interface(FILE *out, const char *name, const char *description)
     pcapng_put32(out, size);
     pcapng_put16(out, LINK_ETHERNET);
     pcapng_put16(out, 0);
-    pcapng_put32(out, 0); /* packets have no largest size */
+    pcapng_put32(out, 0); /* no limit for the size of packets */
     pcapng_put_text(out, OPTION_NAME, name);
     pcapng_put_text(out, OPTION_DESCRIPTION, description);
     pcapng_put_option(out, OPTION_TIME_RESOLUTION, &nanoseconds, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes traces as JSON trace events: see perfetto.h. The track of a thread has its calls and callbacks as slices. The
- * track of a connection's end has the states as slices, and frames and other events on these slices. Arrows lead from a
- * sent frame to the received frame, and from a call to its completion.
+ * Writes traces as JSON trace events: see perfetto.h. A thread's track shows the thread's calls and callbacks as
+ * slices. The track of a connection's end shows the states as slices, with the frames and other events on them. Arrows
+ * lead from a sent frame to the received frame, and from a call to its completion.
  *
- * The invariant: the slices of a track are nested, because for a reader, each end event ends the innermost open slice.
+ * The invariant: the slices of a track are nested, because each end event in the output ends the innermost open slice.
  */
 #include "perfetto.h"
 
@@ -25,7 +25,7 @@ struct perfetto_thread {
     const struct calls *calls;
     struct perfetto_track track;
     size_t depth;
-    uint64_t *ends; /* the end times of the open slices, the innermost one last */
+    uint64_t *ends; /* end times of the open slices; the innermost slice is the last entry */
 };
 
 static void perfetto_end_slice(struct perfetto *p, const struct perfetto_track *track, uint64_t time_ns)
@@ -34,20 +34,20 @@ static void perfetto_end_slice(struct perfetto *p, const struct perfetto_track *
     perfetto_close_event(p);
 }
 
-/* Ends the open slices whose end is not later than until_ns. */
+/* Ends the open slices whose end time is until_ns or earlier. */
 static void perfetto_end_slices(struct perfetto_thread *t, uint64_t until_ns)
 {
     while (t->depth && t->ends[t->depth - 1] <= until_ns)
         perfetto_end_slice(t->p, &t->track, t->ends[--t->depth]);
 }
 
-/* Returns whether an arrow leads from the call to its completion. */
+/* Returns true if the output has an arrow from the call to its completion. */
 static bool perfetto_has_arrow(const struct perfetto_thread *t, const struct call *c)
 {
     return c->completed != END_NONE && t->calls->of_record[c->completed] != END_NONE;
 }
 
-/* If the call has a completion, or is one, writes the members that make the arrow from the call to the completion. */
+/* Writes the members of the arrow from a call to its completion, if the call `c` has a completion or is itself one. */
 static void perfetto_call_arrow(const struct perfetto_thread *t, const struct call *c, const size_t *call_of_completion)
 {
     size_t index = (size_t)(c - t->calls->calls);
@@ -80,8 +80,8 @@ static void perfetto_call(struct perfetto_thread *t, const struct call *c, const
 }
 
 /*
- * Writes an event that belongs to no connection and is no call, as an instant on the track of the thread that recorded
- * it.
+ * Writes an event as an instant on the track of the thread that recorded it. Called for events that belong to no
+ * connection and no call.
  */
 static void perfetto_thread_instant(struct perfetto *p, const struct perfetto_track *track,
                                     const struct trace_record *r)
@@ -96,13 +96,13 @@ struct perfetto_span {
     const struct trace_file *file;
     uint32_t thread;
     uint64_t begin_ns, end_ns;
-    const struct call *call;           /* NULL: an instant */
-    const struct trace_record *record; /* of an instant */
+    const struct call *call;           /* NULL: an instant, not a slice */
+    const struct trace_record *record; /* the record of an instant */
 };
 
 /*
- * Sorts by thread, then by begin. If two slices have the same begin, the longer one is first, because it contains the
- * other.
+ * Compares by thread and then by begin. If two slices begin at the same time, the longer slice is first, because it
+ * contains the other slice.
  */
 static int perfetto_compare_spans(const void *left, const void *right)
 {
@@ -119,7 +119,7 @@ static int perfetto_compare_spans(const void *left, const void *right)
     return a->call < b->call ? -1 : a->call > b->call;
 }
 
-/* Returns whether the event is written as an instant on its thread's track. */
+/* Returns true if the event is written as an instant on its thread's track. */
 static bool perfetto_is_instant(const struct calls *calls, const struct trace_record *r, size_t index)
 {
     const char *name = ends_event_name(r);
@@ -128,7 +128,7 @@ static bool perfetto_is_instant(const struct calls *calls, const struct trace_re
            strcmp(name, "returned") != 0 && strcmp(name, "kernel_returned") != 0 && strcmp(name, "kernel_done") != 0;
 }
 
-/* Returns the slices and instants of all threads, sorted, or NULL if out of memory. */
+/* Returns a sorted array with the slices and instants of all threads, or NULL if out of memory. */
 static struct perfetto_span *perfetto_list_spans(const struct perfetto *p, const struct calls *calls, size_t *n)
 {
     const struct trace_records *records = &p->traces->records;
@@ -158,7 +158,10 @@ static struct perfetto_span *perfetto_list_spans(const struct perfetto *p, const
     return spans;
 }
 
-/* Returns an array: for each callback that is a completion, the index of the completed call. NULL: out of memory. */
+/*
+ * Returns an array that contains, for each callback that reports a completion, the index of the completed call. Returns
+ * NULL if out of memory.
+ */
 static size_t *perfetto_find_completed_calls(const struct calls *calls)
 {
     size_t *call_of = malloc((calls->count + 1) * sizeof *call_of);
@@ -217,7 +220,7 @@ static bool perfetto_write_threads(struct perfetto *p, const struct calls *calls
 
 /* ---- connections ---- */
 
-/* Writes a frame: a slice without duration, because only slices have arrows. */
+/* Writes a frame as a slice without duration, because arrows can only connect slices. */
 static void perfetto_frame(struct perfetto *p, const struct perfetto_track *track, size_t index)
 {
     const struct trace_record *r = &p->traces->records.records[index];
@@ -244,8 +247,8 @@ static void perfetto_frame(struct perfetto *p, const struct perfetto_track *trac
 }
 
 /*
- * Ends the slice of the present state if *is_open, and begins the slice of the state `to`. Sets *is_open to whether a
- * slice is open.
+ * Writes the change to the state `to`: ends the open slice if *is_open, and begins a new one. Sets *is_open to true if
+ * a slice is open afterwards.
  */
 static void perfetto_state(struct perfetto *p, const struct perfetto_track *track, uint64_t time_ns, const char *to,
                            const struct trace_record *r, bool *is_open)
@@ -288,7 +291,7 @@ static void perfetto_name_end(struct perfetto *p, const struct perfetto_track *t
     perfetto_name(p, "thread_name", track, name);
 }
 
-/* Returns the name of the end's first state, or NULL. */
+/* Returns the name of the end's first state, or NULL if it is not known. */
 static const char *perfetto_first_state(const struct perfetto *p, const struct end *end)
 {
     const size_t *next = p->traces->align.ends.next;
@@ -327,7 +330,7 @@ static void perfetto_write_end(struct perfetto *p, size_t index, const uint64_t 
         perfetto_end_slice(p, &track, file_ends[end->file - p->traces->files]);
 }
 
-/* ---- all ---- */
+/* ---- the whole output ---- */
 
 static void perfetto_name_process(struct perfetto *p, const struct trace_file *f)
 {

@@ -8,8 +8,8 @@
 #include "traces.h"
 
 /*
- * Writes the events of all files, and sets *n_events to the number of written events. Returns false if out of memory.
- * The caller checks the stream for write errors.
+ * Writes the events of all files in JSON, and sets *n_events to the number of written events. Returns false if out of
+ * memory. The caller must check the stream for write errors.
  */
 bool perfetto_write(FILE *out, const struct traces *traces, size_t *n_events);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what is in queues: see perfetto_counters.h. A request is counted from the call that posts it until the program
- * has polled its result. A result is counted in its completion queue from the frame that completes the request. A
- * request without a result (SILENT_SUCCESS) is not counted. The invariant: no counter is below 0, even if the trace
- * lacks events.
+ * Counts the entries of queues: see perfetto_counters.h. A request counts from the call that posts it until the program
+ * has polled its result. A result counts in its completion queue from the frame that completes the request until the
+ * program has polled the result. A request that cannot have a result (SILENT_SUCCESS) does not count. The invariant: no
+ * counter becomes negative, even if the trace lacks events.
  */
 #include "perfetto_counters.h"
 
@@ -22,17 +22,20 @@ struct counters_request {
     uint64_t context;
     enum counters_op op;
     bool is_silent, is_done,
-        is_taken; /* is_done: its result is in the completion queue. is_taken: the program has it */
+        is_taken; /* is_done: the completion queue contains its result. is_taken: the program has polled its result */
 };
 
-/* The requests of a queue pair, the receives of a queue pair or SRQ, or the results in a completion queue. */
+/*
+ * A counted queue: the requests of a queue pair, the receives of a queue pair or SRQ, or the results in a completion
+ * queue.
+ */
 struct counters_queue {
     const struct trace_file *file;
     uint64_t object;
     enum counters_kind kind;
     uint64_t count;
-    size_t next;                    /* 1 + the index of the next queue with the same hash; 0: none */
-    size_t n_requests, room, first; /* no request before `first` will change */
+    size_t next;                    /* 1 + index of the next queue with the same hash; 0: none */
+    size_t n_requests, room, first; /* requests before `first` do not change any more */
     struct counters_request *requests;
 };
 
@@ -41,11 +44,11 @@ struct counters_qp {
     uint64_t qp, context, receive_cq, initiator_cq, srq;
 };
 
-/* The beginning of a post, or another event. */
+/* An event that changes counters: the beginning of a post, or a record. */
 struct counters_event {
     uint64_t time_ns;
     size_t record;
-    const struct call *post; /* NULL: another event */
+    const struct call *post; /* NULL: not a post */
 };
 
 struct counters {
@@ -54,8 +57,8 @@ struct counters {
     size_t n_queues, n_qps;
     struct counters_queue *queues;
     struct counters_qp *qps;
-    const struct counters_qp **qp_of_end;  /* for each end of a connection, its queue pair, or NULL */
-    size_t queue_of_hash[COUNTERS_HASHES]; /* 1 + the index of the first queue with the hash; 0: none */
+    const struct counters_qp **qp_of_end;  /* for each end of a connection, the queue pair that it uses, or NULL */
+    size_t queue_of_hash[COUNTERS_HASHES]; /* 1 + index of the first queue with this hash; 0: none */
     bool is_out_of_memory;
 };
 
@@ -75,7 +78,7 @@ static const char *counters_text(const struct trace_record *r, const char *field
 
 /* ---- queues ---- */
 
-/* Returns the queue. If there is none, adds it. Returns NULL if out of memory. */
+/* Returns the queue. If it is not known, adds it. Returns NULL if out of memory. */
 static struct counters_queue *counters_find_queue(struct counters *c, const struct trace_file *file, uint64_t object,
                                                   enum counters_kind kind)
 {
@@ -96,7 +99,7 @@ static struct counters_queue *counters_find_queue(struct counters *c, const stru
     return &grown[c->n_queues - 1];
 }
 
-/* Changes a counter by `change` (1 or -1) and writes it. Does nothing if it would become less than 0. */
+/* Adds `change` (1 or -1) to a counter, and writes the new value. Does nothing if the counter would become negative. */
 static void counters_change(struct counters *c, struct counters_queue *q, int change, uint64_t time_ns)
 {
     static const char *const units[] = { "requests outstanding", "receives outstanding", "results waiting" };
@@ -129,7 +132,7 @@ static void counters_push(struct counters *c, struct counters_queue *q, const st
     q->requests[q->n_requests++] = *request;
 }
 
-/* Returns the first request of the kind that is not done, or NULL. */
+/* Returns the first request of the kind `op` that is not done, or NULL. */
 static struct counters_request *counters_next(struct counters_queue *q, enum counters_op op)
 {
     for (size_t i = q ? q->first : 0; q && i < q->n_requests; i++)
@@ -138,7 +141,7 @@ static struct counters_request *counters_next(struct counters_queue *q, enum cou
     return NULL;
 }
 
-/* Advances q->first behind the requests that will not change any more. */
+/* Increments q->first until it reaches a request that may still change. */
 static void counters_trim(struct counters_queue *q)
 {
     while (q->first < q->n_requests &&
@@ -147,8 +150,8 @@ static void counters_trim(struct counters_queue *q)
 }
 
 /*
- * Removes the request with this context. If there is none, removes the first request that can have a result. Returns
- * false if there is none either.
+ * Marks the request with this context as taken. If no request has the context, marks the first one that can have a
+ * result. Returns false if there is no such request.
  */
 static bool counters_complete(struct counters_queue *q, uint64_t context)
 {
@@ -253,7 +256,10 @@ static void counters_handle_post(struct counters *c, const struct counters_event
         counters_change(c, counters_find_queue(c, qp->file, qp->initiator_cq, COUNTERS_RESULTS), 1, e->time_ns);
 }
 
-/* Handles a frame. If it is the last frame of a message that completes a request, counts the request's result. */
+/*
+ * Handles a frame. If the frame completes a request, because it is the last frame of its message, counts the request's
+ * result.
+ */
 static void counters_handle_frame(struct counters *c, const struct trace_record *r, size_t record)
 {
     const char *opcode = counters_text(r, "opcode");
@@ -285,8 +291,8 @@ static void counters_handle_frame(struct counters *c, const struct trace_record 
 }
 
 /*
- * Handles `result`: the program has polled a result. Its request belongs to a queue pair that has this CQ and this
- * context.
+ * Handles the event `result`: the program has polled a result. The result's request belongs to the queue pair with this
+ * CQ and this context.
  */
 static void counters_handle_result(struct counters *c, const struct trace_record *r)
 {
@@ -318,7 +324,7 @@ static int counters_compare(const void *left, const void *right)
     return a->record < b->record ? -1 : a->record > b->record;
 }
 
-/* Returns the posts that succeeded and the other events in the order of time, or NULL if out of memory. */
+/* Returns the successful posts and the other events in the order of time, or NULL if out of memory. */
 static struct counters_event *counters_list_events(const struct counters *c, size_t *n)
 {
     const struct trace_records *records = &c->p->traces->records;

@@ -9,7 +9,8 @@
 #include "html_json.h"
 #include "trace_reader/value.h"
 
-enum { PERFETTO_FIRST_TID = 1000000000 /* for tracks that are no threads; the kernel's IDs are less */ };
+/* first track number for tracks that are no threads; the kernel's thread IDs are less */
+enum { PERFETTO_FIRST_TID = 1000000000 };
 
 bool perfetto_end(struct perfetto *p)
 {
@@ -19,8 +20,8 @@ bool perfetto_end(struct perfetto *p)
 }
 
 /*
- * Returns the number to write for the file's process: its process ID, or another number if an earlier file has the same
- * ID.
+ * Returns the number that the output uses for the file's process. This is the process ID, or another number if an
+ * earlier file has the same ID.
  */
 static uint32_t perfetto_pid(const struct perfetto *p, const struct trace_file *file)
 {
@@ -93,7 +94,7 @@ void perfetto_close_event(struct perfetto *p)
     fputc('}', p->out);
 }
 
-/* Writes a value as a number if a reader of JSON can store it exactly. */
+/* Writes a value as a number if every JSON reader can store the number exactly, otherwise as a string. */
 static void perfetto_value(struct perfetto *p, const struct value *v)
 {
     char text[VALUE_MAX_TEXT];

@@ -10,7 +10,10 @@ struct print_style {
     struct print_text_style text;
 };
 
-/* Returns false if out of memory. The caller checks the stream for write errors. */
+/*
+ * Prints an event. `seconds` is its time since the beginning of the trace. Returns false if out of memory. The caller
+ * must check the stream for write errors.
+ */
 bool print_event(FILE *out, const struct print_style *style, const struct trace_record *r, double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of ndktrace. Each returns the exit code. */
+/* The commands of ndktrace. Each function returns the exit code. */
 #ifndef NDKTRACE_ROLES_H
 #define NDKTRACE_ROLES_H
 
@@ -15,8 +15,8 @@ int explain_files(const struct options *o);
 int perfetto_files(const struct options *o);
 
 /*
- * Prints the events of traces that are open. With --follow, continues until Ctrl-C, or until has_ended returns true;
- * has_ended may be NULL.
+ * Prints the events of open traces. With --follow, continues until Ctrl-C, or until has_ended returns true. `has_ended`
+ * may be NULL. Returns the exit code.
  */
 int show_traces(struct options *o, struct traces *t, bool (*has_ended)(void));
 

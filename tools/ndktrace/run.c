@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndktrace run: runs a program with ONDK_TRACE, then prints the names of the files that the program has written. The
- * program uses ndktrace's standard streams and terminal. ndktrace ignores Ctrl-C, so that the program can handle it.
+ * ndktrace run: runs a program with the environment variable ONDK_TRACE, and then prints the names of the files that
+ * the program has written. The program uses ndktrace's standard streams and terminal. ndktrace ignores Ctrl-C, so that
+ * the program can handle it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,12 +24,12 @@
 #include "roles.h"
 #include "run_last.h"
 
-enum { RUN_LAST = 20, RUN_MAX_SHOWN = 4 /* the most files of which events are printed */ };
+enum { RUN_LAST = 20, RUN_MAX_SHOWN = 4 /* RUN_MAX_SHOWN: maximum number of files whose events are printed */ };
 enum { RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
 
 /* ---- the files ---- */
 
-/* Returns true if `name` is an expansion of `pattern`, in which %p stands for digits and %% for %. */
+/* Returns true if `name` matches `pattern`, in which %p stands for digits and %% for a percent sign. */
 static bool run_name_matches(const char *pattern, const char *name)
 {
     for (; *pattern; pattern++) {
@@ -66,8 +67,8 @@ static bool run_is_new_trace(int directory, const char *name, const struct times
 }
 
 /*
- * Prints a line for each trace file that was written since `began`. If there are at most RUN_MAX_SHOWN files, prints
- * the last `max` events of each file before its line.
+ * Prints a line for each trace file that was written after `began`. If there are at most RUN_MAX_SHOWN files, prints
+ * the last `max` events of each file before the file's line.
  */
 static void run_print_files(const char *pattern, const struct timespec *began, uint32_t max)
 {
@@ -101,7 +102,7 @@ static int run_execute(const struct options *o, const char *setting)
 {
     int error;
 
-    signal(SIGPIPE, SIG_DFL); /* command_parse ignores it */
+    signal(SIGPIPE, SIG_DFL); /* command_parse sets SIGPIPE to be ignored, and the program would inherit that */
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     if (setenv("ONDK_TRACE", setting, 1) == 0)
@@ -112,8 +113,9 @@ static int run_execute(const struct options *o, const char *setting)
 }
 
 /*
- * Returns whether a signal has ended the program. If the program is a shell, its exit code may mean that a signal has
- * ended a child. Only the codes of faults and kills count, because programs use other codes for other purposes.
+ * Returns true if a signal has ended the program. If the program is a shell, an exit code above 128 may mean that a
+ * signal has ended the shell's child. Only the codes of fault and kill signals count, because programs use the other
+ * codes for other purposes.
  */
 static bool run_was_killed(int status)
 {
@@ -130,7 +132,7 @@ static int run_child(const struct options *o, const char *setting, bool *was_kil
     int status = 0;
     pid_t child;
 
-    signal(SIGINT, SIG_IGN); /* the terminal sends these to the program, too */
+    signal(SIGINT, SIG_IGN); /* the terminal sends these signals to the program, too */
     signal(SIGQUIT, SIG_IGN);
     child = fork();
     if (child == 0)
@@ -152,10 +154,10 @@ int run_program(const struct options *o)
     bool was_killed = false;
     int code;
 
-    /* ONDK_TRACE=ring would mean memory, which ends with the program. "./ring" means a file. */
+    /* ONDK_TRACE=ring would select a ring in memory, which is lost when the program ends. "./ring" selects a file. */
     snprintf(setting, sizeof setting, "%s%s,%u", strcmp(o->output, "ring") == 0 ? "./" : "", o->output,
              (unsigned)o->size_mib);
-    (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock of file systems */
+    (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock that file systems use for the times of files */
     code = run_child(o, setting, &was_killed);
     if (code != RUN_NOT_FOUND && code != RUN_NOT_EXECUTABLE)
         run_print_files(o->output, &began, o->has_last ? o->last : was_killed ? RUN_LAST : 0);

@@ -11,13 +11,13 @@
 #include "roles.h"
 #include "traces.h"
 
-/* Returns the record's time in seconds since begin_ns, the time of day when the first trace began. */
+/* Returns the record's time in seconds since `begin_ns`, the time of day when the first trace began. */
 static double show_seconds(const struct trace_record *r, uint64_t begin_ns)
 {
     return (double)(int64_t)(trace_record_realtime(r) - begin_ns) / 1e9;
 }
 
-/* Returns the index of the first record to show, so that from there on the filter accepts at most `max` records. */
+/* Returns the index of the first record to show. The filter accepts at most `max` records from this index on. */
 static size_t show_first(const struct options *o, const struct trace_records *records, uint64_t begin_ns, uint32_t max)
 {
     size_t first = records->count, n = 0;
@@ -32,7 +32,7 @@ static size_t show_first(const struct options *o, const struct trace_records *re
     return first;
 }
 
-/* Prints the records that the filter accepts, at most the last `max` of them. */
+/* Prints the records that the filter accepts, but at most the last `max` of them. Returns false if out of memory. */
 static bool show_records(const struct options *o, const struct trace_records *records, uint64_t begin_ns, uint32_t max)
 {
     for (size_t i = show_first(o, records, begin_ns, max); i < records->count; i++) {
@@ -51,7 +51,10 @@ static int show_fail_memory(void)
     return COMMAND_FAILED;
 }
 
-/* Shows the records, at most the last `max` of them. Returns the exit code if the tool must end, otherwise -1. */
+/*
+ * Prints the records that the filter accepts, but at most the last `max`. Returns the exit code if the tool must end,
+ * otherwise -1.
+ */
 static int show_sorted(struct options *o, struct owners *owners, struct trace_records *records, uint64_t begin_ns,
                        uint32_t max)
 {
@@ -65,7 +68,9 @@ static int show_sorted(struct options *o, struct owners *owners, struct trace_re
     return -1;
 }
 
-/* Shows the events that are new since the last call. Returns the exit code if the tool must end, otherwise -1. */
+/*
+ * Prints the events that were recorded since the last call. Returns the exit code if the tool must end, otherwise -1.
+ */
 static int show_new(struct options *o, struct owners *owners, struct traces *t, uint64_t begin_ns)
 {
     struct trace_records records = { 0 };
@@ -103,7 +108,7 @@ static int show_opened(struct options *o, struct owners *owners, struct traces *
         show_heads(o, t);
     code = show_sorted(o, owners, &t->records, begin_ns, o->has_last ? o->last : UINT32_MAX);
     while (code < 0 && o->follow && !ended && interrupt_sleep(0.1)) {
-        ended = has_ended && has_ended(); /* the events before the end are read below */
+        ended = has_ended && has_ended(); /* checked before the read, so that the events before the end are read, too */
         code = show_new(o, owners, t, begin_ns);
     }
     for (size_t i = 0; code < 0 && i < t->n_files; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects what traces have about a connection: see story.h. The calls of a side are the calls on its connector. An
- * address may belong to several objects one after another, so only calls between two creations of an object at this
- * address are used.
+ * Collects the events and calls of a connection: see story.h. The calls of a side are the calls on its connector.
+ * Several objects may have the same address, one after the other. So only the calls between two creations of an object
+ * at this address are used.
  */
 #include "story.h"
 
@@ -162,7 +162,7 @@ static void story_note_call(const struct story *s, struct story_calls *calls, si
             story_note(kinds[i].at, index);
 }
 
-/* The calls of a side: indexes from `first` to `end` - 1. */
+/* The calls of a side: the positions from `first` to `end` - 1 in calls->by_object. */
 struct story_span {
     size_t first, end;
 };
@@ -180,7 +180,10 @@ static void story_end_span(const struct story *s, const struct story_side *side,
     }
 }
 
-/* A client's calls begin with the last NdkConnect before the event `connection`, and end before the next NdkConnect. */
+/*
+ * Returns the span of a client's calls. It begins with the last NdkConnect before the event `connection`, and ends
+ * before the next NdkConnect.
+ */
 static struct story_span story_client_span(const struct story *s, const struct story_side *side, uint64_t begin_ns)
 {
     size_t at, n = calls_of_object(s->calls, side->end->file, side->connector, &at);
@@ -201,7 +204,7 @@ static struct story_span story_client_span(const struct story *s, const struct s
     return span;
 }
 
-/* A server's calls begin with the connect event, which follows the event `connector`. */
+/* Returns the span of a server's calls. It begins with the connect event, which follows the event `connector`. */
 static struct story_span story_server_span(const struct story *s, const struct story_side *side, uint64_t begin_ns)
 {
     size_t at, n = calls_that_created(s->calls, side->end->file, side->connector, &at);
@@ -285,7 +288,7 @@ size_t story_last_record(const struct story *s, const struct story_side *side)
     return END_NONE;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole story ---- */
 
 static void story_init_side(struct story_side *side, enum story_role role, const struct end *end)
 {

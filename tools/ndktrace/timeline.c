@@ -10,11 +10,12 @@
 #include "trace_reader/value.h"
 #include "words.h"
 
-enum { TIMELINE_LAST_MESSAGES = 3 /* of each side; earlier messages are only counted */ };
+/* number of messages of each side that are printed; earlier messages are only counted */
+enum { TIMELINE_LAST_MESSAGES = 3 };
 
 struct timeline_line {
     uint64_t time_ns;
-    size_t record; /* breaks ties */
+    size_t record; /* the order of lines with the same time */
     enum story_role role;
     char *text;
 };
@@ -28,7 +29,7 @@ struct timeline {
     bool is_out_of_memory;
 };
 
-/* Adds a line. `w` has its text, and is closed. */
+/* Adds a line with the text of *w, and closes *w. */
 static void timeline_add(struct timeline *t, struct words *w, enum story_role role, size_t record, uint64_t time_ns)
 {
     size_t room = t->room ? 2 * t->room : 32;
@@ -137,7 +138,7 @@ static void timeline_add_routine(struct timeline *t, const struct story_side *si
     timeline_add(t, &w, side->role, first->record, first->begin_ns);
 }
 
-/* Adds the receives of the queue pair, and the arms of its completion queues. */
+/* Adds a line for the queue pair's receives, and a line for the arms of each of its completion queues. */
 static void timeline_add_waits(struct timeline *t, const struct story_side *side)
 {
     const struct call *create = story_create_qp(t->story, side);
@@ -151,7 +152,7 @@ static void timeline_add_waits(struct timeline *t, const struct story_side *side
         timeline_add_routine(t, side, "NdkArmCq", initiator_cq);
 }
 
-/* Adds the call that led to the failure, unless it has a line already. */
+/* Adds a line for the call that led to the failure, unless that call already has a line. */
 static void timeline_add_cause(struct timeline *t, const struct story_side *side)
 {
     const struct call *c;
@@ -174,8 +175,8 @@ static void timeline_add_cause(struct timeline *t, const struct story_side *side
 }
 
 /*
- * Adds the queue pair's posts and requests that failed. Omits requests that were flushed after the connection had
- * ended.
+ * Adds lines for the queue pair's posts and requests that failed. Omits requests that were flushed after the connection
+ * had ended.
  */
 static void timeline_add_failed_posts(struct timeline *t, const struct story_side *side)
 {
@@ -213,8 +214,8 @@ static void timeline_add_calls(struct timeline *t, const struct story_side *side
 /* ---- the connection ---- */
 
 /*
- * Returns whether the line must have the contents of the start-up frame. If the call that caused the frame is traced,
- * the call's line has most of them.
+ * Returns true if the line must contain the contents of the start-up frame. If the trace contains the call that caused
+ * the frame, the line of the call already contains most of them.
  */
 static bool timeline_needs_frame(const struct story *s, const struct story_side *side, size_t record, bool is_sent,
                                  size_t wrong)
@@ -289,7 +290,7 @@ static void timeline_outcome(FILE *out, const struct story *s, const struct stor
     fputs(").", out);
 }
 
-/* Writes the sentence for a record of the side. Returns false if there is no sentence for such a record. */
+/* Writes the sentence for a record of the side. Returns false if this kind of record has no sentence. */
 static bool timeline_sentence(FILE *out, const struct story *s, const struct story_side *side, size_t record,
                               size_t wrong)
 {
@@ -346,7 +347,7 @@ static void timeline_add_events(struct timeline *t, const struct story_side *sid
 
 /* ---- messages ---- */
 
-/* Returns whether this frame begins a message. A frame that continues the message of the frame before it does not. */
+/* Returns true if this frame begins a message, and false if it continues the message of the previous frame. */
 static bool timeline_is_message(const struct story *s, const struct end_list *list, size_t i)
 {
     const char *opcode = story_name(s, list->records[i], "opcode");
@@ -379,7 +380,7 @@ static void timeline_add_message(struct timeline *t, const struct story_side *si
     timeline_add(t, &w, side->role, record, trace_record_realtime(story_record(t->story, record)));
 }
 
-/* Adds the last messages of a direction, and the number of the others. */
+/* Adds lines for the last messages of a direction, and a line with the number of the earlier messages. */
 static void timeline_add_messages(struct timeline *t, const struct story_side *side, enum end_list_kind kind)
 {
     const struct end_list *list = &side->end->lists[kind];
@@ -391,7 +392,7 @@ static void timeline_add_messages(struct timeline *t, const struct story_side *s
         n += timeline_is_message(t->story, list, i);
     skipped = n > TIMELINE_LAST_MESSAGES ? n - TIMELINE_LAST_MESSAGES : 0;
     if (!is_sent && is_at_both)
-        skipped = n; /* the sender's lines are enough */
+        skipped = n; /* the lines of the sender's messages are sufficient */
     if (skipped && !(!is_sent && is_at_both) && timeline_begin(t, &w)) {
         fprintf(w.file, "%s %zu message%s before the following ones.", is_sent ? "Sent" : "Received", skipped,
                 skipped == 1 ? "" : "s");
@@ -409,8 +410,8 @@ static void timeline_add_messages(struct timeline *t, const struct story_side *s
 }
 
 /*
- * Adds a line if this side's trace ends before the connection ends at the other side: this side's process was killed or
- * still runs.
+ * Adds a line if this side's trace ends before the connection ends at the other side. Then this side's process was
+ * killed, or still runs.
  */
 static void timeline_add_end_of_trace(struct timeline *t, const struct story_side *side)
 {
@@ -424,7 +425,7 @@ static void timeline_add_end_of_trace(struct timeline *t, const struct story_sid
     timeline_add(t, &w, side->role, STORY_END_OF_TRACE, trace_record_realtime(story_record(t->story, last)));
 }
 
-/* Adds the listener at the server's address. */
+/* Adds a line for the listener at the server's address. */
 static void timeline_add_listener(struct timeline *t)
 {
     const struct story *s = t->story;

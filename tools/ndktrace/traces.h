@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace files of a command line: opened, read as a whole, and aligned. */
+/* Opens the trace files of a command line, reads them completely, and aligns their clocks. */
 #ifndef NDKTRACE_TRACES_H
 #define NDKTRACE_TRACES_H
 
@@ -16,11 +16,11 @@ struct traces {
     bool is_aligned; /* `align` is valid */
 };
 
-/* Opens the files. If one cannot be opened, prints the reason, closes all files, and returns false. */
+/* Opens the files. If a file cannot be opened, prints the reason, closes all files, and returns false. */
 bool traces_open(struct traces *t, size_t n, char *const *paths);
 /* Reads all events and aligns the clocks. If out of memory, prints a message and returns false. */
 bool traces_read(struct traces *t);
-/* Returns the time of day when the first of the traces began. */
+/* Returns the time of day when the first trace began. */
 uint64_t traces_begin(const struct traces *t);
 void traces_close(struct traces *t);
 

@@ -57,7 +57,7 @@ const char *words_call_awaited(const char *state)
     return w ? w->call : NULL;
 }
 
-/* Writes the contents of a Read Request, if the event has them: 28 bytes in network byte order. */
+/* Writes the contents of a Read Request, if the event contains them: 28 bytes in network byte order. */
 static void words_read_request(FILE *out, const struct story *s, size_t record)
 {
     uint64_t parts[5] = { 0 };
