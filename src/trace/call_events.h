@@ -97,15 +97,18 @@
 /* The completion routine of a call of `routine` on `object` begins. */
 #define TRACE_FIELDS_completed(F, N)                                                                                   \
     F(ptr, object) N(u16, routine, routine) N(status, status, status) F(ptr, created) F(ptr, context)
-/* A callback of the consumer begins that is no completion routine. This also holds for the next three events. */
+/* The notification callback of the CQ `object` begins. */
 #define TRACE_FIELDS_cq_notification(F, N) F(ptr, object) N(status, status, status)
-/* `object` is 0 if the call that creates the SRQ has not returned yet. */
+/*
+ * The notification callback of the SRQ `object` begins. `object` is 0 if the call that creates the SRQ has not returned
+ * yet.
+ */
 #define TRACE_FIELDS_srq_notification(F, N) F(ptr, object) N(status, status, status)
-/* `object` is the listener, and `connector` is the new connector. */
+/* The connect event callback of the listener `object` begins. `connector` is the new connector. */
 #define TRACE_FIELDS_connect_event(F, N) F(ptr, object) F(ptr, connector)
 /*
- * `reason` is the provider's reason for the disconnect. It is 0 if the provider gives none, or if the callback has the
- * form that NDKPI had before version 2.1.
+ * The disconnect callback of the connector `object` begins. `reason` is the provider's reason for the disconnect. It is
+ * 0 if the provider gives none, or if the callback has the form that NDKPI had before version 2.1.
  */
 #define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object) F(x32, reason)
 /* The innermost callback of the thread has returned. `object` is the object that the callback was about. */

@@ -132,7 +132,10 @@ static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
     return false;
 }
 
-/* Takes over the segment with the oldest events that no thread owns. Returns false if all are owned. */
+/*
+ * Takes over the segment that has the oldest events, among the segments that no thread owns. Returns false if all
+ * segments are owned.
+ */
 static bool ring_acquire_oldest(struct ring_writer *w)
 {
     for (uint32_t tries = 0; tries < ring.segment_count; tries++) {

@@ -17,7 +17,10 @@ struct print_text_style {
 
 /* Prints the program, the process ID, the host and the start time of the file, in a line that begins with #. */
 void print_file(FILE *out, const struct trace_file *f);
-/* Prints the number of lost events, and the parts of the file that could not be read. Each line begins with #. */
+/*
+ * Prints the number of lost events, and the number of segments that could not be read completely. Begins each line with
+ * the character #.
+ */
 void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_text_style *style);
 /*

@@ -49,8 +49,8 @@ static bool record_is_later(const struct trace_record *a, const struct trace_rec
 }
 
 /*
- * Inserts a copy of the record. If the list is full, replaces the oldest event, or does nothing if the record is older
- * than it.
+ * Inserts a copy of the record. If the list is full, the copy replaces the oldest event. If the list is full and the
+ * record is older than all events in the list, does nothing.
  */
 static void tail_list_insert(struct tail_list *l, const struct trace_record *r, bool is_related)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adapters: wrapping, closing, and the calls on them. */
+/* The entries of the adapters' dispatch table, and the functions that wrap and close adapters. */
 #include "base/fork.h"
 #include "base/own_call.h"
 #include "verify/async_call.h"
@@ -17,7 +17,7 @@
 
 struct adapter {
     struct proxy p;
-    NDK_ADAPTER_INFO info; /* if has_info is false, Version is valid, and the rest is zero */
+    NDK_ADAPTER_INFO info; /* the provider's information; only Version is set if has_info is false */
     struct logical_pages pages;
     unsigned generation; /* fork_generation of the process that wrapped the adapter */
     atomic_bool gave_up; /* a close has returned without waiting to the end: see verify_close_gave_up */

@@ -114,7 +114,9 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* If a breach is not reported yet, no call is released, because that call may be the earlier call of the breach. */
+    /*
+     * No call is released while a breach is not reported yet, because that call may be the earlier call of the breach.
+     */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -33,8 +33,8 @@ static void listener_begin_listen(struct proxy *p)
 }
 
 /*
- * Handles the return of an NdkListen whose completion is not observed. If the call is pending or has failed, subtracts
- * it from `listens`, so that later calls are not reported.
+ * Handles the return of an NdkListen whose completion is not observed. If the call is pending or has failed, the call
+ * is no longer counted, so that later calls are not reported.
  */
 static void listener_end_unseen(struct proxy *p, NTSTATUS status)
 {

@@ -28,10 +28,11 @@ struct messages {
 };
 
 /*
- * Creates the counts of the queue pair qp. Returns NULL if out of memory; the queue pair's sends are then not checked.
+ * Allocates the struct messages of the queue pair qp. Returns NULL if out of memory; the sends of qp are then not
+ * checked.
  */
 struct messages *messages_create(const void *qp);
-/* Releases the references of qp to its own counts and to its peer's counts. */
+/* Releases the two references of qp: to its own struct messages, and to the struct messages of its peer. */
 void messages_release(struct queue *qp);
 /*
  * Makes a and b each other's peer. Requires the proxies' lock. Requires that a and b are the two ends of a connection

@@ -78,7 +78,7 @@ void posted_fini(struct posted *posted)
 }
 
 /*
- * Makes `chunk` the chunk from which unused records are taken. Moves the unused records of the earlier chunk to the
+ * Adds `chunk`, whose records are used from now on. Moves the records of the earlier chunk that were never used to the
  * free list. Requires the lock.
  */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)

@@ -43,8 +43,8 @@ struct protection_domain {
 };
 
 /*
- * Returns `pub`, a proxy that is an argument of the consumer, as a struct proxy. Returns NULL if `real`, the provider's
- * object of that proxy, is NULL.
+ * Converts `pub`, a proxy that the consumer has passed, to a struct proxy. `real` is the provider's object behind the
+ * proxy. Returns NULL if `real` is NULL.
  */
 static inline struct proxy *proxy_of(void *pub, const void *real)
 {

@@ -75,7 +75,7 @@ const struct rule *report_find_rule(const char *name, size_t length);
  * of earlier calls. `count` is at most VERIFY_MAX_ADVICE. The counts of earlier reports do not change.
  */
 void report_set_advice(const struct rule *const *rules, size_t count);
-/* Returns the kind of the rule, which is RULE_ADVICE if report_set_advice has made it advice. */
+/* Returns the kind of the rule. If report_set_advice has made the rule advice, the kind is RULE_ADVICE. */
 enum rule_kind report_rule_kind(const struct rule *rule);
 
 enum { REPORT_NOTES = 8 };

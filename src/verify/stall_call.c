@@ -150,9 +150,9 @@ static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCES
 }
 
 /*
- * Writes the state of the peer's connector if it is in this process, for example "; the peer's connector 0x12 is in
- * this process: NdkConnect is pending". If a call at that end would end the wait, adds which call. Writes an empty text
- * if the peer's connector is not known.
+ * Writes the state of the peer's connector if this connector is in this process, for example "; the peer's connector
+ * 0x12 is in this process: NdkConnect is pending". If a call at that end would end the wait, also writes which call.
+ * Writes an empty text if the peer's connector is not known.
  */
 static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
 {

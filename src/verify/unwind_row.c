@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads rows from .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of the module's functions.
- * An entry of the table has the address of a function's FDE. The FDE has instructions that change the row, and refers
- * to a CIE, whose instructions make the first row.
+ * An entry of the table has the address of a function's FDE (frame description entry). The FDE has instructions that
+ * change the row. The FDE also refers to a CIE (common information entry), and the instructions of the CIE make the
+ * first row.
  *
  * The module is read while the dynamic linker's lock is held, so that the module stays loaded. Every read is within the
  * module's segment.
@@ -442,7 +443,10 @@ static bool run_register(struct run *r, unsigned op, struct cursor *c)
     }
 }
 
-/* Executes an instruction whose first byte contains no operand. Sets r->ok to false if it is not supported. */
+/*
+ * Executes an instruction that has no operand in its first byte. If the instruction is not supported, sets r->ok to
+ * false.
+ */
 static void run_other(struct run *r, unsigned op, struct cursor *c)
 {
     if (run_base(r, op, c) || run_register(r, op, c))
