@@ -48,7 +48,7 @@ struct peer_options {
     unsigned queues;       /* I/O queues that are granted */
     unsigned receives;     /* at most so many commands of a queue at the same time, as the reply announces */
     unsigned mdts;
-    unsigned no_capsule; /* no data in capsules */
+    unsigned no_capsule; /* no data in capsules: 1, because they have no room, 2, because offsets are not supported */
 };
 extern struct peer_options options;
 

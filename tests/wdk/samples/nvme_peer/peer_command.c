@@ -90,8 +90,8 @@ static void identify_controller(struct peer_command *c)
     id->sqes = 0x66;
     id->cqes = 0x44;
     id->nn = 16;
-    id->sgls = NVME_SGLS_SUPPORTED | NVME_SGLS_KEYED | (options.no_capsule ? 0 : NVME_SGLS_OFFSET);
-    id->ioccsz = options.no_capsule ? 4 : PEER_CAPSULE / 16;
+    id->sgls = NVME_SGLS_SUPPORTED | NVME_SGLS_KEYED | (options.no_capsule == 2 ? 0 : NVME_SGLS_OFFSET);
+    id->ioccsz = options.no_capsule == 1 ? 4 : PEER_CAPSULE / 16;
     id->iorcsz = 1;
     put_page(c);
 }
