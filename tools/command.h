@@ -17,10 +17,10 @@ enum command_exit {
     COMMAND_FAILED = 1,
     COMMAND_USAGE = 2,
     COMMAND_LOST = 6,          /* the output could not be written completely */
-    COMMAND_INTERRUPTED = 130, /* the results so far were printed */
+    COMMAND_INTERRUPTED = 130, /* Ctrl-C; the results so far were printed */
 };
 
-/* The type of the value that an option stores at the offset `at` of the tool's options. */
+/* The type of an option's value. The value is stored at the offset `at` in the tool's options. */
 enum command_kind {
     COMMAND_FLAG,    /* bool: set to true. The option has no value */
     COMMAND_NUMBER,  /* uint32_t */
@@ -33,22 +33,23 @@ enum command_kind {
 };
 
 struct command_option {
-    const char *names; /* all spellings: "-s, --size, -ts". NULL: `text` is a heading for the options that follow */
+    /* all names, for example "-s, --size, -ts"; NULL: `text` is a heading for the following options */
+    const char *names;
     /*
      * The value as --help prints it: a name, for example "SECONDS", or the values of a choice, for example "off|on".
      * If it is in brackets, for example "[SECONDS]", the value is optional. Only COMMAND_CALL allows an optional
      * value. NULL: the option has no value.
      */
     const char *value;
-    const char *text; /* what the option does */
+    const char *text; /* description of the option in --help */
     enum command_kind kind;
     size_t at;
-    double low, high;     /* the least and greatest number, size or time. --help prints them unless high is 0 */
-    const char *standard; /* the default as --help prints it */
+    double low, high;     /* the minimum and maximum number, size or time; --help prints them unless `high` is 0 */
+    const char *standard; /* the default in the form that --help prints */
     /*
-     * Stores the value of a COMMAND_CALL option. The parameter `at` is the address of the tool's options plus the
-     * offset command_option.at. `value` is NULL if the user has given no value. Returns NULL, or what is wrong with
-     * the value, for example "a list of zero, write and read is expected".
+     * Stores the value of a COMMAND_CALL option. The parameter `at` is the address of the tool's options plus
+     * command_option.at. `value` is NULL if the user has given no value. Returns NULL, or a text that describes the
+     * mistake, for example "a list of zero, write and read is expected".
      */
     const char *(*set)(void *at, const char *value);
 };
@@ -60,32 +61,35 @@ struct command_status {
 
 struct command {
     const char *name;
-    const char *summary;      /* a paragraph about what the tool does */
-    const char *const *usage; /* command lines without the tool's name; NULL at the end */
+    const char *summary;      /* a paragraph that describes the tool */
+    const char *const *usage; /* command lines without the tool's name; the last entry is NULL */
     const struct command_option *options;
     size_t n_options;
-    /* Stores an argument that is no option, and returns NULL or what is wrong. Not set if no argument is accepted. */
+    /*
+     * Stores an argument that is no option. Returns NULL, or a text that describes the mistake. NULL if no argument is
+     * accepted.
+     */
     const char *(*add_argument)(void *options, const char *word);
     /*
-     * Called after an option was stored. `value` is NULL if the option has none. Returns NULL or what is wrong.
-     * Optional.
+     * Called after an option was stored; may be NULL. `value` is NULL if the option has no value. Returns NULL, or a
+     * text that describes the mistake.
      */
     const char *(*on_option)(void *options, const struct command_option *o, const char *value);
-    const struct command_status *statuses; /* exit codes; a NULL text at the end */
+    const struct command_status *statuses; /* exit codes; the last entry has a NULL text */
     const char *notes;                     /* printed at the end of --help without wrapping; may be NULL */
 };
 
 /*
- * Parses the command line into *options, which holds the defaults. Returns -1 if the tool may go on. Otherwise help,
- * the version or an error was printed, and the tool must exit with the returned code. Sets SIGPIPE to be ignored, so
- * that output to a closed pipe is reported as a failed write.
+ * Parses the command line into *options, which must contain the defaults. Returns -1 if the tool must continue.
+ * Otherwise help, the version or an error was printed, and the tool must exit with the returned code. Sets SIGPIPE to
+ * be ignored, so that output to a closed pipe is reported as a failed write.
  */
 int command_parse(const struct command *c, void *options, int argc, char **argv);
 
 enum { COMMAND_MAX_MESSAGE = 512 };
 /*
- * Stores the value of the option with this long name, which has no dashes. The value of a flag is "true". Returns NULL,
- * or what is wrong: a text in `message` or in static storage.
+ * Stores the value of the option with the long name `name`, which has no dashes. The value of a flag is "true". Returns
+ * NULL, or a text that describes the mistake; the text is in `message` or in static storage.
  */
 const char *command_set(const struct command *c, void *options, const char *name, const char *value,
                         char message[COMMAND_MAX_MESSAGE]);

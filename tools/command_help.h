@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --help and --version. Only command.c and command_help.c include this header. */
+/* Prints --help and --version. Only command.c and command_help.c include this header. */
 #ifndef TOOLS_COMMAND_HELP_H
 #define TOOLS_COMMAND_HELP_H
 
@@ -9,7 +9,7 @@ enum { COMMAND_MAX_NAME = 64 };
 
 /* Returns the option with index i, or NULL after the last option. Headings and the common options count as options. */
 const struct command_option *command_option_at(const struct command *c, size_t i);
-/* Copies the first of an option's names to `name`, a buffer of COMMAND_MAX_NAME bytes. Returns the other names. */
+/* Copies the first name in `names` to `name`, a buffer of COMMAND_MAX_NAME bytes. Returns the remaining names. */
 const char *command_next_name(const char *names, char *name);
 
 /*

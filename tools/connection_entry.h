@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds a connection in OpenNDK's list. The entry has what both ends agreed on, for example whether CRC is used. */
+/*
+ * Finds a connection in OpenNDK's list of connections. The entry contains the properties on which both ends have
+ * agreed, for example whether CRC is used.
+ */
 #ifndef TOOLS_CONNECTION_ENTRY_H
 #define TOOLS_CONNECTION_ENTRY_H
 
@@ -9,8 +12,8 @@
 #include "openndk/netstat.h"
 
 /*
- * Copies the entry of c->connector, which must have been established. Returns false if the connection is not listed,
- * or if the provider is not OpenNDK.
+ * Copies the entry of the connector c->connector to *entry. Requires that the connection was established. Returns false
+ * if the list does not contain the connection, or if the provider is not OpenNDK.
  */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry);
 

@@ -14,19 +14,22 @@
 enum { ENDPOINT_MAX_ADDRESSES = 16, ENDPOINT_MAX_TEXT = 320 };
 
 struct endpoint {
-    char text[ENDPOINT_MAX_TEXT]; /* as the user gave it; "" if the option was not given */
+    char text[ENDPOINT_MAX_TEXT]; /* the text that the user has given; "" if the option was not given */
     char host[256];
     uint16_t port;
     struct sockaddr_storage addresses[ENDPOINT_MAX_ADDRESSES];
-    uint32_t count; /* number of addresses, 0 before endpoint_resolve */
+    uint32_t count; /* number of addresses; 0 before endpoint_resolve */
 };
 
 /*
- * Splits `given` into host and port, and checks what can be checked without a name server. If has_port is true, a port
- * or a service's name must follow the host; otherwise nothing may follow the host. Returns NULL, or what is wrong.
+ * Splits `given` into host and port, and checks what can be checked without a name server. If has_port is true, the
+ * host must be followed by a port or a service's name; otherwise by nothing. Returns NULL, or a text that describes the
+ * mistake.
  */
 const char *endpoint_parse(struct endpoint *e, const char *given, bool has_port);
-/* Looks up the host's addresses. Returns false, with the reason in error, if none is found. May block for seconds. */
+/*
+ * Finds the host's addresses. If there is none, writes the reason to `error` and returns false. May block for seconds.
+ */
 bool endpoint_resolve(struct endpoint *e, char *error, size_t room);
 
 #endif

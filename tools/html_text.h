@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text in HTML pages. */
+/* Writes text into HTML pages. */
 #ifndef TOOLS_HTML_TEXT_H
 #define TOOLS_HTML_TEXT_H
 

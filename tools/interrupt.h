@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ctrl-C. The first SIGINT or SIGTERM requests that the tool prints its results so far and ends. If the tool does not
- * end within two seconds, a line on stderr reports what it waits for. The second signal ends the process at once.
+ * Handles Ctrl-C. The first SIGINT or SIGTERM requests that the tool prints its results so far and ends. If the tool
+ * does not end within two seconds, a line on stderr reports what the tool waits for. The second signal ends the process
+ * at once.
  */
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
@@ -9,19 +10,19 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that it
- * creates later. Therefore the tool must call interrupt_catch before it creates other threads. After
- * interrupt_received has become true, the waiting thread calls on_interrupt once. on_interrupt may take locks, because
- * it is no signal handler; it may be NULL.
+ * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that this
+ * thread creates later. Therefore the tool must call interrupt_catch before it creates other threads. When a signal
+ * arrives, interrupt_received becomes true, and then the new thread calls on_interrupt once. on_interrupt may be NULL.
+ * It may acquire locks, because it is no signal handler.
  */
 void interrupt_catch(void (*on_interrupt)(void));
-bool interrupt_received(void); /* may be called by any thread */
+bool interrupt_received(void); /* returns true after a signal; may be called by any thread */
 /*
  * Sets the words after "interrupted, waiting" in the line on stderr, for example "for the server". The text must stay
  * valid. May be called by any thread.
  */
 void interrupt_set_wait(const char *text);
-/* Waits for `seconds`, or until an interrupt. Returns false after an interrupt. */
+/* Waits for `seconds`, or until a signal arrives. Returns false after a signal. */
 bool interrupt_sleep(double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock for durations and deadlines. Setting the time of day does not change it. */
+/* The clock for durations and deadlines. A change of the time of day does not change this clock. */
 #ifndef TOOLS_MONOTONIC_H
 #define TOOLS_MONOTONIC_H
 

@@ -6,16 +6,17 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-/*
- * Returns the process's id in its own PID namespace, which may differ from `pid`, its id in the tool's PID namespace.
- */
+/* Returns the ID that the process has in its own PID namespace. `pid` is its ID in the tool's PID namespace. */
 long process_pid_inside(long pid);
-/* Returns the letter of the process's state, for example 'T' for a stopped process; 0 if it cannot be read. */
+/*
+ * Returns the letter of the process's state, for example 'T' for a stopped process. Returns 0 if the state cannot be
+ * read.
+ */
 char process_state(long pid);
-/* Returns the process's user, or (uid_t)-1. */
+/* Returns the process's user. Returns (uid_t)-1 if the user cannot be read. */
 uid_t process_uid(long pid);
 /*
- * Sets the member "program" of the object to the process's name, which has at most 15 bytes and is "" if it cannot be
+ * Sets the object's member "program" to the process's name, which has at most 15 bytes. Uses "" if the name cannot be
  * read. Bytes that are not printable ASCII become '?'.
  */
 void process_describe(long pid, json_t *object);

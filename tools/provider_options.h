@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --provider, and the options that configure the provider. A tool parses these options into an ondk_config_t,
- * whichever provider the tool uses. OpenNDK then gets the whole configuration. Another provider gets only the settings
- * for which an option was given. Each of these is set by its name, which ndkconform/provider.h lists.
+ * Implements --provider, and the options that configure the provider. A tool parses these options into an
+ * ondk_config_t, whichever provider it uses. OpenNDK receives the whole configuration. Another provider receives only
+ * the settings for which an option was given; each setting is set by the name that ndkconform/provider.h lists.
  */
 #ifndef TOOLS_PROVIDER_OPTIONS_H
 #define TOOLS_PROVIDER_OPTIONS_H
@@ -15,8 +15,8 @@
 #include "openndk/config.h"
 
 /*
- * The row of --provider in a tool's option table. `offset` is the offset of a const char *, which stays NULL if the
- * option is not given.
+ * The row of --provider in a tool's option table. `offset` is the offset of a const char * in the tool's options, which
+ * stays NULL if the option is not given.
  */
 #define PROVIDER_OPTION(offset)                                                                                        \
     {                                                                                                                  \
@@ -24,15 +24,15 @@
             .at = offset                                                                                               \
     }
 
-/* The value of a setting that no option gives. */
+/* The value of a setting for which no option was given. */
 #define PROVIDER_NOT_GIVEN 0xfffffffeu
 
-/* Must be called before the options are parsed. Sets all of *config to PROVIDER_NOT_GIVEN. */
+/* Sets all of *config to PROVIDER_NOT_GIVEN. Must be called before the options are parsed. */
 void provider_options_init(ondk_config_t *config);
 /*
- * Must be called after the options are parsed. If `module` is not NULL, loads it, and applies the given settings of
- * *config to it. Otherwise completes *config with OpenNDK's defaults and the environment. If the module cannot be
- * used, or does not support a setting, returns false and writes one line to `error`.
+ * Applies the parsed options. If `module` is not NULL, loads the module, and passes the given settings of *config to
+ * it. Otherwise completes *config with the environment and OpenNDK's defaults. If the module cannot be used, or does
+ * not support a setting, writes one line to `error` and returns false. Must be called after the options are parsed.
  */
 bool provider_options_load(const char *module, ondk_config_t *config, char *error, size_t size);
 /* Configures OpenNDK. Does nothing if the provider is not OpenNDK. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The read limits of a connection: whether RDMA reads are possible on it. */
+/* Checks the read limits of a connection: whether they permit RDMA reads. */
 #ifndef TOOLS_READ_LIMITS_H
 #define TOOLS_READ_LIMITS_H
 
@@ -8,8 +8,9 @@
 #include "consumer/consumer.h"
 
 /*
- * Returns NULL, or why reads are not possible and which settings to raise. If `own` is true, this side must be able to
- * read; if `peer` is true, the peer must be able to read. `limits` are the connection's effective limits.
+ * Checks whether the limits permit reads by this side (`own`) and by the peer (`peer`). Returns NULL, or a text that
+ * explains why reads are not possible and which settings must be raised. `limits` are the connection's effective
+ * limits.
  */
 const char *read_limits_check(struct consumer_limits limits, bool own, bool peer);
 

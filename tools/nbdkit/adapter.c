@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first Storport adapter: see adapter.h. The structures of its device controls are Windows', so this file includes
- * the kernel's headers and is compiled as a driver's source.
+ * Opens and queries the first Storport adapter: see adapter.h. The structures of its device controls are Windows' own.
+ * So this file includes the kernel's headers, and is compiled like a driver.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter)
     return capabilities.MaximumTransferLength;
 }
 
-/* Appends a field of the inquiry data without its trailing spaces. */
+/* Appends a field of the inquiry data, without its trailing spaces, to `model`. */
 static void adapter_append_field(char *model, size_t room, const UCHAR *field, int width)
 {
     size_t length = strlen(model);

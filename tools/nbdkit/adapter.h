@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first Storport adapter of the drivers, and its units. */
+/* Opens the first Storport adapter that the drivers have created, and lists its units. */
 #ifndef NBDKIT_ADAPTER_H
 #define NBDKIT_ADAPTER_H
 
@@ -17,13 +17,16 @@ struct adapter_unit {
     char model[40];   /* vendor, product and revision */
 };
 
-/* Opens the adapter. Prints a message to `out` and returns false if no driver has one. */
+/* Opens the adapter. If no driver has created one, prints a message to `out` and returns false. */
 bool adapter_open(ondk_wdk_device_t **adapter, FILE *out);
 
-/* Returns the most bytes that a command may transfer. */
+/* Returns the maximum number of bytes that one command may transfer. */
 uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter);
 
-/* Fills `units` with the disks that the last scan has found, in the order of their addresses. Returns their number. */
+/*
+ * Copies the disks that the adapter's last scan has found to `units`, in the order of their addresses. Returns their
+ * number.
+ */
 uint32_t adapter_list_disks(ondk_wdk_device_t *adapter, struct adapter_unit units[ADAPTER_MAX_UNITS]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of nbdkit: see connections.h. Their sockets are found among the open files of the process. */
+/* Ends the connections of nbdkit: see connections.h. Finds their sockets among the open files of the process. */
 #include "connections.h"
 
 #include <dirent.h>
@@ -22,8 +22,8 @@ static struct listener listeners[MAX_LISTENERS];
 static int n_listeners;
 
 /*
- * Calls routine(fd, local address) for each socket of the process that listens, or for each that does not. Returns the
- * sum of what the calls return.
+ * Calls routine(fd, local address) for each listening socket of the process, or for each other socket if `is_listening`
+ * is false. Returns the sum of the calls' results.
  */
 static int connections_for_each(bool is_listening, int (*routine)(int fd, const struct listener *local))
 {
@@ -32,7 +32,7 @@ static int connections_for_each(bool is_listening, int (*routine)(int fd, const 
     int sum = 0;
 
     while (files && (entry = readdir(files))) {
-        /* The copy stays this socket, even if another thread closes the original. */
+        /* The duplicated descriptor refers to this socket even if another thread closes the original descriptor. */
         int listens, fd = fcntl(atoi(entry->d_name), F_DUPFD_CLOEXEC, 0);
         struct listener local = { .length = sizeof local.address };
         socklen_t size = sizeof listens;
@@ -62,18 +62,22 @@ void connections_find_listeners(void)
     (void)connections_for_each(true, connections_add_listener);
 }
 
-/* Compares only the ports of Internet addresses, because a listener may have the address "any". */
+/*
+ * Returns true if the addresses are equal. Compares only the ports of Internet addresses, because a listener may have
+ * the address "any".
+ */
 static bool connections_match(const struct listener *a, const struct listener *b)
 {
     if (a->address.ss_family != b->address.ss_family)
         return false;
-    if (a->address.ss_family == AF_INET || a->address.ss_family == AF_INET6) /* both have the port at one offset */
+    /* both families have the port at the same offset */
+    if (a->address.ss_family == AF_INET || a->address.ss_family == AF_INET6)
         return ((const struct sockaddr_in *)&a->address)->sin_port ==
                ((const struct sockaddr_in *)&b->address)->sin_port;
     return a->length == b->length && !memcmp(&a->address, &b->address, a->length);
 }
 
-/* Returns whether one of the listeners has accepted a connection with this local address. */
+/* Returns true if one of the listeners has accepted a connection with this local address. */
 static bool connections_is_accepted(const struct listener *local)
 {
     for (int i = 0; i < n_listeners; i++)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of nbdkit. nbdkit ends after its clients have closed their connections, and has no call that closes
- * them. These functions do it.
+ * Ends the connections of nbdkit. nbdkit ends only after its clients have closed their connections, and it has no
+ * function that closes them. Therefore the plugin uses these functions.
  */
 #ifndef NBDKIT_CONNECTIONS_H
 #define NBDKIT_CONNECTIONS_H
 
-/* Stores the addresses at which this process listens. Must be called before a driver can have sockets. */
+/* Stores the addresses at which this process listens. Must be called before a driver can open sockets. */
 void connections_find_listeners(void);
 
 /*
- * Ends the connections to these addresses: nbdkit answers the requests that have arrived, receives no more, and closes
- * the connections. Returns how many are still open.
+ * Ends the connections to the stored addresses. nbdkit still answers the requests that have arrived, receives no more,
+ * and closes the connections. Returns the number of connections that are still open.
  */
 int connections_end(void);
 

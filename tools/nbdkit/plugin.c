@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nbdkit plugin openndk: loads drivers as ndkrun does (run.h), and serves the disks of the first Storport adapter,
- * each as the export with its address, for example "0:0:0". The stages of the process:
+ * The nbdkit plugin openndk: loads drivers as ndkrun does (run.h), and serves the disks of the first Storport adapter.
+ * The name of each export is the address of its disk, for example "0:0:0". nbdkit calls the plugin in this order:
  *
- *   load, config             the options of ndkrun, as parameters of nbdkit
- *   after_fork               the drivers are loaded; the watch begins, a thread that ends connections and nbdkit when
- *                            a signal or an option requests it
- *   open, pread, close ...   requests, on nbdkit's threads, each of which waits for its command
- *   unload                   no request is left; the drivers are unloaded and reported, and their result becomes the
- *                            exit status of nbdkit
+ *   load, config             stores the options of ndkrun, which nbdkit passes as parameters
+ *   after_fork               loads the drivers, and starts the watch: a thread that waits for a signal, or for an end
+ *                            that an option requests, and then ends the connections and nbdkit
+ *   open, pread, close ...   serves a request: nbdkit's thread sends SCSI commands and waits for them
+ *   unload                   unloads the drivers after the last request, prints the report, and sets the exit status
+ *                            of nbdkit
  *
  * The plugin stays mapped after unload, because threads of the libraries may still run (link option -z nodelete).
  */
@@ -40,20 +40,23 @@
 enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 /* 10 seconds */ };
 
 static struct options options;
-static int exit_code = -1; /* of the process; negative: nbdkit's own */
-static int folder;         /* where nbdkit was started; a daemon changes to the root folder */
-static FILE *json;         /* standard output, which nbdkit replaces by /dev/null */
-static bool has_socket;    /* nbdkit listens, and this process is not the parent of a daemon */
-static bool is_running;    /* the drivers are loaded */
+static int exit_code = -1; /* exit code of the process; negative: nbdkit chooses the exit code */
+static int folder;         /* the folder in which nbdkit was started; a daemon changes to the root folder */
+static FILE *json;         /* the original standard output, which nbdkit replaces by /dev/null */
+static bool has_socket;    /* after_fork has run, so nbdkit listens, and this process must remove the socket of --nbd */
+static bool is_running;    /* the drivers are loaded, and the watch is running */
 static ondk_wdk_device_t *adapter;
 static pthread_t watch;
-static atomic_bool is_ending; /* no new connection is accepted */
-static atomic_bool has_ended; /* nbdkit has no connection any more */
-static atomic_int n_handles;  /* of open and not of close */
+static atomic_bool is_ending; /* new connections are refused */
+static atomic_bool has_ended; /* nbdkit has closed its last connection */
+static atomic_int n_handles;  /* number of handles that `open` has returned and `close` has not closed */
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
-/* Runs at the end of the process. nbdkit exits with 0 after a signal, and leaves the socket of ndkrun --nbd. */
+/*
+ * Removes the socket of ndkrun --nbd, which nbdkit leaves behind, and sets the exit code, because nbdkit exits with 0
+ * after a signal. Runs at the end of the process.
+ */
 static void plugin_exit(void)
 {
     if (has_socket && options.nbd)
@@ -64,7 +67,7 @@ static void plugin_exit(void)
 
 static void plugin_load(void)
 {
-    if (getenv(NBD_PRELOADED)) { /* the programs that this process starts must not load the runtime */
+    if (getenv(NBD_PRELOADED)) { /* this process must not pass the preloaded runtime to the programs that it starts */
         unsetenv(NBD_PRELOADED);
         unsetenv("LD_PRELOAD");
     }
@@ -120,8 +123,8 @@ static void plugin_report_requests(void)
 }
 
 /*
- * Waits for the end that a signal or an option requests, ends the connections, and then nbdkit. nbdkit must not end
- * earlier, because it then leaves the handles open. Ends the connections repeatedly, because nbdkit may be accepting one.
+ * Waits until a signal or an option requests the end. Then ends the connections, and finally nbdkit, which would
+ * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may be accepting one.
  */
 static void *plugin_watch(void *context)
 {
@@ -170,11 +173,14 @@ static int plugin_after_fork(void)
     }
     exit_code = plugin_end_run();
     if (exit_code == NDKRUN_OK && !call_interrupted())
-        exit_code = NDKRUN_NOT_LOADED; /* there is no adapter */
+        exit_code = NDKRUN_NOT_LOADED; /* the failure has no other code: there is no adapter, or no thread */
     return -1;
 }
 
-/* If the exit code is 0, nbdkit ends the process, so that a leak checker runs. */
+/*
+ * Unloads the drivers, and sets the exit code. If the code is 0, leaves the exit to nbdkit, so that a leak checker
+ * runs.
+ */
 static void plugin_unload(void)
 {
     int code;
@@ -182,7 +188,7 @@ static void plugin_unload(void)
     if (!is_running)
         return;
     if (!atomic_load(&is_ending))
-        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, and the watch still waits */
+        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, so the watch has not been woken yet */
     atomic_store(&has_ended, true);
     pthread_join(watch, NULL);
     code = plugin_end_run();
@@ -214,7 +220,7 @@ static const char *plugin_default_export(int readonly, int is_tls)
     return adapter_list_disks(adapter, units) ? nbdkit_strdup_intern(units[0].address) : NULL;
 }
 
-/* Finds the disk with this address. Returns false if the adapter has none. */
+/* Finds the disk with this address. Returns false if the adapter has no such disk. */
 static bool plugin_find_disk(const char *address, struct adapter_unit *unit)
 {
     struct adapter_unit units[ADAPTER_MAX_UNITS];
@@ -258,7 +264,7 @@ static void *plugin_open(int readonly)
     struct unit_error e;
     struct unit *u;
 
-    (void)readonly; /* nbdkit refuses writes */
+    (void)readonly; /* unused, because nbdkit itself refuses writes to a read-only export */
     if (!name || !plugin_find_disk(name, &found)) {
         nbdkit_error("export '%s': the adapter has no such disk", name ? name : "");
         return NULL;
@@ -300,7 +306,7 @@ static int plugin_block_size(void *handle, uint32_t *minimum, uint32_t *preferre
 
     *minimum = u->block_size;
     *preferred = u->best_size;
-    *maximum = UINT32_MAX; /* a request is split */
+    *maximum = UINT32_MAX; /* larger requests than a command's maximum are split */
     return 0;
 }
 
@@ -330,7 +336,7 @@ static int plugin_can_zero(void *handle)
     return ((const struct unit *)handle)->max_write_same_blocks > 0;
 }
 
-/* All connections use one unit, so a flush of one of them writes the data of all. */
+/* Returns 1: all connections use one unit, so a flush on one connection writes the data of all connections. */
 static int plugin_can_multi_conn(void *handle)
 {
     (void)handle;
@@ -368,7 +374,7 @@ static int plugin_trim(void *handle, uint32_t count, uint64_t offset, uint32_t f
 
     if (!unit_trim(handle, count, offset, &e))
         return plugin_report_error(&e);
-    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0; /* UNMAP has no FUA */
+    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0; /* UNMAP has no FUA bit, so a flush replaces it */
 }
 
 static int plugin_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
@@ -378,10 +384,11 @@ static int plugin_zero(void *handle, uint32_t count, uint64_t offset, uint32_t f
     if (!unit_zero(handle, count, offset, flags & NBDKIT_FLAG_MAY_TRIM, &e)) {
         if (e.number != EOPNOTSUPP)
             return plugin_report_error(&e);
-        nbdkit_set_error(EOPNOTSUPP); /* nbdkit writes zeros */
+        nbdkit_set_error(EOPNOTSUPP); /* nbdkit then writes zeros itself */
         return -1;
     }
-    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0; /* WRITE SAME has no FUA */
+    /* WRITE SAME has no FUA bit, so a flush replaces it */
+    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0;
 }
 
 /* ---- Registration ------------------------------------------------------------------------------------------------ */
@@ -422,5 +429,5 @@ static struct nbdkit_plugin plugin = {
     .zero = plugin_zero,
 };
 
-struct nbdkit_plugin *plugin_init(void); /* the macro defines it without a declaration */
+struct nbdkit_plugin *plugin_init(void); /* the macro below defines this function without a declaration */
 NBDKIT_REGISTER_PLUGIN(plugin)

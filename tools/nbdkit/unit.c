@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A unit of a Storport miniport as a disk: see unit.h. unit_command.c sends the commands. */
+/* Uses a unit of a Storport miniport as a disk: see unit.h. unit_command.c sends the commands. */
 #include "unit.h"
 
 #include <errno.h>
@@ -26,22 +26,23 @@ enum { ACTION_READ_CAPACITY_16 = 0x10, PAGE_BLOCK_LIMITS = 0xb0, PAGE_PROVISIONI
 /* Bits of the second byte of a command. */
 enum { BIT_VITAL_PRODUCT_DATA = 0x01, BIT_FUA = 0x08, BIT_UNMAP = 0x08 };
 enum {
-    UNIT_MAX_TRANSFER = 32 << 20, /* bytes in a command, if the adapter allows more */
-    UNIT_MAX_BLOCK = 65536,       /* NBD's largest minimum block size */
+    UNIT_MAX_TRANSFER = 32 << 20, /* maximum number of bytes in a command, if the adapter allows more */
+    UNIT_MAX_BLOCK = 65536,       /* maximum block size: NBD allows no larger minimum block size */
     UNIT_MIN_BEST = 4096,
     UNIT_MAX_BEST = 1 << 20,
-    MAX_RANGE = 64 << 20, /* bytes in an UNMAP or WRITE SAME, so that one command ends within its time limit */
+    /* maximum number of bytes in an UNMAP or WRITE SAME, so that the command ends within its time limit */
+    MAX_RANGE = 64 << 20,
 };
 
 /* ---- Size and abilities ------------------------------------------------------------------------------------------ */
 
-/* The answers of a unit. A member that the unit does not report is 0. */
+/* The properties that a unit reports. A member is 0 if the unit does not report the property. */
 struct unit_facts {
     uint64_t last_block;
     uint32_t block_size, physical_size;
-    uint32_t max_transfer, best_transfer; /* blocks */
-    uint32_t max_unmap;                   /* blocks */
-    uint64_t max_write_same;              /* blocks */
+    uint32_t max_transfer, best_transfer; /* in blocks */
+    uint32_t max_unmap;                   /* in blocks */
+    uint64_t max_write_same;              /* in blocks */
     bool can_unmap, can_unmap_by_write_same;
 };
 
@@ -102,7 +103,10 @@ static void unit_query_limits(const struct unit *u, struct unit_facts *f)
     }
 }
 
-/* Sets is_read_only and has_fua. A unit without MODE SENSE is writable and has no FUA. */
+/*
+ * Sets is_read_only and has_fua from the mode pages. A unit that does not support MODE SENSE is writable and has no
+ * FUA.
+ */
 static void unit_query_mode(struct unit *u)
 {
     uint8_t data[192] = { 0 };
@@ -128,8 +132,8 @@ static uint32_t unit_min(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns a power of 2 for requests: the size of a physical block, or a greater size that divides the best size of
- * transfers.
+ * Returns the preferred size of requests, a power of 2: the size of a physical block, or a larger size that divides the
+ * unit's optimal transfer size.
  */
 static uint32_t unit_best_size(const struct unit_facts *f)
 {
@@ -148,7 +152,8 @@ static void unit_set_limits(struct unit *u, const struct unit_facts *f)
     uint32_t range = MAX_RANGE / u->block_size;
 
     u->max_transfer_blocks = unit_min(u->adapter_max_transfer, UNIT_MAX_TRANSFER) / u->block_size;
-    u->max_transfer_blocks = unit_min(u->max_transfer_blocks, UINT16_MAX); /* the field of a 10-byte command */
+    /* the maximum of the length field in a command of 10 bytes */
+    u->max_transfer_blocks = unit_min(u->max_transfer_blocks, UINT16_MAX);
     if (f->max_transfer)
         u->max_transfer_blocks = unit_min(u->max_transfer_blocks, f->max_transfer);
     u->max_unmap_blocks = f->can_unmap ? unit_min(f->max_unmap ? f->max_unmap : range, range) : 0;
@@ -198,7 +203,10 @@ static bool unit_check_alignment(const struct unit *u, uint32_t length, uint64_t
     return unit_fail(u, EINVAL, text, e);
 }
 
-/* Returns a read or write, of 10 bytes if the unit's last block has a 32-bit number, otherwise of 16 bytes. */
+/*
+ * Returns a read or write command. The command has 10 bytes if the number of the unit's last block fits into 32 bits,
+ * otherwise 16 bytes.
+ */
 static struct unit_command unit_block_command(const struct unit *u, bool out, void *data, uint64_t block,
                                               uint32_t blocks)
 {
@@ -251,7 +259,7 @@ bool unit_read(const struct unit *u, void *data, uint32_t length, uint64_t offse
 bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_t offset, bool fua,
                 struct unit_error *e)
 {
-    return unit_transfer(u, true, (void *)(uintptr_t)data, length, offset, fua, e); /* the unit only reads it */
+    return unit_transfer(u, true, (void *)(uintptr_t)data, length, offset, fua, e); /* the unit only reads these data */
 }
 
 static bool unit_send_unmap(const struct unit *u, uint64_t block, uint32_t blocks, struct unit_error *e)
@@ -315,7 +323,7 @@ bool unit_zero(const struct unit *u, uint32_t length, uint64_t offset, bool may_
     return true;
 }
 
-/* A unit that does not support the command has no cache. */
+/* Flushes the unit's cache. Succeeds if the unit does not support the command, because such a unit has no cache. */
 bool unit_flush(const struct unit *u, struct unit_error *e)
 {
     struct unit_command c = unit_command_of(u, "SYNCHRONIZE CACHE(10)", OP_SYNCHRONIZE_CACHE_10, CDB_10, NULL, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A unit of a Storport miniport as a disk: its size and abilities, and requests in bytes. A request of any length is
- * sent as SCSI commands that the unit and its adapter accept. Several threads may use a unit at the same time.
+ * Uses a unit of a Storport miniport as a disk. The unit has a size and abilities, and executes requests, which are
+ * measured in bytes. A request of any length is sent as SCSI commands that the unit and its adapter accept. Several
+ * threads may use a unit at the same time.
  */
 #ifndef NBDKIT_UNIT_H
 #define NBDKIT_UNIT_H
@@ -13,7 +14,7 @@
 
 enum { UNIT_MAX_TEXT = 256 };
 
-/* Why a request failed. */
+/* The error with which a request failed. */
 struct unit_error {
     int number; /* an errno value */
     char text[UNIT_MAX_TEXT];
@@ -23,13 +24,13 @@ struct unit {
     /* Set by the caller of unit_init. */
     ondk_wdk_device_t *adapter;
     uint8_t path, target, lun;
-    uint32_t timeout;              /* seconds, for each command */
-    uint32_t adapter_max_transfer; /* bytes */
+    uint32_t timeout;              /* time limit of each command in seconds */
+    uint32_t adapter_max_transfer; /* the adapter's maximum transfer in bytes */
 
     /* Set by unit_init. */
-    uint64_t size;       /* bytes */
-    uint32_t block_size; /* a power of 2, at most 64 KiB */
-    uint32_t best_size;  /* the preferred size and alignment of requests: a power of 2, 4 KiB to 1 MiB */
+    uint64_t size;       /* in bytes */
+    uint32_t block_size; /* in bytes; a power of 2, at most 64 KiB */
+    uint32_t best_size;  /* the preferred size and alignment of requests in bytes: a power of 2 from 4 KiB to 1 MiB */
     uint32_t max_transfer_blocks;
     uint32_t max_unmap_blocks;      /* 0: the unit does not support UNMAP */
     uint32_t max_write_same_blocks; /* 0: the unit does not support WRITE SAME */
@@ -38,20 +39,23 @@ struct unit {
     bool has_fua;
 };
 
-/* Each of these functions returns true, or stores why it failed and returns false. */
+/* Each of these functions returns true on success. After a failure it stores the error in *e and returns false. */
 
-/* Queries size and abilities. The caller has set the members at the top of *u. */
+/* Queries the unit's size and abilities. Requires that the caller has set the first members of *u. */
 bool unit_init(struct unit *u, struct unit_error *e);
 
-/* Offset and length must be multiples of the block size, or the error is EINVAL. */
+/* Read or write `length` bytes at `offset`. Both must be multiples of the block size; otherwise the error is EINVAL. */
 bool unit_read(const struct unit *u, void *data, uint32_t length, uint64_t offset, struct unit_error *e);
 bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_t offset, bool fua,
                 struct unit_error *e);
 bool unit_trim(const struct unit *u, uint32_t length, uint64_t offset, struct unit_error *e);
-/* The error is EOPNOTSUPP if the unit refuses the command, so that the caller must write zeros. */
+/*
+ * Writes zeros. If `may_trim` is true, the unit may also unmap the blocks. If the unit refuses the command, the error
+ * is EOPNOTSUPP, and the caller must write zeros itself.
+ */
 bool unit_zero(const struct unit *u, uint32_t length, uint64_t offset, bool may_trim, struct unit_error *e);
 
-/* Writes the unit's cache to the medium. */
+/* Writes the unit's cache to its medium. */
 bool unit_flush(const struct unit *u, struct unit_error *e);
 
 #endif

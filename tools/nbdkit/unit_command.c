@@ -69,7 +69,7 @@ static int unit_command_sense_errno(const struct unit_command *c, const struct s
     }
 }
 
-/* Returns the meaning of a status with which the port has completed the command. */
+/* Returns a text for the status with which the port driver has completed the command. */
 static const char *unit_command_status_text(uint32_t status)
 {
     static const struct {

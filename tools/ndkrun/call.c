@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls into a driver: see call.h. */
+/* Runs calls into a driver: see call.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,14 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* SLICE_MS: the interval at which a wait checks for Ctrl-C, because a handler cannot signal a condition variable. */
+/*
+ * SLICE_MS is the interval at which a wait checks for Ctrl-C. A check is necessary because a signal handler cannot
+ * signal a condition variable.
+ */
 enum { SLICE_MS = 50, HANDLER_STACK = 1 << 17 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects `returned` and `id` of all calls */
-static pthread_cond_t any_returned;                      /* its clock is CLOCK_MONOTONIC */
-static atomic_bool interrupted;                          /* lock-free, as a signal handler needs */
+static pthread_cond_t any_returned;                      /* uses CLOCK_MONOTONIC */
+static atomic_bool interrupted;                          /* lock-free, because a signal handler writes it */
 
-/* Stores that Ctrl-C was pressed. The second Ctrl-C ends the program, even if a driver hangs. */
+/* Stores that Ctrl-C was pressed. At the second Ctrl-C ends the program, even if a driver hangs. */
 static void call_handle_interrupt(int number)
 {
     (void)number;
@@ -50,8 +53,8 @@ void calls_init(void)
 }
 
 /*
- * Sets a stack for fault handlers, which need their own stack if the driver overflows the thread's stack. Returns false
- * if a sanitizer has already set such a stack.
+ * Sets a separate stack for signal handlers, because a driver may overflow the thread's own stack. Returns false if a
+ * sanitizer has already set such a stack.
  */
 static bool call_set_handler_stack(char *start, size_t size)
 {
@@ -64,7 +67,8 @@ static bool call_set_handler_stack(char *start, size_t size)
 static void *call_run(void *argument)
 {
     struct call *c = argument;
-    char handlers[HANDLER_STACK]; /* the fault handlers' stack, far from the end where the thread's stack overflows */
+    /* stack of the signal handlers, at the end of the thread's stack that an overflow does not reach */
+    char handlers[HANDLER_STACK];
     bool has_own = call_set_handler_stack(handlers, sizeof handlers);
 
     pthread_mutex_lock(&lock);
@@ -86,7 +90,8 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context)
     int error;
 
     *c = (struct call){ .routine = routine, .context = context };
-    sigemptyset(&interrupts); /* the program's thread handles these signals, because the new thread may hang */
+    /* the new thread blocks these signals, so that the program's thread handles them even if the new thread hangs */
+    sigemptyset(&interrupts);
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &interrupts, &before);

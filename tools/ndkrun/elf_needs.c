@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the dynamic section of a 64-bit ELF file, see elf_needs.h. The file is untrusted: every offset is checked. */
+/*
+ * Reads the dynamic section of a 64-bit ELF file: see elf_needs.h. The file is untrusted, so every offset is checked.
+ */
 #include "elf_needs.h"
 
 #include <elf.h>
@@ -16,7 +18,7 @@ struct image {
     uint64_t size;
 };
 
-/* Returns size bytes at offset, or NULL if the file does not have them. */
+/* Returns a pointer to `size` bytes at `offset`, or NULL if the file does not contain them. */
 static const void *image_at(const struct image *i, uint64_t offset, uint64_t size)
 {
     return offset <= i->size && size <= i->size - offset ? i->start + offset : NULL;
@@ -27,7 +29,7 @@ static const Elf64_Phdr *image_header(const struct image *i, const Elf64_Ehdr *e
     return image_at(i, e->e_phoff + (uint64_t)n * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
-/* Finds the file offset of a virtual address. Returns false if no loaded segment of the file contains the address. */
+/* Finds the file offset of a virtual address. Returns false if no loaded segment contains the address. */
 static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
 {
     for (uint32_t n = 0; n < e->e_phnum; n++) {
@@ -42,8 +44,8 @@ static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64
 }
 
 /*
- * Returns the string at `index` in the string table at file offset `strings`, or NULL if the string does not end
- * inside the file.
+ * Returns the string at `index` in the string table at the file offset `strings`. Returns NULL if the string does not
+ * end inside the file.
  */
 static const char *image_string(const struct image *i, uint64_t strings, uint64_t index)
 {

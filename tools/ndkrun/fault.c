@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of faults: see fault.h. */
+/* Reports faults: see fault.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,8 +20,8 @@ enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2, CRA
 static FILE *fault_out;
 
 /*
- * Writes to the output stream, so that buffered output is not lost. Such a write is not async-signal-safe, so alarm()
- * ends the program if the write deadlocks.
+ * Prints the fault to the output stream, so that output in the stream's buffer is not lost. Such a write is not
+ * async-signal-safe and may deadlock; alarm() then ends the program.
  */
 static void fault_handle(int number, siginfo_t *info, void *context)
 {
@@ -32,9 +32,10 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     alarm(REPORT_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(fault_out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    for (int i = CRASH_OWN_FRAMES; i < depth; i++) /* a return address is after its call: subtract 1 */
+    /* subtracts 1, because a return address is after its call instruction */
+    for (int i = CRASH_OWN_FRAMES; i < depth; i++)
         frames_print_line(fault_out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
-    fflush(fault_out); /* before the events, which may fail */
+    fflush(fault_out); /* flushed before the events are printed, which may fail */
     (void)ondk_trace_print_last(fault_out, OUTPUT_LAST_EVENTS);
     fflush(fault_out);
     raise(number);
@@ -45,7 +46,10 @@ bool fault_has_sanitizer(void)
     return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init");
 }
 
-/* Also gives this thread a signal stack. The libraries' threads and those of call.c have one already. */
+/*
+ * Installs the handlers, and gives this thread a signal stack. The threads of the libraries and of call.c already have
+ * one.
+ */
 void fault_install_handlers(FILE *out)
 {
     struct sigaction action = { .sa_sigaction = fault_handle, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of threads: see frames.h. */
+/* Prints the stacks of threads: see frames.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -18,7 +18,7 @@ enum { MAX_FRAMES = 48, HANDLER_FRAMES = 2, ANSWER_STEP_MS = 20, ANSWER_STEPS = 
 
 static void *frames[MAX_FRAMES];
 static int depth;
-static atomic_bool answered; /* `frames` and `depth` are complete */
+static atomic_bool answered; /* true after the signal handler has filled `frames` and `depth` */
 
 static const char *frames_file_name(const char *path)
 {
@@ -51,7 +51,7 @@ static bool frames_request(pthread_t thread)
     struct sigaction action = { .sa_handler = frames_capture, .sa_flags = SA_RESTART };
     void *first[1];
 
-    (void)backtrace(first, 1); /* loads the unwinder, which a signal handler must not do */
+    (void)backtrace(first, 1); /* loads the unwinder now, because a signal handler must not load it */
     atomic_store(&answered, false);
     if (sigaction(SIGURG, &action, NULL) || pthread_kill(thread, SIGURG))
         return false;
@@ -60,7 +60,7 @@ static bool frames_request(pthread_t thread)
     return atomic_load(&answered);
 }
 
-/* Returns whether the module is a library of OpenNDK, the C library or a sanitizer's runtime. */
+/* Returns true if the module is a library of OpenNDK, the C library or a sanitizer's runtime. */
 static bool frames_is_below_driver(const char *module)
 {
     static const char *const starts[] = { "libopenndk", "libc.so", "libc-", "libasan", "libtsan", "libubsan" };
@@ -71,7 +71,10 @@ static bool frames_is_below_driver(const char *module)
     return false;
 }
 
-/* Returns an address inside a frame's instruction. Subtracts 1 in an outer frame, whose address is after the call. */
+/*
+ * Returns an address inside the instruction at which the frame stopped. In an outer frame this is the return address
+ * minus 1, because a return address is after its call instruction.
+ */
 static const char *frames_at(int i)
 {
     return (const char *)frames[i] - (i > HANDLER_FRAMES);

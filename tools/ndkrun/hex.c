@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hexadecimal input and dumps: see hex.h. */
+/* Parses and prints hexadecimal data: see hex.h. */
 #include "hex.h"
 
 #include <ctype.h>

@@ -63,7 +63,10 @@ static bool ioctl_parse(const char *word, struct control *c)
 
 /* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
 
-/* Until the call has returned, `control` must not change, and only the call's thread uses the members after `call`. */
+/*
+ * A device control in progress. Until the call has returned, `control` must not change, and only the call's thread uses
+ * the members after `call`.
+ */
 struct request {
     struct control control;
     struct call call;
@@ -92,8 +95,8 @@ static void request_run(void *context)
 }
 
 /*
- * Cancels the request. Runs on a thread of its own, because the cancel routine may hang, too. Repeats the cancellation
- * until the request's call has returned, because the request may not have been sent yet.
+ * Cancels the request repeatedly until the request's call has returned, because the request may not have been sent yet
+ * at the first cancellation. Runs on its own thread, because the driver's cancel routine may hang.
  */
 static void request_cancel(void *context)
 {
@@ -127,8 +130,8 @@ static void request_report(struct request *r, FILE *out)
 }
 
 /*
- * Cancels the request. Returns false if the request's call or the cancellation has not returned. After false no driver
- * may be unloaded, because a thread may still run the driver's code.
+ * Cancels the request. Returns false if the request's call or the cancellation has not returned. No driver may then be
+ * unloaded, because a thread may still execute the driver's code.
  */
 static bool request_end_cancelled(struct request *r, FILE *out)
 {

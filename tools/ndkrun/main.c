@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun: runs drivers (run.h) in this process, or for --nbd in nbdkit (nbd.h). options.c has the command line. */
+/* ndkrun: runs drivers in this process (run.h) or, with --nbd, in nbdkit (nbd.h). options.c parses the command line. */
 #include <stdio.h>
 
 #include "nbd.h"
@@ -10,7 +10,8 @@
 int main(int argc, char **argv)
 {
     static struct options o;
-    int code = options_parse(&o, argc, argv); /* also ignores SIGPIPE, because `ip` or a symbol tool may end early */
+    /* also sets SIGPIPE to be ignored, because `ip` or a symbol tool may end early */
+    int code = options_parse(&o, argc, argv);
 
     if (code >= 0)
         return code;
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
         nbd_execute(&o);
         return NDKRUN_USAGE;
     }
-    if (!run_prepare(&o)) /* changes the environment, so that ndkrun must not be executed again */
+    if (!run_prepare(&o)) /* changes the environment, so ndkrun must not execute itself again after this */
         return NDKRUN_USAGE;
     if (run_load()) {
         (void)run_send();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The option --nbd: see nbd.h. */
+/* Implements the option --nbd: see nbd.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,17 +19,19 @@
 #include "program.h"
 
 #define PLUGIN "nbdkit-openndk-plugin.so"
-#define THREADS "128" /* requests of a connection at once; the port queues what exceeds the unit's depth */
+/* maximum number of parallel requests of a connection; the port queues requests beyond the unit's depth */
+#define THREADS "128"
 
-enum { OWN_WORDS = 16 /* words for nbdkit before the options of this run */, MAX_PATH = 4096 };
+/* OWN_WORDS: maximum number of words for nbdkit before the options of this run */
+enum { OWN_WORDS = 16, MAX_PATH = 4096 };
 
 /*
- * Finds the plugin: in a build tree beside ndkrun, after installation in the plugins' folder of ndkrun's prefix.
- * Returns false if the plugin is in neither place.
+ * Finds the plugin. In a build tree it is beside ndkrun. After installation it is in the plugin folder of ndkrun's
+ * prefix. Returns false if the plugin is in neither place.
  */
 static bool nbd_find_plugin(char path[MAX_PATH])
 {
-    static const char *const folders[] = { "", ONDK_PLUGIN_FOLDER "/" }; /* as seen from ndkrun's folder, or absolute */
+    static const char *const folders[] = { "", ONDK_PLUGIN_FOLDER "/" }; /* relative to ndkrun's folder, or absolute */
     ssize_t length = readlink("/proc/self/exe", path, MAX_PATH - 1);
     char *file;
 
@@ -48,8 +50,8 @@ static bool nbd_find_plugin(char path[MAX_PATH])
 }
 
 /*
- * Removes the socket if no process has it any more, as after a kill. Returns false if a process has it. The attempt to
- * connect a datagram socket distinguishes the two, and is not seen by a server of a stream socket.
+ * Removes the socket if no process uses it, for example after a kill. Returns false if a process uses it. To find out,
+ * connects a datagram socket; a server of a stream socket does not notice this attempt.
  */
 static bool nbd_remove_stale_socket(const char *path)
 {
@@ -58,7 +60,7 @@ static bool nbd_remove_stale_socket(const char *path)
     int fd, error;
 
     if (strlen(path) >= sizeof address.sun_path || lstat(path, &file) || !S_ISSOCK(file.st_mode))
-        return true; /* nbdkit reports what is wrong, if anything */
+        return true; /* nbdkit reports the error, if there is one */
     memcpy(address.sun_path, path, strlen(path));
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -70,7 +72,7 @@ static bool nbd_remove_stale_socket(const char *path)
     return error && error != EPROTOTYPE;
 }
 
-/* Finds the runtime of a sanitizer that the shared object needs. Returns false if it needs none. */
+/* Finds the sanitizer runtime that the shared object needs. Returns false if it needs none. */
 static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
 {
     static const char *const prefixes[] = { "libasan.so", "libclang_rt.asan", "libtsan.so", "libclang_rt.tsan" };
@@ -82,8 +84,9 @@ static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
 }
 
 /*
- * Preloads the runtime of a sanitizer that the plugin or a driver needs, because nbdkit does not load it. The option of
- * AddressSanitizer is that of reexec.h, which nbdkit does not export. Returns false if out of memory.
+ * Preloads the sanitizer runtime that the plugin or a driver needs, because nbdkit does not load it. Also sets the
+ * option that __asan_default_options (reexec.h) returns, because nbdkit does not export that function. Returns false if
+ * out of memory.
  */
 static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
 {
@@ -100,7 +103,7 @@ static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
     return !setenv("LD_PRELOAD", name, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
 }
 
-/* Returns the word "name=value", or NULL if out of memory. */
+/* Returns the newly allocated word "name=value", or NULL if out of memory. */
 static char *nbd_parameter(const char *name, const char *value)
 {
     char *word;
@@ -108,7 +111,10 @@ static char *nbd_parameter(const char *name, const char *value)
     return asprintf(&word, "%s=%s", name, value) < 0 ? NULL : word;
 }
 
-/* Appends the options and drivers of this run as parameters of the plugin. Returns false if out of memory. */
+/*
+ * Appends the options and drivers of this run to nbdkit's words, as parameters of the plugin. Returns false if out of
+ * memory.
+ */
 static bool nbd_add_parameters(const struct options *o, char **words, size_t n)
 {
     for (size_t i = 0; i < o->given_count; i++) {

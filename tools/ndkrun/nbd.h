@@ -5,12 +5,13 @@
 
 #include "options.h"
 
-/* The environment variable that ndkrun sets if it preloads the runtime of a sanitizer into nbdkit. */
+/* The environment variable that ndkrun sets if it preloads a sanitizer's runtime into nbdkit. */
 #define NBD_PRELOADED "NDKRUN_PRELOADED"
 
 /*
- * Executes nbdkit with the plugin openndk, which gets all options of this run (docs/port-your-driver.md). The process
- * becomes nbdkit: it keeps its ID, its terminal and its network namespace. Returns only after an error, with a message.
+ * Executes nbdkit with the plugin openndk, which receives all options of this run (docs/port-your-driver.md). The
+ * process becomes nbdkit, and keeps its ID, its terminal and its network namespace. Returns only after an error, and
+ * has then printed a message.
  */
 void nbd_execute(const struct options *o);
 

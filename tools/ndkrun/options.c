@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun's command line: see options.h. */
+/* Parses ndkrun's command line: see options.h. */
 #include "options.h"
 
 #include <net/if.h>
@@ -14,7 +14,7 @@
 #include "number.h"
 #include "openndk/config.h"
 
-/* Parses the INDEX of "INDEX=...". *rest receives the text from the '=' on. */
+/* Parses the INDEX in "INDEX=...". *rest receives the text that begins with the '='. */
 static bool options_parse_index(const char *word, const char **rest, uint32_t *index)
 {
     const char *equals = strchr(word, '=');
@@ -28,7 +28,7 @@ static bool options_parse_index(const char *word, const char **rest, uint32_t *i
     return number_parse(number, 1, 999999, index);
 }
 
-/* Parses the value of --net. Splits a copy of it, because reexec_prepare needs the original words. */
+/* Parses the value of --net. Works on a copy, because reexec_prepare needs the original words. */
 static bool options_add_net(struct options *o, const char *given)
 {
     char words[4096];
@@ -120,7 +120,7 @@ static const char *options_add_driver(void *options, const char *word)
     return options_add(o->drivers, &o->driver_count, word);
 }
 
-/* Records the option, so that ndkrun can pass it to nbdkit. */
+/* Stores the option and its value, so that ndkrun can pass them to nbdkit. */
 static const char *options_record(void *options, const struct command_option *option, const char *value)
 {
     struct options *o = options;
@@ -238,7 +238,7 @@ const char *options_set(struct options *o, const char *name, const char *value)
 
 const char *options_check(struct options *o)
 {
-    ondk_verify_config_init(&o->verify); /* --verify is in force already */
+    ondk_verify_config_init(&o->verify); /* includes --verify, which already has an effect */
     if (!o->driver_count)
         return "no driver: DRIVER.so is expected";
     if (ondk_config_check_environment())

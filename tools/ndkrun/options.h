@@ -12,13 +12,13 @@
 enum { NDKRUN_OK, NDKRUN_FINDING, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
 enum { MAX_OPTIONS = 64 };
 
-/* An interface of --net: an index and an address with its prefix length, as `ip` accepts it. */
+/* An interface of --net: an index, and an address with a prefix length in the form that `ip` accepts. */
 struct net_interface {
     uint32_t index;
     char address[64];
 };
 
-/* An option as it was given; `value` is NULL for a flag. */
+/* An option of the command line. `value` is NULL for a flag. */
 struct given_option {
     const char *name, *value;
 };
@@ -37,35 +37,35 @@ struct options {
     const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
     const char *until_print;
-    const char *provider; /* a provider module; NULL: OpenNDK */
-    const char *nbd;      /* the socket at which nbdkit serves the units; NULL: not given */
+    const char *provider; /* file of a provider module; NULL: OpenNDK */
+    const char *nbd;      /* socket at which nbdkit serves the units; NULL: not given */
     bool nbd_read_only;
-    uint32_t nbd_timeout; /* seconds */
-    double run_for;       /* seconds; negative: not given */
+    uint32_t nbd_timeout; /* in seconds */
+    double run_for;       /* in seconds; negative: not given */
     bool until_idle, json;
-    bool trace;                  /* print what --trace has selected (live/live.h) */
-    ondk_verify_config_t verify; /* the settings that are in force */
-    uint32_t report_ms;          /* set by run.c: the time after which a pending device control is reported; 0: never */
-    struct given_option *given;  /* all options of the command line; allocated */
+    bool trace;                  /* print the events that --trace has selected (live/live.h) */
+    ondk_verify_config_t verify; /* the settings in effect */
+    uint32_t report_ms;          /* time after which a pending device control is reported; 0: never; set by run.c */
+    struct given_option *given;  /* all options of the command line; an allocated array */
     size_t given_count;
 };
 
 /*
- * Parses the arguments into *o. Maps the driver's interface indexes to this machine's interfaces if the arguments
- * request it. Returns -1 if the program must continue, otherwise the code with which it must exit.
+ * Parses the arguments into *o. If the arguments request it, maps the driver's interface indexes to this machine's
+ * interfaces. Returns -1 if the program must continue, otherwise the exit code.
  */
 int options_parse(struct options *o, int argc, char **argv);
 
 /*
- * The nbdkit plugin's way to the same options: options_init sets the defaults, options_set stores one option by its
- * name without dashes, or the driver as "driver", and options_check follows the last one. The last two return NULL, or
- * what is wrong.
+ * These functions set the same options from the nbdkit plugin. options_init sets the defaults. options_set stores one
+ * option by its name without dashes, or a driver by the name "driver". options_check must follow the last option.
+ * options_set and options_check return NULL, or a text that describes the mistake.
  */
 void options_init(struct options *o);
 const char *options_set(struct options *o, const char *name, const char *value);
 const char *options_check(struct options *o);
 
-/* Returns whether only ndkrun can apply the option, and not a process that runs already. */
+/* Returns true if only ndkrun can apply the option, because a running process can no longer apply it. */
 bool options_needs_ndkrun(const char *name);
 
 #endif

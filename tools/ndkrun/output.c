@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream that is processed line by line: see output.h. */
+/* Processes a stream line by line: see output.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,7 +40,7 @@ static void output_put(const char *text, size_t size)
     }
 }
 
-/* Writes a line, or a part of a long line, with control characters replaced. */
+/* Writes a line, or a part of a long line. Replaces control characters. */
 static void output_put_safely(const char *text, size_t size)
 {
     static char safe[PRINTABLE_MAX_GROWTH * MAX_WHOLE + 2];
@@ -48,7 +48,7 @@ static void output_put_safely(const char *text, size_t size)
     size_t made;
 
     size -= ends;
-    size -= ends && size && text[size - 1] == '\r'; /* a Windows line end */
+    size -= ends && size && text[size - 1] == '\r'; /* removes the carriage return of a Windows line end */
     made = printable_copy(safe, sizeof safe - 1, text, size);
     if (ends)
         safe[made++] = '\n';
@@ -56,9 +56,9 @@ static void output_put_safely(const char *text, size_t size)
 }
 
 /*
- * Writes a stack frame. The line "    #3 name+0x12 (driver.so+0x1234)" is written as "    #3 name at file.c:56
- * (driver.so+0x1234)". If `name` is inlined, a line "       inlined by other at file.c:78" follows for each function
- * that contains the inlined code.
+ * Writes a stack frame with its function, file and line. Instead of "    #3 name+0x12 (driver.so+0x1234)", writes "
+ * #3 name at file.c:56 (driver.so+0x1234)". If `name` is inlined, writes a line "       inlined by other at file.c:78"
+ * for each function that contains the inlined code.
  */
 static void output_put_frame(const char *number, const char *place)
 {

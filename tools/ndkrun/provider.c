@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The NDK provider of --provider: see provider.h. */
+/* Loads the NDK provider that --provider selects: see provider.h. */
 #include "provider.h"
 
 #include "consumer/provider_module.h"

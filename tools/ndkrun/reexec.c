@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts ndkrun again if a run needs a network namespace or a preloaded sanitizer runtime: see reexec.h. */
+/* Executes ndkrun again if a run needs a network namespace or a preloaded sanitizer runtime: see reexec.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,11 +17,11 @@
 #include "nbd.h"
 #include "program.h"
 
-/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not execute again. */
+/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not do it again. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED NBD_PRELOADED
 
-enum { MAX_PREFIX = 8 /* words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
+enum { MAX_PREFIX = 8 /* MAX_PREFIX: maximum number of words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
 
 const char *__asan_default_options(void)
 {
@@ -71,17 +71,17 @@ static bool reexec_is_new_index(const struct options *o, uint32_t i)
     for (uint32_t k = 0; k < i; k++)
         if (o->net[k].index == o->net[i].index)
             return false;
-    return o->net[i].index != 1; /* the loopback interface exists already */
+    return o->net[i].index != 1; /* the loopback interface, with index 1, exists already */
 }
 
 /*
- * Writes the commands that add the address. The kernel adds the local route of an IPv6 address in a work queue,
- * possibly after `ip` has returned. Until then the address can be bound, but packets to it leave through the interface
- * and are lost. Therefore `ip` adds a local route too, which exists when `ip` returns.
+ * Writes the commands that add the address. The kernel adds the local route of an IPv6 address asynchronously, possibly
+ * after `ip` has returned. Until then the address can be bound, but packets to it leave through the interface and are
+ * lost. Therefore another command adds a local route, which exists when `ip` returns.
  */
 static void reexec_write_address(const struct net_interface *n, FILE *ip)
 {
-    char link[16] = "lo"; /* the loopback interface has index 1 */
+    char link[16] = "lo"; /* the loopback interface has the index 1 */
 
     if (n->index != 1)
         snprintf(link, sizeof link, "ndk%u", n->index);
@@ -94,8 +94,8 @@ static void reexec_write_address(const struct net_interface *n, FILE *ip)
 }
 
 /*
- * Writes the commands for `ip`. The commands that create links come first. If the kernel does not support this kind of
- * link, `ip` fails before it has changed anything.
+ * Writes the commands for `ip`. The commands that create links come first. So if the kernel does not support this kind
+ * of link, `ip` fails before it has changed anything.
  */
 static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
@@ -114,7 +114,7 @@ static void reexec_write_commands(const struct options *o, const char *kind, FIL
         reexec_write_address(&o->net[i], ip);
 }
 
-/* Runs `ip`. Its messages are shown only for veth, the last kind that is tried. */
+/* Runs `ip`. Shows its messages only for veth, because that is the last kind that is tried. */
 static bool reexec_create_interfaces(const struct options *o, const char *kind)
 {
     FILE *ip = popen(!strcmp(kind, "veth") ? "ip -batch - 1>&2" : "ip -batch - >/dev/null 2>&1", "w");
@@ -147,7 +147,7 @@ static bool reexec_command_succeeds(const char *command)
 }
 
 /*
- * Adds the command that creates a network namespace. If this is not permitted, the command also creates a new user
+ * Adds the command that creates a network namespace. If that is not permitted, the command also creates a user
  * namespace.
  */
 static bool reexec_add_unshare(char **words, int *count)
@@ -178,7 +178,9 @@ static bool reexec_add_unshare(char **words, int *count)
     return false;
 }
 
-/* Executes ndkrun again, in a new network namespace or with AddressSanitizer preloaded. Returns only after an error. */
+/*
+ * Executes ndkrun again, in a new network namespace, or with AddressSanitizer preloaded. Returns only after an error.
+ */
 static void reexec_execute(char **words, char **argv, bool net, const char *asan)
 {
     static char self[4096], preload[4200];
@@ -192,7 +194,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
     self[length] = '\0';
     if (net && !reexec_add_unshare(words, &count))
         return;
-    if (asan) { /* set by `env`, so that only ndkrun preloads the runtime, not unshare and ip */
+    if (asan) { /* `env` sets the variable, so that ndkrun preloads the runtime, and unshare and ip do not */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;
@@ -210,7 +212,8 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
 
 bool reexec_prepare(const struct options *o, char **argv)
 {
-    const char *asan = getenv(PRELOADED) || o->nbd ? NULL : reexec_missing_asan(o); /* nbd.c preloads for nbdkit */
+    /* nbd.c preloads the runtime for nbdkit */
+    const char *asan = getenv(PRELOADED) || o->nbd ? NULL : reexec_missing_asan(o);
     bool net = o->net_count && !getenv(IN_NETWORK);
     size_t count = 0;
     char **words;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares what a run may need: a network namespace (--net), and a sanitizer's runtime that must be loaded first. If
- * something is missing, ndkrun provides it and executes itself again.
+ * Prepares the environment that a run may need: a network namespace (--net), and a sanitizer's runtime, which must be
+ * loaded first. If the process lacks one of these, ndkrun creates it and executes itself again.
  */
 #ifndef NDKRUN_REEXEC_H
 #define NDKRUN_REEXEC_H
@@ -11,15 +11,15 @@
 #include "options.h"
 
 /*
- * Returns true if ndkrun has what the options need (network namespace, sanitizer runtime), and false after a failure.
- * If something is missing, executes ndkrun again with it, and does not return.
+ * Returns true if the process has the network namespace and the sanitizer runtime that the options need, and false
+ * after a failure. If it lacks one of them, creates it and executes ndkrun again, and then does not return.
  */
 bool reexec_prepare(const struct options *o, char **argv);
 
 /*
- * AddressSanitizer's runtime calls this function, which ndkrun exports. A driver's files may define one variable
- * several times without a value. With the returned option, the runtime reports such definitions only if their sizes
- * differ.
+ * Returns options for AddressSanitizer. Its runtime calls this function, which ndkrun exports. The files of a driver
+ * may define the same variable several times without a value. With the returned option, the runtime reports such
+ * definitions only if their sizes differ.
  */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* KEY\VALUE=TYPE:DATA, and whole .reg files: see registry.h. */
+/* Parses KEY\VALUE=TYPE:DATA, and loads .reg files: see registry.h. */
 #include "registry.h"
 
 #include <stdint.h>
@@ -13,7 +13,10 @@
 enum { MAX_KEY = 1024, MAX_DATA = 4096 };
 enum { REG_TEXT = 1, REG_EXPAND = 2, REG_BYTES = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
-/* Writes the registry key of a driver's service to `key`. The service has the driver's file name without extension. */
+/*
+ * Writes the registry key of a driver's service to `key`. The service's name is the driver's file name without
+ * extension.
+ */
 static void registry_service_key(const char *driver, char *key, size_t room)
 {
     const char *base = strrchr(driver, '/'), *dot;
@@ -37,7 +40,7 @@ static bool registry_set_bytes(const char *key, const char *name, const char *he
     return hex_parse(hex, data, sizeof data, &length) && !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
 }
 
-/* Stores several texts. '|' separates the texts, so a text cannot contain this character. */
+/* Stores several strings, which '|' separates in `bars`. So a string cannot contain this character. */
 static bool registry_set_texts(const char *key, const char *name, const char *bars)
 {
     char data[MAX_DATA];
@@ -70,7 +73,10 @@ static bool registry_set_value(const char *key, const char *name, const char *ty
     return !strcmp(type, "hex") && registry_set_bytes(key, name, data);
 }
 
-/* Splits a copy of KEY\VALUE=TYPE:DATA at the first '=', at the last '\' before the '=', and at a ':' after the '='. */
+/*
+ * Parses KEY\VALUE=TYPE:DATA, and stores the value. Splits a copy at the first '=', at the last '\' before the '=', and
+ * at the first ':' after the '='.
+ */
 static bool registry_set(const struct options *o, const char *given)
 {
     char words[MAX_KEY + MAX_DATA], key[2 * MAX_KEY], *data, *type, *name;

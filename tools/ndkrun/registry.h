@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options --reg and --reg-file. */
+/* Implements the options --reg and --reg-file. */
 #ifndef NDKRUN_REGISTRY_H
 #define NDKRUN_REGISTRY_H
 
@@ -9,8 +9,8 @@
 #include "options.h"
 
 /*
- * Writes the options' values to the registry, before the first driver is loaded. If a value is wrong, prints a message
- * and returns false.
+ * Writes the values of the options to the registry. Must be called before the first driver is loaded. If a value is
+ * wrong, prints a message and returns false.
  */
 bool registry_prepare(const struct options *o, FILE *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of drivers: see run.h. Each call into a driver is made on a thread of its own (call.h), so that a driver that
- * hangs is reported and does not stop ndkrun.
+ * Executes a run of drivers: see run.h. Each call into a driver runs on its own thread (call.h). So a driver that hangs
+ * is reported and does not block ndkrun.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -46,7 +46,7 @@ static struct {
     struct driver drivers[MAX_OPTIONS];
     uint32_t loaded;
     bool has_failed_command;
-    uint32_t leaks, broken; /* set by run_end */
+    uint32_t leaks, broken; /* numbers of leaks and of broken rules, which run_end sets */
 } run;
 
 static FILE *out;
@@ -58,7 +58,7 @@ FILE *run_output(void)
 
 /* ---- Preparation ------------------------------------------------------------------------------------------------ */
 
-/* Returns the time after which a pending device control is reported. It is the provider's setting close_report_ms. */
+/* Returns the time after which a pending device control is reported: the provider's setting close_report_ms. */
 static uint32_t run_report_ms(void)
 {
     ondk_config_t config;
@@ -68,9 +68,10 @@ static uint32_t run_report_ms(void)
 }
 
 /*
- * Delays completions, as a card's interrupts do. Some published drivers depend on the delay, because they access a
- * request's memory shortly after the post. With SCHED_BATCH, as at DISPATCH_LEVEL, a thread that wakes does not preempt
- * a running thread. Every thread inherits SCHED_BATCH. If the policy cannot be set, drivers work nevertheless.
+ * Delays completions, as the interrupts of a card do. Some published drivers depend on this delay, because they access
+ * a request's memory shortly after the post. Also sets SCHED_BATCH, with which a thread that wakes up does not preempt
+ * a running thread, as at DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of this call is ignored,
+ * because drivers work without it.
  */
 static bool run_set_timing(void)
 {
@@ -79,8 +80,8 @@ static bool run_set_timing(void)
 }
 
 /*
- * Replaces the provider's report of a close that hangs by ndkrun's own report, which has the stacks of the objects'
- * creation. Such stacks exist only if verification is on.
+ * Turns off the provider's report of a close that hangs, because ndkrun's own report also has the stacks of the
+ * objects' creation. If verification is off, such stacks do not exist, and the provider's report stays on.
  */
 static bool run_set_close_report(struct options *o)
 {
@@ -88,7 +89,10 @@ static bool run_set_close_report(struct options *o)
     return o->verify.mode == ONDK_VERIFY_OFF || !setenv("ONDK_CLOSE_REPORT_MS", "0", 1);
 }
 
-/* Sets the directory of the drivers' files. If there is no such directory, prints a message and returns false. */
+/*
+ * Sets the directory that contains the drivers' files. If there is no such directory, prints a message and returns
+ * false.
+ */
 static bool run_set_files(const struct options *o)
 {
     if (!o->files || !ondk_wdk_set_file_root(o->files))
@@ -138,14 +142,17 @@ static void driver_unload(void *context)
     driver_store_error(d);
 }
 
-/* Ends the program without unloading, because a thread is still in a driver. */
+/* Ends the program without unloading the drivers, because a thread is still in a driver. */
 __attribute__((noreturn)) static void run_abandon(void)
 {
     fflush(out);
     _exit(NDKRUN_FINDING);
 }
 
-/* Calls a driver on another thread. If the call does not return in time, prints what the driver may be waiting for. */
+/*
+ * Calls a driver on another thread. If the call does not return in time, prints for which objects the driver may be
+ * waiting.
+ */
 static bool driver_call(void (*routine)(void *), struct driver *d, const char *what)
 {
     if (!call_start(&d->call, routine, d)) {
@@ -184,7 +191,7 @@ bool run_load(void)
     return true;
 }
 
-/* Unloads the drivers, the last one first. Returns false if a driver could not be unloaded. */
+/* Unloads the drivers in the reverse order of loading. Returns false if a driver could not be unloaded. */
 static bool run_unload(void)
 {
     bool ok = true;
@@ -242,7 +249,7 @@ void run_wait(void)
 
 /* ---- The summary ------------------------------------------------------------------------------------------------ */
 
-/* Returns an object with the number of reports of each rule that was reported. */
+/* Returns an object that contains the number of reports for each reported rule. */
 static json_t *run_count_rules(void)
 {
     static ondk_verify_rule_t rules[MAX_RULES];
@@ -255,7 +262,7 @@ static json_t *run_count_rules(void)
     return object;
 }
 
-/* Writes the JSON object of --json. Returns false if the object could not be written. */
+/* Writes the JSON object of the option --json. Returns false if the object could not be written completely. */
 static bool run_write_json(FILE *json, int code)
 {
     const struct options *o = run.options;
@@ -280,8 +287,8 @@ static bool run_write_json(FILE *json, int code)
 }
 
 /*
- * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver reports the
- * driver's leaks, and counts them as a broken rule.
+ * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver has already
+ * reported the driver's leaks, and has counted them as a broken rule.
  */
 static bool run_is_clean(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI commands from the command line: see scsi.h. */
+/* Sends SCSI commands from the command line: see scsi.h. */
 #include "scsi.h"
 
 #include <stdint.h>
@@ -57,7 +57,7 @@ static uint32_t scsi_get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Returns the unit's block size, or 0 if the unit does not report the size or the size is too large. */
+/* Returns the unit's block size. Returns 0 if the unit does not report it, or if it is too large. */
 static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
@@ -92,7 +92,7 @@ static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, c
            scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
-/* Sets a write command and its data. Fills the rest of the last block with zeros. */
+/* Builds a write command with its data. Fills the last block with zeros. */
 static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;

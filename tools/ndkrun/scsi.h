@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI commands from the command line. */
+/* Sends SCSI commands from the command line. */
 #ifndef NDKRUN_SCSI_H
 #define NDKRUN_SCSI_H
 
@@ -8,9 +8,9 @@
 
 #include "openndk/wdk.h"
 
-#define SCSI_ADAPTER "\\Device\\RaidPort0" /* the first Storport adapter */
+#define SCSI_ADAPTER "\\Device\\RaidPort0" /* the device of the first Storport adapter */
 
-/* Parses "PATH:TARGET:LUN" into *c, and changes `word`. Returns false if the form is wrong. */
+/* Parses "PATH:TARGET:LUN" into *c. Modifies `word`. Returns false if the form is wrong. */
 bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c);
 
 /*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI statuses and sense data: see sense.h. */
+/* Decodes SCSI statuses and sense data: see sense.h. */
 #include "sense.h"
 
 #include <stddef.h>
 
-enum { FIXED = 0x70, DESCRIPTOR = 0x72, RESPONSE_CODE_BITS = 0x7e /* without the bit for deferred errors */ };
+/* RESPONSE_CODE_BITS omits the bit that marks deferred errors */
+enum { FIXED = 0x70, DESCRIPTOR = 0x72, RESPONSE_CODE_BITS = 0x7e };
 enum { FIXED_SIZE = 14, DESCRIPTOR_SIZE = 4 };
 
 bool sense_get(const ondk_wdk_scsi_command_t *c, struct sense *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI statuses and sense data. */
+/* Decodes SCSI statuses and sense data. */
 #ifndef NDKRUN_SENSE_H
 #define NDKRUN_SENSE_H
 
@@ -25,12 +25,14 @@ enum sense_key {
     SENSE_VOLUME_OVERFLOW = 0xd,
 };
 
-/* The sense key, additional sense code and its qualifier. */
+/* A sense key, an additional sense code, and its qualifier. */
 struct sense {
     uint8_t key, code, qualifier;
 };
 
-/* Copies the command's sense data, of fixed or descriptor format. Returns false if there is none. */
+/*
+ * Copies the command's sense data, which may have the fixed or the descriptor format. Returns false if there is none.
+ */
 bool sense_get(const ondk_wdk_scsi_command_t *c, struct sense *s);
 
 const char *sense_status_name(uint8_t scsi_status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps one addr2line process for each module and queries it through pipes: see symbol.h. */
+/* Finds functions and lines: see symbol.h. Runs one addr2line process for each module, and queries it through pipes. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,8 +21,8 @@
 enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
 /*
- * An address that no module has. A query of this address follows each real query. The answer to AFTER_LAST marks the
- * end of the real answer.
+ * An address that no module contains. After each real query, a query of this address follows. Its answer marks the end
+ * of the real answer, which may have any number of lines.
  */
 #define AFTER_LAST "0xffffffffffffffff"
 
@@ -30,7 +30,7 @@ extern char **environ;
 
 struct helper {
     char module[MAX_NAME];
-    int query, answer; /* -1: not running */
+    int query, answer; /* pipes to and from the process; -1: the process is not running */
 };
 
 static struct helper helpers[MAX_MODULES];
@@ -91,7 +91,7 @@ static void helper_start(struct helper *h, const char *path)
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
-    /* Ctrl-C must not end the helper, which is therefore in another process group. */
+    /* The helper is in its own process group, because Ctrl-C must not end it. */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     sigemptyset(&all);
     posix_spawnattr_setsigmask(&attributes, &all);
@@ -110,7 +110,7 @@ static void helper_start(struct helper *h, const char *path)
 
 /*
  * Returns the module's helper, which is an addr2line process. The first call for a module starts the helper. A helper
- * ends when its input is closed, at the latest when this process ends.
+ * ends when its input is closed, and no later than this process.
  */
 static struct helper *helper_find(const char *module)
 {
@@ -126,7 +126,7 @@ static struct helper *helper_find(const char *module)
     strcpy(h->module, module);
     h->query = h->answer = -1;
     dl_iterate_phdr(symbol_match_module, &s);
-    if (!s.path[0]) /* dl_iterate_phdr gives the program itself an empty name */
+    if (!s.path[0]) /* dl_iterate_phdr reports an empty name for the program itself */
         (void)!readlink("/proc/self/exe", s.path, sizeof s.path - 1);
     if (strcmp(symbol_file_name(s.path), module))
         s.path[0] = '\0';
@@ -135,7 +135,7 @@ static struct helper *helper_find(const char *module)
     return h;
 }
 
-/* Reads one byte. If Ctrl-C interrupts poll or read, repeats the call, because the answer is still needed. */
+/* Reads one byte. Repeats a call of poll or read that Ctrl-C has interrupted, because the answer is still needed. */
 static bool symbol_read_byte(int fd, char *byte)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -164,7 +164,9 @@ static bool symbol_read_line(int fd, char *line, size_t room)
     return true;
 }
 
-/* Appends "function at file:line", after a line end if `text` is not empty. Appends nothing if there is no room. */
+/*
+ * Appends "function at file:line" to `text`, on a new line if `text` is not empty. Appends nothing if there is no room.
+ */
 static void symbol_append(char *text, size_t room, const char *function, char *place)
 {
     char *extra = strstr(place, " (discriminator");
@@ -178,8 +180,8 @@ static void symbol_append(char *text, size_t room, const char *function, char *p
 }
 
 /*
- * Reads an answer: a line with the address, two lines for the function, two for each function that it is inlined into,
- * and the answer to AFTER_LAST. Returns false if the helper has ended, or writes anything else.
+ * Reads an answer: a line with the address, two lines for the function, two lines for each function that contains the
+ * inlined code, and the answer to AFTER_LAST. Returns false if the helper has ended, or has written anything else.
  */
 static bool symbol_read_answer(int fd, char *text, size_t room)
 {
@@ -188,7 +190,7 @@ static bool symbol_read_answer(int fd, char *text, size_t room)
     if (!symbol_read_line(fd, function, sizeof function) || strncmp(function, "0x", 2))
         return false;
     while (symbol_read_line(fd, function, sizeof function) && symbol_read_line(fd, place, sizeof place)) {
-        /* The answer to AFTER_LAST has three lines: `function`, `place`, and one that is not read yet. */
+        /* The answer to AFTER_LAST has three lines: `function`, `place`, and a third line, which is read here. */
         if (!strcmp(function, AFTER_LAST))
             return symbol_read_line(fd, place, sizeof place);
         if (strncmp(place, "??", 2) && strcmp(function, "??"))
@@ -207,7 +209,7 @@ bool symbol_find(const char *module, unsigned long offset, char *text, size_t ro
     if (!h || h->query < 0)
         return false;
     if (write(h->query, question, (size_t)length) != length || !symbol_read_answer(h->answer, text, room)) {
-        close(h->query); /* closed, because the next answer could belong to this query */
+        close(h->query); /* closed, because a later query could receive the answer to this one */
         h->query = -1;
         return false;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See filter.h. */
+/* Filters objects: see filter.h. */
 #include "filter.h"
 
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ static bool address_is_host(const struct sockaddr_storage *a, const struct socka
            0;
 }
 
-/* Returns whether the member matches the option --address. The member is an address as text, from the process. */
+/* Returns true if the address in the object's member `member` matches the option --address. */
 static bool filter_has_address(const struct options *o, const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
@@ -56,7 +56,10 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
 
 typedef bool filter_keeps(const void *context, const json_t *object);
 
-/* Keeps the objects for which `keeps` returns true. Fills a new list, because each removal would move later objects. */
+/*
+ * Removes the objects for which `keeps` returns false. Fills a new list, because each removal from the old one would
+ * move the later objects.
+ */
 static bool filter_list(json_t *list, filter_keeps *keeps, const void *context)
 {
     json_t *kept = json_array(), *object;
@@ -88,10 +91,13 @@ static bool filter_by_state(const void *options, const json_t *object)
 
 enum { MAX_NUMBER = 24 };
 
-/* The context of filter_by_use, which keeps an object if the number in its member `key` is one of `numbers`. */
+/*
+ * The context of filter_by_use. That function keeps an object if the number in the object's member `key` is one of
+ * `numbers`.
+ */
 struct filter_used {
     const char *key;
-    json_t *numbers; /* an object with a member for each number */
+    json_t *numbers; /* a set: an object with a member for each number */
 };
 
 static void filter_number(const json_t *object, const char *member, char text[MAX_NUMBER])
@@ -109,8 +115,8 @@ static bool filter_by_use(const void *used, const json_t *object)
 }
 
 /*
- * Removes from the list each object to which no entry of `users` refers. An entry refers to an object if the entry's
- * member `first` or `second` equals the object's member `key`.
+ * Removes the objects of `list` to which no entry of `users` refers. An entry refers to an object if its member `first`
+ * or `second` is equal to the object's member `key`.
  */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The filters by state and address. */
+/* Filters objects by state and by address. */
 #ifndef NDKSTAT_FILTER_H
 #define NDKSTAT_FILTER_H
 
@@ -9,8 +9,8 @@
 #include "options.h"
 
 /*
- * Removes what the options' filters exclude. --state applies to all objects in the lists of each adapter. --address
- * applies to connections, listeners, shared endpoints and failures. An object of another kind has no address.
+ * Removes the objects that the options' filters exclude. --state applies to all objects in the lists of each adapter.
+ * --address applies to connections, listeners, shared endpoints and failures. Objects of other kinds have no address.
  * --address keeps such an object only if a connection with the address uses it, directly or through another object.
  * Returns false if out of memory.
  */

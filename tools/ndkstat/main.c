@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ndkstat: shows the NDK adapters of other processes, like netstat -xan, rdma resource show and the RDMA Activity
- * counters. options.c has the command line.
+ * counters. options.c parses the command line.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "screen.h"
 #include "view.h"
 
-/* Prints a message. Closes the screen first, because a later close would remove the message. Returns the exit code. */
+/* Prints a message. Closes the screen first, because a later close would erase the message. Returns the exit code. */
 static int ndkstat_fail(const char *what, int error)
 {
     screen_close();
@@ -37,13 +37,13 @@ static void ndkstat_print_count(FILE *out, const struct options *o, const struct
         fprintf(out, "no process with an open adapter\n");
 }
 
-/* Prints one reading, `now`. Returns false if out of memory. */
+/* Prints the reading `now`. Returns false if out of memory. */
 static bool ndkstat_print(FILE *out, const struct options *o, const struct snapshots *now, const json_t *before)
 {
     bool ok;
 
     if (o->pid && !o->json && !o->csv && !json_array_size(now->processes))
-        return true; /* reader_read has reported why it did not read the process */
+        return true; /* reader_read has printed why the process was not read */
     ok = o->json ? view_print_json(out, o, now->processes) : view_print(out, o, now->processes, before);
     ndkstat_print_count(out, o, now);
     return ok;
@@ -107,7 +107,10 @@ static int ndkstat_show(const struct options *o, const struct snapshots *now, co
     return -1;
 }
 
-/* Reads and prints once. Returns the exit code if the tool must end, otherwise -1. Sets *failed if a read failed. */
+/*
+ * Reads and prints once. Sets *failed to true if a process could not be read. Returns the exit code if the tool must
+ * end, otherwise -1.
+ */
 static int ndkstat_round(const struct options *o, bool has_screen, json_t **before, bool *failed)
 {
     struct reader_request request = { .pid = o->pid, .here = o->here };

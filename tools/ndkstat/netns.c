@@ -22,13 +22,14 @@
 #include "netns_sockets.h"
 
 enum {
-    MAX_FIND_MS = 1000,       /* the time for finding processes, and again for opening their namespaces */
-    MAX_PROCESSES = 262144,   /* the most processes in other network namespaces */
-    MAX_LIST_BYTES = 4 << 20, /* bytes read of one /proc/PID/net/unix */
-    MAX_USER_SOCKETS = 128,   /* the most sockets that all namespaces of one other user get together */
-    MAX_SOCKETS = 512,        /* the most sockets of all namespaces */
-    MAX_TRIES = 4,            /* the most processes of one namespace that are tried: the first ones may have ended */
-    MAX_REPORTS = 10,         /* messages about other users' namespaces */
+    MAX_FIND_MS = 1000,       /* time limit for finding processes; the same limit applies to opening their namespaces */
+    MAX_PROCESSES = 262144,   /* maximum number of processes in other network namespaces */
+    MAX_LIST_BYTES = 4 << 20, /* maximum number of bytes that are read from one /proc/PID/net/unix */
+    MAX_USER_SOCKETS = 128,   /* maximum number of sockets in all namespaces of one other user together */
+    MAX_SOCKETS = 512,        /* maximum number of sockets in all namespaces together */
+    /* maximum number of processes to try in one namespace, because the first ones may have ended */
+    MAX_TRIES = 4,
+    MAX_REPORTS = 10, /* maximum number of messages about other users' namespaces */
 };
 
 /* A process in another network namespace. */
@@ -36,7 +37,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
-    unsigned turn; /* the namespace's number among its user's namespaces; low turns are tried first */
+    unsigned turn; /* position of the namespace among the namespaces of its user; lower positions are tried first */
 };
 
 ino_t netns_own_inode(void)
@@ -63,8 +64,8 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME])
 /* ---- finding ---- */
 
 /*
- * Reads one process. Returns true if the process is in another network namespace and may be read. Root may read every
- * user's processes, other users only their own.
+ * Reads one process. Returns true if the process is in another network namespace and may be read. Root may read the
+ * processes of every user, other users only their own.
  */
 static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 {
@@ -92,7 +93,10 @@ static int members_by_inode(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Sorts this user's namespaces first, then the first namespace of each other user, then the second ones, and so on. */
+/*
+ * Compares for sorting: first all namespaces of this user, then the first namespace of each other user, then the second
+ * ones, and so on.
+ */
 static int members_by_turn(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
@@ -114,7 +118,7 @@ static int members_by_user(const void *a, const void *b)
     return members_by_inode(a, b);
 }
 
-/* Sets `turn` of all members, and sorts them in the order of members_by_turn. */
+/* Sets `turn` of all members, and sorts them with members_by_turn. */
 static void members_order(struct member *all, size_t count)
 {
     unsigned turn = 0;
@@ -131,8 +135,8 @@ static void members_order(struct member *all, size_t count)
 }
 
 /*
- * Returns the processes in other network namespaces, in the order in which they are to be tried. Sets *complete to
- * whether all processes were searched.
+ * Returns the processes in other network namespaces, in the order in which they must be tried. Sets *complete to true
+ * if all processes were searched.
  */
 static struct member *members_list(size_t *count, int64_t deadline, bool *complete)
 {
@@ -143,7 +147,7 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
     const struct dirent *e;
 
     *count = 0;
-    *complete = own == 0; /* a kernel without network namespaces */
+    *complete = own == 0; /* 0: the kernel has no network namespaces */
     while (d && *count < MAX_PROCESSES && monotonic_ms() < deadline) {
         e = readdir(d);
         if (!e) {
@@ -173,7 +177,7 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
 struct search {
     struct netns *found;
     size_t count, room, n_sockets;
-    unsigned n_reports; /* messages about other users' namespaces */
+    unsigned n_reports; /* number of messages about other users' namespaces */
     FILE *messages;
     bool *failed;
 };
@@ -189,8 +193,8 @@ static void search_report(struct search *s, const struct member *m, const char *
 }
 
 /*
- * Returns whether s->found has the namespace already. If several users have processes in a namespace, the search tries
- * the namespace once for each of them.
+ * Returns true if s->found contains the namespace already. If several users have processes in a namespace, the search
+ * reaches this namespace once for each user.
  */
 static bool search_has(const struct search *s, ino_t inode)
 {
@@ -200,7 +204,7 @@ static bool search_has(const struct search *s, ino_t inode)
     return false;
 }
 
-/* Returns how many more sockets may be opened for this user. */
+/* Returns the number of sockets that may still be opened for this user. */
 static size_t search_sockets_left(const struct search *s, uid_t uid)
 {
     size_t left = MAX_SOCKETS - s->n_sockets, used = 0;
@@ -216,8 +220,8 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 }
 
 /*
- * If this user is root, replaces n->names by the names that sock_diag reports. Each of these names has the user id of
- * its socket, as a number of ndkstat's user namespace. The names from /proc have no user ids.
+ * If this user is root, replaces n->names by the names that sock_diag reports. sock_diag also reports the user ID of
+ * each socket, translated to ndkstat's user namespace. The names from /proc have no user IDs.
  */
 static void netns_read_users(struct netns *n, int netlink)
 {
@@ -235,7 +239,7 @@ static void netns_read_users(struct netns *n, int netlink)
     }
 }
 
-/* Opens a socket for each name of *n, and appends *n to s->found. Takes over n->names. */
+/* Opens a socket for each name in *n, and appends *n to s->found. Takes over the ownership of n->names. */
 static void search_enter(struct search *s, const struct member *m, struct netns *n, int net)
 {
     struct netns_sockets p;
@@ -278,7 +282,7 @@ static bool search_reserve(struct search *s)
 }
 
 /*
- * Tries to open sockets in a process's namespace. Returns false if another process of the namespace should be tried,
+ * Tries to open sockets in the namespace of a process. Returns false if another process of the namespace must be tried,
  * for example because this process has ended.
  */
 static bool search_try(struct search *s, const struct member *m)
@@ -324,7 +328,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
 
     if (!complete) {
         fprintf(messages, "other network namespaces: not all processes were searched\n");
-        *failed = true; /* processes that were not searched may be this user's */
+        *failed = true; /* the processes that were not searched may belong to this user */
     }
     while (i < n_members && monotonic_ms() < deadline + MAX_FIND_MS) {
         ino_t inode = members[i].inode;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other network namespaces. Abstract socket names belong to a network namespace. A process in another namespace, for
- * example `ndkrun --net`, can be reached only through a socket that was opened in that namespace. A child process
- * enters the namespace, opens the sockets, and passes them to ndkstat, which stays in its own namespace.
+ * Opens sockets in other network namespaces. An abstract socket name belongs to one network namespace. So a process in
+ * another namespace, for example `ndkrun --net`, can be reached only through a socket that was opened in that
+ * namespace. A child process enters the namespace, opens the sockets, and passes them to ndkstat, which stays in its
+ * own namespace.
  */
 #ifndef NDKSTAT_NETNS_H
 #define NDKSTAT_NETNS_H
@@ -17,13 +18,13 @@
 enum { NETNS_MAX_NAME = 64 };
 
 struct netns {
-    ino_t inode;               /* as in "net:[4026531840]" */
-    char name[NETNS_MAX_NAME]; /* the name that `ip netns` gave to the namespace, or "" */
-    long pid;                  /* a process in the namespace */
-    uid_t uid;                 /* the user of this process */
-    struct name *names;        /* the names on which processes publish their adapters; at least one */
+    ino_t inode;               /* the number in "net:[4026531840]" */
+    char name[NETNS_MAX_NAME]; /* the name that `ip netns` has given to the namespace, or "" */
+    long pid;                  /* ID of a process in the namespace */
+    uid_t uid;                 /* user of this process */
+    struct name *names;        /* names of the sockets on which processes publish their adapters; at least one */
     size_t n_names;
-    int *sockets; /* an unconnected socket for each name; -1: the reader owns or has closed the socket */
+    int *sockets; /* an unconnected socket for each name; -1: the reader has taken over the socket or has closed it */
 };
 
 /* Returns the inode of this process's network namespace, or 0 if it cannot be read. */
@@ -32,10 +33,10 @@ ino_t netns_own_inode(void);
 void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
 
 /*
- * Finds the other network namespaces in which processes of this user (for root: of any user) publish adapters, enters
- * them, and opens sockets in them. Takes at most about two seconds. Writes a line to messages for each namespace that
- * cannot be entered. Sets *failed if a namespace of this user cannot be entered, or if not all processes could be
- * searched. Returns an array of *count entries, or NULL if there are none.
+ * Finds the other network namespaces in which processes of this user publish adapters; for root, processes of any user.
+ * Enters the namespaces, and opens sockets in them. Takes at most about two seconds. Writes a line to `messages` for
+ * each namespace that cannot be entered. Sets *failed to true if a namespace of this user cannot be entered, or if not
+ * all processes could be searched. Returns an array of *count entries, or NULL if there are none.
  */
 struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed);
 /* Closes the sockets that are not -1, and frees the array. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkstat's command line: see options.h. */
+/* Parses ndkstat's command line: see options.h. */
 #include "options.h"
 
 #include <stddef.h>
@@ -16,7 +16,7 @@
     "idle, starting, listening, open, overflowed, connected, empty, prepared, registered, deregistering, unbound, "    \
     "bound"
 
-/* Returns whether the word is one of STATES. */
+/* Returns true if the word is one of STATES. */
 static bool state_is_known(const char *word)
 {
     size_t len;
@@ -29,7 +29,7 @@ static bool state_is_known(const char *word)
     return false;
 }
 
-/* Parses a list such as "established,ended". */
+/* Parses a list of states such as "established,ended". Returns NULL, or a text that describes the mistake. */
 static const char *options_set_state(void *options, const char *value)
 {
     static const char expected[] = "a list is expected, for example established,ended. The states are " STATES;
@@ -72,7 +72,7 @@ static const char *options_set_objects(void *options, const char *value)
     return NULL;
 }
 
-/* Parses HOST, HOST:PORT or :PORT. */
+/* Parses HOST, HOST:PORT or :PORT. Returns NULL, or a text that describes the mistake. */
 static const char *options_set_address(void *options, const char *value)
 {
     static const char expected[] = "a host, a host and a port, or a colon and a port is expected";
@@ -82,7 +82,7 @@ static const char *options_set_address(void *options, const char *value)
 
     o->has_address = true;
     if (value[0] == ':' && value[1] != ':') {
-        snprintf(any_host, sizeof any_host, "[::]%s", value); /* endpoint_parse needs a host before the port */
+        snprintf(any_host, sizeof any_host, "[::]%s", value); /* endpoint_parse requires a host before the port */
         if (number_parse(value + 1, 1, UINT16_MAX, &port))
             o->address.port = (uint16_t)port;
         else if (endpoint_parse(&o->address, any_host, true) || !o->address.port)

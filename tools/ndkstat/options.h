@@ -11,11 +11,13 @@
 enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
 
 struct options {
-    bool connections, counters, failures, objects; /* the view, at most one; the default view if none is set */
-    uint32_t object_types;                         /* a bit for each wanted type in view_object_types; 0: all types */
-    bool state;                                    /* --state: the default view also shows states, and ended objects */
+    bool connections, counters, failures, objects; /* the view; at most one is set; none: the default view */
+    /* bit n: show the objects of type view_object_types[n]; 0: all types */
+    uint32_t object_types;
+    /* --state was given: the default view also shows states, and ended objects */
+    bool state;
     bool verbose, json, csv, watch, here;
-    uint32_t pid, rounds; /* pid 0: all processes; rounds 0: no end */
+    uint32_t pid, rounds; /* pid 0: all processes; rounds is a number of readings, 0: no limit */
     double seconds;
     /* The filters: states, and an address that an object's local or foreign address must match. */
     char states_text[MAX_STATES_TEXT];
@@ -23,10 +25,13 @@ struct options {
     unsigned n_states;
     bool has_address;
     struct endpoint address; /* count 0: any host; port 0: any port */
-    bool netstat;            /* -x, -a or -n is given; these options change nothing */
+    bool netstat;            /* -x, -a or -n was given; these options have no effect */
 };
 
-/* Fills in *o and returns -1. If help or an error was printed instead, returns the exit code of the program. */
+/*
+ * Parses the command line into *o. Returns -1 if the tool must continue. Otherwise help or an error was printed, and
+ * the tool must exit with the returned code.
+ */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

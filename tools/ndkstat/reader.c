@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are read at the same time, under one deadline. The kernel reports the user and the id of
- * the process that listens under a name (SO_PEERCRED). This id must be the one in the name. The bytes that are read are
- * limited for each user and in total.
+ * See reader.h. All processes are read at the same time, under one deadline. For each socket name the kernel reports
+ * the user and the ID of the process that listens under the name (SO_PEERCRED). This ID must equal the ID in the name.
+ * The number of bytes read is limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,15 +30,15 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000,                /* time to read all processes */
+    ALL_MS = 5000,                /* time limit for reading all processes */
     RETRY_MS = 10,                /* time between attempts to connect to a process that has too many readers */
-    MAX_OWN_BYTES = 256 << 20,    /* read at most from all processes of this user together */
-    MAX_USER_BYTES = 16 << 20,    /* read at most from all processes of one other user together */
-    MAX_FOREIGN_BYTES = 64 << 20, /* read at most from all processes of all other users together */
-    MAX_USER_PEERS = 128,         /* for each other user, at most this number of processes is read */
+    MAX_OWN_BYTES = 256 << 20,    /* maximum number of bytes read from all processes of this user together */
+    MAX_USER_BYTES = 16 << 20,    /* maximum number of bytes read from all processes of one other user together */
+    MAX_FOREIGN_BYTES = 64 << 20, /* maximum number of bytes read from all processes of all other users together */
+    MAX_USER_PEERS = 128,         /* maximum number of processes that are read for each other user */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
-    SLICE_MS = 100, /* the interval between checks for Ctrl-C */
+    SLICE_MS = 100, /* interval between checks for Ctrl-C */
     /* An answer with fewer bytes per value is refused, because its many values would need much memory when parsed. */
     BYTES_PER_VALUE = 8,
 };
@@ -47,11 +47,11 @@ enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FORE
 
 struct peer {
     const struct name *name;
-    const struct netns *netns; /* NULL: this process's network namespace */
+    const struct netns *netns; /* NULL: the peer is in this process's network namespace */
     enum peer_state state;
     int fd;
-    struct user *user; /* the user of the peer's process; NULL until the user is known */
-    long pid;          /* the process's id: first from the name of its socket, later as the kernel has reported it */
+    struct user *user; /* user of the peer's process; NULL until the kernel has reported it */
+    long pid;          /* ID of the process: at first from the socket's name, later from the kernel */
     char *text;
     size_t size, room;
     json_t *json;
@@ -64,8 +64,8 @@ struct user {
 };
 
 struct round {
-    long pid;    /* the requested process; 0: all processes */
-    ino_t netns; /* the namespace of this process */
+    long pid;    /* ID of the requested process; 0: all processes */
+    ino_t netns; /* inode of this process's network namespace */
     char netns_name[NETNS_MAX_NAME];
     struct peer *peers;
     size_t count;
@@ -79,7 +79,10 @@ struct round {
 
 /* ---- errors ---- */
 
-/* Adds a message. `foreign` is true if the message is about another user; the number of these messages is limited. */
+/*
+ * Adds a message. `foreign` must be true if the message is about another user, because the number of such messages is
+ * limited.
+ */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
     char text[512], safe[PRINTABLE_MAX_GROWTH * sizeof text];
@@ -103,8 +106,8 @@ static void peer_end(struct peer *p, enum peer_state state)
 }
 
 /*
- * Ends a peer that cannot be read, and reports why. ndkstat then fails, too, except if the process belongs to another
- * user and was not requested: other users must not be able to make ndkstat fail.
+ * Ends a peer that cannot be read, and reports the reason. ndkstat then exits with an error, unless the process belongs
+ * to another user and was not requested, because other users must not be able to make ndkstat fail.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
@@ -138,7 +141,7 @@ static bool reader_may_read(uid_t uid)
     return geteuid() == 0 || uid == geteuid();
 }
 
-/* Counts the peer for its user. If the user has too many peers, ends the peer and returns false. */
+/* Counts the peer among the peers of its user. If the user has too many peers, ends the peer and returns false. */
 static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
 {
     if (p->user && p->user->uid == uid)
@@ -152,8 +155,8 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
 }
 
 /*
- * Checks that the process id in the socket's name is the id of the process that listens on the socket. Decides whether
- * to read that process. Sets p->state.
+ * Checks that the process ID in the socket's name is the ID of the process that listens on the socket. Decides whether
+ * to read this process, and sets p->state accordingly.
  */
 static void peer_identify(struct round *r, struct peer *p)
 {
@@ -174,7 +177,8 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        peer_end(p, PEER_GONE); /* the process was not requested, or has ended and a child still has its socket */
+        /* the process was not requested; or it has ended, and a child process still has its socket */
+        peer_end(p, PEER_GONE);
     } else if (process_state(who.pid) == 'T') {
         peer_fail(r, p, "not read, because it is stopped (state T)");
     } else {
@@ -184,7 +188,7 @@ static void peer_identify(struct round *r, struct peer *p)
 
 /*
  * Connects the peer's socket. Root connects as the process's user, because a process in another user namespace does not
- * recognize root. Returns 0 or errno.
+ * recognize root. Returns 0 or an errno value.
  */
 static int peer_connect_as_allowed(const struct peer *p, const struct sockaddr_un *name, socklen_t len)
 {
@@ -231,7 +235,7 @@ static void peer_connect(struct round *r, struct peer *p)
 
 /* ---- input ---- */
 
-/* Returns false if the text has more values per byte than any valid answer. */
+/* Returns false if the text has more values per byte than a valid answer can have. */
 static bool reader_is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
@@ -270,7 +274,7 @@ static void peer_parse(struct round *r, struct peer *p)
     peer_end(p, PEER_READ);
 }
 
-/* Counts n more bytes that the peer has sent. Returns false if a limit is exceeded. */
+/* Counts `n` more bytes that the peer has sent. Returns false if they exceed a limit. */
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
@@ -280,7 +284,7 @@ static bool peer_may_write(struct round *r, struct peer *p, size_t n)
     return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
 }
 
-/* Reads from the peer's socket once. Returns whether more bytes may be available already. */
+/* Reads from the peer's socket once. Returns true if more bytes may be available at once. */
 static bool peer_read(struct round *r, struct peer *p)
 {
     ssize_t n;
@@ -312,7 +316,7 @@ static bool peer_read(struct round *r, struct peer *p)
 
 /* ---- all peers ---- */
 
-/* Waits until a peer can be read, or until the next attempt to connect. */
+/* Waits until a peer can be read, or until it is time for the next attempt to connect. */
 static void round_wait(const struct round *r, struct pollfd *fds, int64_t remaining)
 {
     nfds_t n = 0;
@@ -333,7 +337,10 @@ static bool peer_is_own(const struct peer *p)
     return p->name->has_uid && p->name->uid == geteuid();
 }
 
-/* Reads this user's peers if `own` is true, otherwise all other peers. Returns true if one of them is unfinished. */
+/*
+ * Reads this user's peers if `own` is true, otherwise the peers of other users. Returns true if one of them is
+ * unfinished.
+ */
 static bool round_continue(struct round *r, bool own)
 {
     bool more = false;
@@ -373,7 +380,7 @@ static bool round_run(struct round *r)
     return true;
 }
 
-/* Reports that the requested process was not found, or was not read because it belongs to another user. */
+/* Reports why the requested process was not read: it was not found, or it belongs to another user. */
 static void round_report_missing(struct round *r, bool has_foreign)
 {
     uid_t uid = process_uid(r->pid);
@@ -385,7 +392,7 @@ static void round_report_missing(struct round *r, bool has_foreign)
     r->failed = true;
 }
 
-/* Moves the peers' results to *s. */
+/* Moves the results of the peers to *s. Returns false if out of memory. */
 static bool round_collect(struct round *r, struct snapshots *s)
 {
     bool ok = true, seen = false;
@@ -409,16 +416,18 @@ static bool round_collect(struct round *r, struct snapshots *s)
 }
 
 /*
- * Returns whether a name may belong to the requested process. `pid` is the id of that process; 0: any process.
- * `inside` is the id that the requested process has in its own PID namespace. A name with either id may belong to that
- * process.
+ * Returns true if the name may belong to the requested process. `pid` is the ID of that process; 0: any process.
+ * `inside` is the ID that the process has in its own PID namespace. The name may contain either ID.
  */
 static bool reader_is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;
 }
 
-/* Adds a peer for each wanted name. `netns` is NULL for this network namespace; otherwise takes over netns->sockets. */
+/*
+ * Adds a peer for each name that reader_is_wanted accepts. `netns` is NULL for this network namespace. Otherwise takes
+ * over the sockets in netns->sockets.
+ */
 static void round_add_peers(struct round *r, const struct name *names, size_t count, struct netns *netns)
 {
     long inside = r->pid ? process_pid_inside(r->pid) : 0;
@@ -435,7 +444,7 @@ static void round_add_peers(struct round *r, const struct name *names, size_t co
 }
 
 /*
- * Reads the processes in `names`, which are in this network namespace, and the processes of the network namespaces in
+ * Reads the processes in `names`, which are in this network namespace, and the processes in the network namespaces
  * `others`. If r->pid is not 0, reads only that process. Returns false if out of memory.
  */
 static bool round_read(struct round *r, struct snapshots *s, const struct name *names, size_t n_names,

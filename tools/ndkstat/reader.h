@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the processes that publish their adapters, in this network namespace and in others, and reads what they
- * publish (docs/observe.md).
+ * Finds the processes that publish their adapters, in this and in other network namespaces, and reads the published
+ * data (docs/observe.md).
  */
 #ifndef NDKSTAT_READER_H
 #define NDKSTAT_READER_H
@@ -11,20 +11,21 @@
 #include <stddef.h>
 
 /*
- * `processes` is an array with one object for each process. The processes of this network namespace come first, ordered
- * by process id. The members "pid", "uid", "foreign" (true for another user's process), "program", "netns",
- * "netns_name" and "netns_other" come from the kernel; all other members come from the process.
+ * The result of a reading. `processes` is an array with one object for each process. The processes of this network
+ * namespace come first, ordered by process ID. The members "pid", "uid", "foreign" (true for another user's process),
+ * "program", "netns", "netns_name" and "netns_other" come from the kernel. All other members come from the process.
  */
 struct snapshots {
     json_t *processes;
-    unsigned foreign; /* number of other users' processes that were not read */
-    bool failed;      /* a process of this user, or the requested process, could not be read: see `messages` */
-    char *messages;   /* lines of printable text about what was not read; may be empty */
+    unsigned foreign; /* number of processes of other users that were not read */
+    /* a process of this user, or the requested process, could not be read; `messages` has the reason */
+    bool failed;
+    char *messages; /* lines of printable text that describe what was not read; may be empty */
 };
 
 struct reader_request {
-    long pid;  /* the only process to read; 0: all processes */
-    bool here; /* read only this network namespace */
+    long pid;  /* ID of the only process to read; 0: all processes */
+    bool here; /* true: read only this network namespace */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See rows.h. table.c replaces bytes that a terminal might interpret. */
+/* Fills tables: see rows.h. table.c replaces bytes that a terminal might interpret. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -109,7 +109,9 @@ static void row_add_netns(const struct row *r, struct table *t)
         table_add_number(t, member_number(r->process, "netns"));
 }
 
-/* Adds a time of CLOCK_REALTIME: in CSV as seconds since 1970, otherwise in UTC and in the format of the log. */
+/*
+ * Adds a time of CLOCK_REALTIME. In CSV it is written as seconds since 1970, otherwise in UTC and in the log's format.
+ */
 static void table_add_time(struct table *t, unsigned long long ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
@@ -133,7 +135,7 @@ unsigned long long row_number(const struct row *r, const struct column *c, bool 
     return now > before ? (unsigned long long)((double)(now - before) * 1e9 / (double)r->ns + 0.5) : 0;
 }
 
-/* Adds a cell with the value of the column's member; the cell is empty if the object does not have the member. */
+/* Adds a cell with the value of the column's member. Adds an empty cell if the object does not have the member. */
 static void row_add_value(const struct row *r, const struct column *c, struct table *t)
 {
     const json_t *value = json_object_get(row_source(r, c->source, false), c->member);
@@ -190,11 +192,11 @@ static bool row_is_shown(const struct row *r, const struct options *o)
     if (o->objects || o->failures || o->counters)
         return true;
     if (json_is_null(json_object_get(r->object, "local")))
-        return false; /* a listener has no address before NdkListen has succeeded */
+        return false; /* a listener has no address until NdkListen has succeeded */
     return o->state || o->connections || !state || strcmp(state, "ended") != 0;
 }
 
-/* Adds a row for each object of one of the adapter's lists. */
+/* Adds a row for each object in one of the adapter's lists. */
 static void list_add_rows(struct row *r, const struct list *l, const struct view *v, const struct options *o,
                           struct table *t)
 {
@@ -217,7 +219,7 @@ static void list_add_rows(struct row *r, const struct list *l, const struct view
 
 static void adapter_add_rows(struct row *r, const struct view *v, const struct options *o, struct table *t)
 {
-    if (!v->lists[0].member) { /* the adapter itself is the row */
+    if (!v->lists[0].member) { /* the row shows the adapter itself */
         r->type = v->lists[0].type;
         r->object = r->adapter;
         rows_add(r, v, t);
@@ -274,7 +276,7 @@ static bool column_is_hidden(const struct column *c, const struct options *o, bo
     return false;
 }
 
-/* Returns whether any process is in another network namespace than ndkstat. */
+/* Returns true if a process is in a different network namespace than ndkstat. */
 static bool processes_have_others(const json_t *processes)
 {
     json_t *process;

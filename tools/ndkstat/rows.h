@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables from JSON. A view has columns and lists. Each column shows one JSON member; each object of a list is a row. A
- * member that is missing or has another type is shown as 0, "-" or "?", because a process with another version may omit
- * the member.
+ * Fills tables from JSON. A view has columns and lists. Each column shows one JSON member. Each object in a list is a
+ * row. If a member is missing or has another type, the cell shows 0, "-" or "?", because a process with another version
+ * may omit the member.
  */
 #ifndef NDKSTAT_ROWS_H
 #define NDKSTAT_ROWS_H
@@ -14,7 +14,10 @@
 #include "options.h"
 #include "table.h"
 
-/* IN_X: the column shows a member of object X. CELL_X: the column's text is made from several members, or is fixed. */
+/*
+ * The source of a column's text. IN_X: the column shows a member of object X. CELL_X: the text is made from several
+ * members, or is constant.
+ */
 enum column_source {
     IN_PROCESS,
     IN_ADAPTER,
@@ -23,30 +26,30 @@ enum column_source {
     IN_OBJECT,
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */
-    CELL_TYPE,  /* the type of the row: see struct list */
-    CELL_PID,   /* the process id; for another user's process also the user */
+    CELL_TYPE,  /* the type of the row; see struct list */
+    CELL_PID,   /* the process ID, and the user if it is another user's process */
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 
-/* How a column shows its member. A NOTE is a text on an extra line below the row. */
+/* The form in which a column shows its member. A NOTE is a text on an extra line below the row. */
 enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
-/* When a column is shown. CSV ignores the group: it has every column with a key. */
+/* The condition for showing a column. CSV ignores it, and contains every column that has a key. */
 enum column_group { ALWAYS, WITH_STATE, WITH_COUNTERS, VERBOSE, OTHER_NETNS };
 
 struct column {
-    const char *title; /* NULL if the column is only in CSV */
-    const char *key;   /* the column's name in CSV; NULL if the column is not in CSV */
+    const char *title; /* NULL: the column is only in CSV */
+    const char *key;   /* the column's name in CSV; NULL: the column is not in CSV */
     enum column_source source;
     const char *member;
     enum column_kind kind;
     enum column_group group;
-    bool is_rate; /* shows the change per second if there is an earlier reading */
+    bool is_rate; /* shows the change per second if an earlier reading exists */
 };
 
 /*
- * A list in an adapter's JSON object. `member` is the list's name. Each object of the list becomes a row of the type
- * `type`. If `member` is NULL, the adapter itself is the row.
+ * A list in an adapter's JSON object. `member` is the list's name in the JSON object. Each object in the list becomes a
+ * row of the type `type`. If `member` is NULL, the row shows the adapter itself.
  */
 struct list {
     const char *type, *member;
@@ -55,19 +58,19 @@ struct list {
 struct view {
     const struct column *columns;
     size_t n_columns;
-    const struct list *lists; /* ends with an entry whose type is NULL */
+    const struct list *lists; /* array whose last entry has the type NULL */
 };
 
 struct row {
     const char *type;
     const json_t *process, *adapter, *object;
-    const json_t *old_adapter, *old_object; /* `adapter` and `object` in the earlier reading, or NULL */
-    unsigned long long ns;                  /* time between the two readings */
+    const json_t *old_adapter, *old_object; /* the adapter and the object in the earlier reading, or NULL */
+    unsigned long long ns;                  /* nanoseconds between the two readings */
 };
 
-/* Returns a member that is a text, "-" if it is null, or "?" if it is missing or no text. */
+/* Returns the text in a member, "-" if the member is null, or "?" if it is missing or not a text. */
 const char *member_text(const json_t *object, const char *key);
-/* Returns a member that is a positive integer, otherwise 0. */
+/* Returns the number in a member if it is a positive integer, otherwise 0. */
 unsigned long long member_number(const json_t *object, const char *key);
 
 struct member_entry {
@@ -75,37 +78,43 @@ struct member_entry {
     const json_t *object;
 };
 
-/* An index of an array's objects by a member that is a number. Linear searches of a long array would be slow. */
+/*
+ * An index of the objects in an array, sorted by a numeric member. Without an index, a search in a long array is slow.
+ */
 struct member_index {
     struct member_entry *entries; /* sorted by `number` */
     size_t count;
 };
 
 /*
- * Builds the index of an array by the member `key`. `array` may be NULL. If out of memory, returns false, and the
- * index is empty.
+ * Builds the index of an array by the numeric member `key`. `array` may be NULL. If out of memory, returns false and
+ * leaves the index empty.
  */
 bool member_index_init(struct member_index *index, const json_t *array, const char *key);
 void member_index_fini(struct member_index *index);
 /*
- * Returns the object whose indexed member is `number`, or NULL. Each number is found once: a second call with the same
- * number returns NULL. So each object is compared only once, even if a process reports one number for all its objects.
+ * Returns the object whose indexed member equals `number`, or NULL. Finds each number only once: a second call with the
+ * same number returns NULL. So each object is compared only once, even if a process reports one number for all its
+ * objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);
 
-/* Returns the nanoseconds between two readings of a process; 0 if `before` is NULL or not earlier. */
+/* Returns the nanoseconds between two readings of a process. Returns 0 if `before` is NULL or not earlier. */
 unsigned long long rows_time_between(const json_t *process, const json_t *before);
-/* Begins a table with the view's columns. `heads` must have v->n_columns entries, and stay valid as long as *t. */
+/* Initializes a table with the view's columns. `heads` must have v->n_columns entries and stay valid as long as *t. */
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
 /*
- * Returns the number that a column shows: the member's value. If the row has an earlier reading, a rate column shows
- * the change per second instead. CSV always shows the value.
+ * Returns the number that a column shows. This is the member's value, or, in a rate column with an earlier reading, the
+ * change per second. In CSV it is always the value.
  */
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */
 void rows_add(const struct row *r, const struct view *v, struct table *t);
-/* Prints a view of all processes' adapters. `before` is an earlier reading or NULL. Returns false if out of memory. */
+/*
+ * Prints a view of the adapters of all processes. `before` is an earlier reading, or NULL. Returns false if out of
+ * memory.
+ */
 bool rows_print(FILE *out, const struct view *v, const struct options *o, const json_t *processes,
                 const json_t *before);
 

@@ -25,7 +25,8 @@
 #include "interrupt.h"
 #include "monotonic.h"
 
-#define ENTER "\033[?1049h\033[?25l\033[?7l" /* the alternate screen, no cursor, no wrapping of long lines */
+/* switches to the alternate screen, hides the cursor, and turns off the wrapping of long lines */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define HOME "\033[H"
 #define END_LINE "\033[K\n"
@@ -36,11 +37,11 @@
 enum { MAX_MESSAGE_LINES = 4, SLICE_MS = 100, MAX_KEY = 8, COLUMN_STEP = 8, MIN_ROWS = 3 };
 
 static struct {
-    pthread_mutex_t lock; /* protects is_open; held while bytes are written to the terminal */
+    pthread_mutex_t lock; /* protects is_open; held during writes to the terminal */
     bool is_open;
     struct termios before;
     unsigned rows, columns;
-    size_t top, left; /* the first shown line and column of the text */
+    size_t top, left; /* index of the first visible line, and of the first visible column */
 } screen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static atomic_bool is_resized; /* atomic, because the signal handler may run on any thread */
@@ -68,7 +69,7 @@ static void screen_read_size(void)
         screen.rows = MIN_ROWS;
 }
 
-/* Writes all bytes. Returns false if the terminal does not accept them. The caller holds the lock. */
+/* Writes all bytes. Returns false if the terminal does not accept them. Requires the lock. */
 static bool screen_write(const char *bytes, size_t len)
 {
     while (len > 0) {
@@ -102,7 +103,8 @@ bool screen_open(void)
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 0;
     mode.c_cc[VTIME] = 0;
-    mode.c_cc[VSUSP] = _POSIX_VDISABLE; /* Ctrl-Z arrives as a key: ndkstat restores the terminal, then stops itself */
+    /* Ctrl-Z is read as a key, so that ndkstat can restore the terminal before it stops itself */
+    mode.c_cc[VSUSP] = _POSIX_VDISABLE;
     mode.c_cc[VQUIT] = _POSIX_VDISABLE;
     screen_read_size();
     pthread_mutex_lock(&screen.lock);
@@ -143,7 +145,7 @@ static const char *next_line(const char *text)
     return end ? end + 1 : text + strlen(text);
 }
 
-/* Writes one line of a text from column `from` on, cut to the width of the screen. Returns the next line. */
+/* Writes the part of a line that begins at column `from` and fits on the screen. Returns the start of the next line. */
 static const char *draw_line(FILE *out, const char *line, size_t from)
 {
     size_t len = strcspn(line, "\n");
@@ -199,7 +201,7 @@ static bool screen_draw(const char *title, const char *text, const char *message
         free(bytes);
         return false;
     }
-    len--; /* the last line has no line break, which would scroll the screen */
+    len--; /* removes the last line break, which would scroll the screen */
     pthread_mutex_lock(&screen.lock);
     ok = !screen.is_open || (screen_write(bytes, len) && screen_write(CLEAR_REST, strlen(CLEAR_REST)));
     pthread_mutex_unlock(&screen.lock);
@@ -220,7 +222,7 @@ static enum key screen_move(size_t *position, size_t by, bool back)
     return KEY_MOVED;
 }
 
-/* Handles the bytes that one read() returned: one key, or several keys if the user typed fast. */
+/* Handles the bytes that one read() has returned: one key, or several keys if the user types fast. */
 static enum key screen_handle_key(const char *key, size_t page)
 {
     static const struct {
@@ -259,7 +261,8 @@ static enum key screen_handle_key(const char *key, size_t page)
     case 'g':
         return screen_move(&screen.top, screen.top, true);
     case 'G':
-        return screen_move(&screen.top, SIZE_MAX / 4, false); /* screen_draw reduces the position to the last page */
+        /* screen_draw then reduces the position to the last page */
+        return screen_move(&screen.top, SIZE_MAX / 4, false);
     case 'Z' - '@':
         return KEY_SUSPEND;
     default:
@@ -267,7 +270,10 @@ static enum key screen_handle_key(const char *key, size_t page)
     }
 }
 
-/* Stops the process as Ctrl-Z does, with the terminal restored. Returns false if the screen cannot be opened again. */
+/*
+ * Restores the terminal and stops the process, as Ctrl-Z does. Opens the screen again when the process continues.
+ * Returns false if that fails.
+ */
 static bool screen_suspend(void)
 {
     screen_close();

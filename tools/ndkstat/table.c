@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See table.h. */
+/* Implements tables: see table.h. */
 #include "table.h"
 
 #include <inttypes.h>
@@ -12,7 +12,10 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define CUT_MARK "..."
 
-/* The most characters of a cell. MAX_CSV_CELL is the length of the longest command line that a process reports. */
+/*
+ * The maximum number of characters in a cell. MAX_CSV_CELL is the length of the longest command line that a process
+ * reports.
+ */
 enum { MAX_CELL = 256, MAX_CSV_CELL = 1024 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t n_columns, bool is_csv)
@@ -136,7 +139,7 @@ static bool table_has_column(const struct table *t, size_t i)
     return t->columns[i].title && !t->is_hidden[i] && !t->columns[i].is_note;
 }
 
-/* Prints a row, or the titles if cells is NULL. Blanks at the end of a line are not printed. */
+/* Prints a row. Prints the titles if `cells` is NULL. Omits spaces at the end of a line. */
 static void table_print_row(const struct table *t, const int *widths, char *const *cells, FILE *out)
 {
     int blanks = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See view.h: the columns of each view. rows.c fills them. */
+/* Defines the columns of each view, and prints the views: see view.h. rows.c fills the columns. */
 #include "view.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     {                                                                                                                  \
         title, member, IN_OBJECT, member, kind, ALWAYS, false                                                          \
     }
-/* Three sets of columns: for any object, for an object with a local address, and for a memory region or window. */
+/* Three sets of columns: for all objects, for objects with a local address, and for memory regions and windows. */
 #define NUMBERED_COLUMNS(title) OBJECT_COLUMNS, OF_OBJECT(title, "id", NUMBER), OF_OBJECT("State", "state", TEXT)
 #define ADDRESSED_COLUMNS(title)                                                                                       \
     NUMBERED_COLUMNS(title), OF_OBJECT("Local Address", "local", TEXT), OF_OBJECT("Connections", "connections", NUMBER)
@@ -93,7 +93,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     NUMBERED_COLUMNS(title), OF_OBJECT("PD", "pd", NUMBER), OF_OBJECT("Address", "address", TEXT),                     \
         OF_OBJECT("Length", "length", BYTES), OF_OBJECT("Token", "token", TEXT)
 
-/* The limits of the process's adapter, which may be lower than the limits that ndkinfo shows. */
+/* A column for a limit of the process's adapter, which may be lower than the limit that ndkinfo shows. */
 #define OF_LIMITS(title, key, member)                                                                                  \
     {                                                                                                                  \
         title, key, IN_ADAPTER_LIMITS, member, NUMBER, VERBOSE, false                                                  \
@@ -184,7 +184,7 @@ static const struct {
     const char *heading;
     const struct column *columns;
     size_t n_columns;
-    const char *member; /* the member of an adapter that lists the objects; NULL: the adapters themselves */
+    const char *member; /* the list of these objects in an adapter's JSON object; NULL: the adapters themselves */
 } object_views[] = {
     { "Adapters", adapter_columns, COUNT_OF(adapter_columns), NULL },
     { "Protection Domains", pd_columns, COUNT_OF(pd_columns), "protection_domains" },
@@ -207,7 +207,10 @@ static bool options_want_type(const struct options *o, size_t type)
     return !o->object_types || o->object_types & 1u << type;
 }
 
-/* Returns whether any adapter has an object in its list `member`. */
+/*
+ * Returns true if an adapter has a list `member` that is not empty. If `member` is NULL, returns true if there is an
+ * adapter.
+ */
 static bool processes_have_list(const json_t *processes, const char *member)
 {
     json_t *process, *adapter;
@@ -248,7 +251,10 @@ static bool view_print_objects(FILE *out, const struct options *o, const json_t 
         title, member, IN_ADAPTER_COUNTERS, member, NUMBER, ALWAYS, is_rate                                            \
     }
 
-/* counters_print_block prints a line for each counter: its title, then its value. In CSV each counter is a column. */
+/*
+ * The columns of the view "counters". As text, counters_print_block prints each counter on its own line: the title and
+ * then the value. In CSV each counter is a column.
+ */
 static const struct column counter_columns[] = {
     OBJECT_COLUMNS,
     { "Interface", "if_name", IN_ADAPTER, "if_name", TEXT, ALWAYS, false },
@@ -266,7 +272,7 @@ static const struct column counter_columns[] = {
     OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
-/* Prints the heading of an adapter's block. Texts from the process are cut and made printable. */
+/* Prints the heading of an adapter's block. Cuts texts from the process, and makes them printable. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
@@ -299,7 +305,7 @@ static void counters_print_block(FILE *out, const struct row *r)
 }
 
 /*
- * Prints a block of counters for each adapter of a process. `before`: the process in the earlier reading, or NULL.
+ * Prints a block of counters for each adapter of a process. `before` is the process in the earlier reading, or NULL.
  * Returns false if out of memory.
  */
 static bool counters_print_process(FILE *out, const json_t *process, const json_t *before)
@@ -407,14 +413,14 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
 
     json_object_del(adapter, member);
     snprintf(count, sizeof count, "%.*s_count", (int)strlen(member) - 1,
-             member); /* "connections" becomes "connection_count" */
+             member); /* for example "connections" becomes "connection_count" */
     if (with_count)
         json_object_del(adapter, count);
 }
 
 /*
- * Removes the members that the options do not select. Removes nothing if the options select no view. If the options
- * select the adapters themselves, keeps the counts of their objects, for example "connection_count".
+ * Removes the members that the options do not select. If the options select no view, removes nothing. If the options
+ * select the adapters themselves, keeps the number of objects of each kind, for example in "connection_count".
  */
 static void adapter_select(json_t *adapter, const struct options *o)
 {

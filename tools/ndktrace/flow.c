@@ -220,7 +220,7 @@ static bool flow_value_is(const struct trace_record *r, const char *field, const
     return value_find(r, field, &v) && v.name && strcmp(v.name, name) == 0;
 }
 
-/* Handles an event of the connection's state machine. Emits only the packets that open, close or reset the connection. */
+/* Handles an event of the state machine. Emits only the packets that open, close or reset the connection. */
 static void flow_handle_state(const struct flow_run *run, const struct trace_record *r)
 {
     struct flow *f = run->flow;
