@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client: warms up, measures each size, and requests the server's results. The client's requests to the server are
- * called orders (wire.h). At most one order is unanswered at a time. Therefore client_request first waits for the
+ * The client: warms up, measures each size, and requests the server's results. A request of the client to the server is
+ * called an order (wire.h). At most one order is unanswered at a time. Therefore client_request first waits for the
  * answer to an earlier ORDER_SAMPLE.
  */
 #include "client.h"
@@ -38,7 +38,7 @@ static bool client_send_order(struct client *c, const struct order *o)
     return control_receive(c->s) && control_send(c->s, bytes);
 }
 
-/* Waits for the answer to the last order. */
+/* Waits for the answer to the last order. Returns false if the session has failed. */
 static bool client_wait_answer(struct client *c)
 {
     while (!c->s->order_received)
@@ -72,8 +72,8 @@ static bool client_request(struct client *c, const struct order *o)
 
 /*
  * Waits until all messages of the server have arrived. With --check, verifies the server's writes since the last call.
- * A server posts at most s->window writes on each queue pair between two calls. If the server reports more, the client
- * fails, because verifying a false number of writes could take for ever.
+ * A correct server posts at most s->window writes on each queue pair between two calls. If the server reports more, the
+ * client fails, because the verification of a false number of writes could take for ever.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -135,7 +135,7 @@ static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
 
 /* ---- intervals ---- */
 
-/* Begins the client's part of the next interval. */
+/* Starts the client's part of the next interval. */
 static void client_begin_interval(struct client *c, uint64_t now)
 {
     c->interval_at = now;
@@ -143,7 +143,7 @@ static void client_begin_interval(struct client *c, uint64_t now)
     memset(&c->interval->times, 0, sizeof c->interval->times);
 }
 
-/* Sets the server's part of the interval from c->outcome, which the server has sent. */
+/* Sets the server's part of the interval from c->outcome, the last answer of the server. */
 static void client_set_server_part(struct client *c)
 {
     struct rate *r = &c->interval->server;
@@ -174,7 +174,10 @@ static void client_set_interval(struct client *c, uint64_t now)
     i->has_server = false;
 }
 
-/* Ends an interval if its time is over. With --bidirectional, reports it only when the server's part has arrived. */
+/*
+ * Ends an interval when its time has elapsed. With --bidirectional, reports the interval only after the server's part
+ * has arrived.
+ */
 static bool client_check_interval(struct client *c, uint64_t now)
 {
     const struct order sample = { .kind = ORDER_SAMPLE };
@@ -197,7 +200,10 @@ static bool client_check_interval(struct client *c, uint64_t now)
     return true;
 }
 
-/* Reports a run's last, incomplete interval. `whole`: the run has succeeded, so c->outcome has the server's part. */
+/*
+ * Reports the last, incomplete interval of a run. `whole` must be true if the run has succeeded, so that c->outcome
+ * contains the server's part.
+ */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {
     client_set_interval(c, now);
@@ -245,8 +251,8 @@ bool client_check_clock(struct client *c, uint64_t now)
 }
 
 /*
- * Ends a lap (one window of messages on each queue pair) after the lap's last completion. Without --check, called only
- * at the end of the run. *done receives whether the run ends.
+ * Ends a lap after its last completion. A lap is one window of messages on each queue pair. Without --check, this is
+ * called only at the end of the run. Sets *done to true if the run ends.
  */
 static bool client_end_lap(struct client *c, bool *done)
 {
@@ -289,8 +295,8 @@ static bool client_run(struct client *c)
 }
 
 /*
- * Returns `peak` or the average rate, whichever is higher. A measured peak may be lower than the average: the peak
- * omits a short last slice of the run, and the server sends its peak without a fraction.
+ * Returns `peak` or the average rate, whichever is higher. A measured peak may be lower than the average, because the
+ * peak omits a short last slice of the run, and because the server sends its peak as an integer.
  */
 static double client_peak(const struct rate *r, double peak)
 {
@@ -313,7 +319,7 @@ static void client_set_result(struct client *c, uint64_t now, bool whole)
     r->server.peak = client_peak(&r->server, (double)c->outcome.peak / r->size);
 }
 
-/* Measures one size after a warm-up. */
+/* Measures one message size, after a warm-up. Returns false if the measurement has failed. */
 static bool client_measure(struct client *c, uint32_t size)
 {
     struct result *r = c->result;
@@ -342,8 +348,8 @@ static bool client_measure(struct client *c, uint32_t size)
 }
 
 /*
- * Sends ORDER_END, because the server waits for it. After a difference in the data, sends it, too, but not after any
- * other failure.
+ * Sends ORDER_END and disconnects, because the server waits for this order. Does so after a success and after a
+ * difference in the data, but not after other failures.
  */
 static void client_end_session(struct client *c)
 {
@@ -356,9 +362,11 @@ static void client_end_session(struct client *c)
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
-    /* From now on the end of a measured connection is no failure: it may precede the server's last answer. */
+    /*
+     * From now on, the end of a measured connection is no failure, because it may come before the server's last answer.
+     */
     s->is_ending = true;
-    /* The server has a receive for the next order only after it has answered the last one. */
+    /* The server posts a receive for the next order only after it has answered the previous order. */
     if ((!c->unanswered || client_wait_answer(c)) && client_send_order(c, &end) && client_wait_answer(c))
         session_disconnect(s);
     if (code != NDKPERF_OK)

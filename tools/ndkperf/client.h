@@ -12,24 +12,31 @@ struct client {
     struct session *s;
     const struct options *o;
     struct result *result;
-    struct interval *interval; /* the current interval of --interval */
+    struct interval *interval; /* the present interval of --interval */
     struct meter meter;
-    uint64_t deadline; /* 0: the run ends after a number of messages */
+    uint64_t deadline; /* time at which the run ends; 0: the run ends after a number of messages */
     uint64_t live_at;
-    uint64_t interval_at, interval_messages; /* start of the interval, and number of messages before it */
-    uint64_t server_messages, server_ns;     /* from the server's last answer to ORDER_SAMPLE */
-    uint64_t server_laps;                    /* each queue pair has verified this many of the server's messages */
-    uint64_t flushes;                        /* flushes (flow.h) requested from the server since the start */
-    unsigned step, steps;                    /* number of the current size, and number of sizes */
+    uint64_t interval_at, interval_messages; /* start of the present interval, and number of messages before it */
+    uint64_t server_messages, server_ns;     /* contents of the server's last answer to ORDER_SAMPLE */
+    uint64_t server_laps;                    /* number of the server's messages that each queue pair has verified */
+    /* number of flushes (flow.h) that the server was asked for since the start */
+    uint64_t flushes;
+    unsigned step, steps; /* number of the present size, and number of sizes */
     bool warmup;
-    bool unanswered; /* an order is unanswered */
+    bool unanswered; /* the last order has no answer yet */
     bool sampling;   /* the unanswered order is an ORDER_SAMPLE */
     struct outcome outcome;
 };
 
-/* Updates the peak rate, the live line and the intervals. Ends the run if its time is over. */
+/*
+ * Updates the peak rate, the live line and the intervals. If the run's time has elapsed, ends the run. Returns false if
+ * the session has failed.
+ */
 bool client_check_clock(struct client *c, uint64_t now);
-/* Sends ORDER_FLUSH with `first` and `count` (struct order). Waits until all messages of both ends have arrived. */
+/*
+ * Sends ORDER_FLUSH with `first` and `count` (see struct order). Waits until all messages of both ends have arrived.
+ * Returns false if the session has failed.
+ */
 bool client_flush(struct client *c, uint64_t first, uint64_t count);
 
 bool client_run_latency(struct client *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's connections: see connect.h. */
+/* Opens the client's connections: see connect.h. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,7 +26,10 @@ static bool client_handle_refusal(struct session *s, const struct answer *a)
     return session_refuse(s, NDKPERF_PEER, "the server refused: %s", report_refusal(s, a->code, a->value, a->version));
 }
 
-/* Connects a queue pair with *h as private data. *a receives the private data of the server's answer. */
+/*
+ * Connects a queue pair with *h as private data. Stores the private data of the server's reply in *a. Returns false
+ * after a failure.
+ */
 static bool client_connect_qp(struct session *s, struct consumer *k, const struct hello *h, struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
@@ -52,7 +55,10 @@ static bool client_connect_qp(struct session *s, struct consumer *k, const struc
     return NT_SUCCESS(status) || session_fail(s, "NdkCompleteConnect", status, consumer_connector_reason(k->connector));
 }
 
-/* Checks the read limits of a measured connection. The server reads, too, if requests go in both directions. */
+/*
+ * Checks the read limits of a measured connection. If requests go in both directions, the server must be able to read,
+ * too.
+ */
 static bool client_check_reads(struct session *s, const struct lane *l)
 {
     bool reads = s->options->test == TEST_READ || s->options->test == TEST_MIXED;
@@ -78,7 +84,7 @@ static bool client_connect_lane(struct session *s, struct hello h)
     return true;
 }
 
-/* Computes window, sizes and limits from the options and this adapter's limits. */
+/* Computes window, sizes and limits from the options and from this adapter's limits. */
 static bool client_plan(struct session *s)
 {
     const struct options *o = s->options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's measurement of latencies: one message in flight, on each queue pair in turn. */
+/* Measures latencies at the client: sends one message at a time, on each queue pair in turn. */
 #include "client.h"
 #include "flow.h"
 #include "monotonic.h"
@@ -36,7 +36,7 @@ static bool latency_ping(struct client *c, struct lane *l, uint64_t message)
     return lane_post(s, l, id, slot, s->run.size, 0);
 }
 
-/* Waits until the last request has completed, because the peer's answer may arrive before the completion. */
+/* Waits until the last request has completed, because the peer's answer may arrive before this completion. */
 static bool latency_wait_completed(struct client *c, const struct lane *l)
 {
     while (l->posted != l->completed)
@@ -53,7 +53,7 @@ static bool latency_check_written(struct client *c, struct lane *l, uint64_t mes
     return offset >= last || session_differs(c->s, l->index, message, offset, "client");
 }
 
-/* Measures one message. *now receives the time when the answer arrived. */
+/* Measures the latency of one message. Sets *now to the time at which the answer arrived. */
 static bool latency_measure(struct client *c, struct lane *l, uint64_t message, uint64_t *now)
 {
     uint64_t parts = c->o->test == TEST_READ ? 1 : 2, before;
@@ -88,7 +88,7 @@ bool client_run_latency(struct client *c)
             return false;
         if (s->check && c->o->test == TEST_WRITE && !latency_check_written(c, l, message))
             return false;
-        s->pump.completed = ++count; /* counts answers; a request may complete after its answer */
+        s->pump.completed = ++count; /* counts answers, because a request may complete after its answer has arrived */
         if (!client_check_clock(c, now))
             return false;
     }

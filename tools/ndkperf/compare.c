@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more
- * than the threshold. Bandwidth and typical latencies decide the exit code; CPU times and the longest latencies are
- * noisier and are only shown. The files may come from elsewhere: none of their text reaches a terminal unescaped.
+ * than the threshold. Bandwidth and typical latencies decide the exit code. CPU times and maximum latencies vary more
+ * between runs, so they are only shown. The files may come from untrusted users, so their text is escaped before it is
+ * printed to a terminal.
  */
 #include "compare.h"
 
@@ -25,11 +26,14 @@
 
 enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
-/* A value that is compared: member `name` of the result, or of the result's object `part` if `part` is not NULL. */
+/*
+ * A value that is compared: the member `name` of the result or, if `part` is not NULL, of the object `part` in the
+ * result.
+ */
 struct measure {
     const char *label, *part, *name;
     double unit;
-    bool is_rate; /* more is better */
+    bool is_rate; /* a larger value is better */
     bool decides; /* the exit code depends on this value */
 };
 
@@ -46,15 +50,16 @@ static const struct measure measures[] = {
     { "server CPU, usec", NULL, "server_cpu_us_per_message", 1, false, false },
 };
 
-/* A comparison. `rows` and `differences` become members of the JSON object that --json writes. */
+/* The state of a comparison. `rows` and `differences` become members of the JSON object that --json writes. */
 struct compare {
     const char *names[2];
     json_t *runs[2];
     bool json, csv;
     const char *html;
-    double threshold; /* per cent */
+    double threshold; /* in per cent */
     json_t *rows, *differences;
-    unsigned compared, deciding, worse, missing; /* all but `compared` count only values that decide the exit code */
+    /* numbers of values; only `compared` also counts values that do not decide the exit code */
+    unsigned compared, deciding, worse, missing;
 };
 
 /* ---- the command line ---- */
@@ -154,7 +159,7 @@ static bool compare_load(struct compare *c, int index)
 
 /* ---- comparing ---- */
 
-/* Compares the settings of the runs. Addresses and results are expected to differ. */
+/* Compares the settings of the two runs. Omits addresses and results, because these normally differ. */
 static void compare_settings(struct compare *c)
 {
     static const char *const names[] = {
@@ -177,7 +182,7 @@ static const json_t *compare_value(const json_t *result, const struct measure *m
     return json_is_number(value) ? value : NULL;
 }
 
-/* Adds a row that compares run A's value with run B's. `b` is NULL if run B does not have the value. */
+/* Adds a row that compares a value of run A with that of run B. `b` is NULL if run B does not contain the value. */
 static void compare_values(struct compare *c, const json_t *size, const struct measure *m, const json_t *a,
                            const json_t *b)
 {
@@ -260,7 +265,7 @@ struct cell {
     char text[64];
 };
 
-/* Returns the number in a member of the row as text, or `without` if the member has no number. */
+/* Returns the number in a member of the row as text. Returns `without` if the member is not a number. */
 static struct cell compare_cell(const json_t *row, const char *name, int digits, const char *without)
 {
     const json_t *value = json_object_get(row, name);
@@ -314,7 +319,7 @@ static void compare_print(const struct compare *c)
                c->worse == 1 ? "is" : "are", c->threshold);
 }
 
-/* Writes --json. If the output was not written completely, prints a message and returns false. */
+/* Writes the JSON object of --json. If it could not be written completely, prints a message and returns false. */
 static bool compare_write_json(FILE *out, struct compare *c)
 {
     json_t *all = json_output_begin("ndkperf", JSON_FORMAT);
@@ -370,7 +375,7 @@ static void compare_write_table(FILE *out, void *context)
     fputs("</table>\n", out);
 }
 
-/* Writes --html. If the file cannot be written completely, prints a message and returns false. */
+/* Writes the page of --html. If it could not be written completely, prints a message and returns false. */
 static bool compare_write_html(struct compare *c)
 {
     const struct html_run runs[2] = { { "A", c->runs[0] }, { "B", c->runs[1] } };

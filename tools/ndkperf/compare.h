@@ -3,7 +3,7 @@
 #ifndef NDKPERF_COMPARE_H
 #define NDKPERF_COMPARE_H
 
-/* argv[0] is "compare". Returns the exit code. */
+/* Runs `ndkperf compare`. argv[0] must be "compare". Returns the exit code. */
 int compare_main(int argc, char **argv);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of a session: first the control connection, then the measured connections. If a function fails, it
- * prints a message, stores the exit code in the session, and returns false.
+ * Opens the connections of a session: first the control connection, then the measured connections. After a failure each
+ * function prints a message, stores the exit code in the session, and returns false.
  */
 #ifndef NDKPERF_CONNECT_H
 #define NDKPERF_CONNECT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --csv: see csv.h. No cell needs quotes, because all cells are numbers or fixed names. */
+/* Writes --csv: see csv.h. No cell needs quotes, because all cells are numbers or constant names. */
 #include "csv.h"
 
 void csv_begin(FILE *out)
@@ -52,8 +52,8 @@ void csv_interval(FILE *out, const struct session *s, const struct interval *i)
 }
 
 /*
- * Writes the CPU time of each end, divided by the number of messages of both ends together. With --bidirectional, only
- * the row `both` has these times.
+ * Writes the CPU time of each end, divided by the number of messages of both ends. With --bidirectional, only the row
+ * `both` contains these times.
  */
 static void csv_cpu(FILE *out, const struct result *r)
 {

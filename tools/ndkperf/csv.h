@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --csv: one table with a row for each interval and each result (docs/ndkperf.md). */
+/* Writes --csv: one table with a row for each interval and for each result (docs/ndkperf.md). */
 #ifndef NDKPERF_CSV_H
 #define NDKPERF_CSV_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a session failed: see failure.h. */
+/* Returns advice for failures: see failure.h. */
 #include "failure.h"
 
 #include <stddef.h>

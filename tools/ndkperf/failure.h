@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a session failed, for the message and for the JSON object. */
+/* The reason why a session failed. The printed message and the JSON object use it. */
 #ifndef NDKPERF_FAILURE_H
 #define NDKPERF_FAILURE_H
 
@@ -21,15 +21,15 @@ enum phase {
 
 struct failure {
     enum phase phase;
-    const char *step; /* the call that failed, or NULL */
-    bool has_status;  /* status and reason are valid */
+    const char *step; /* name of the call that failed, or NULL */
+    bool has_status;  /* `status` and `reason` are valid */
     NTSTATUS status;
-    uint32_t reason; /* 0: no reason is known */
-    char text[400];  /* one line: what happened */
+    uint32_t reason; /* 0: the reason is not known */
+    char text[400];  /* one line that describes the failure */
 };
 
 const char *failure_phase_name(enum phase phase);
-/* Returns advice, or NULL. */
+/* Returns a text with advice for the failure, or NULL. */
 const char *failure_advice(const struct failure *f);
 
 #endif

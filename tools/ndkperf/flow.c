@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages and completions of a measured queue pair: see flow.h. */
+/* Handles messages and completions of a measured queue pair: see flow.h. */
 #include "flow.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static bool flow_is_latency(const struct session *s)
 }
 
 /*
- * Returns how many answers a queue pair may have in flight. With --latency and --check this is one, because all
- * answers are sent from the same memory, and each answer has another content.
+ * Returns the maximum number of answers that a queue pair may have in flight. With --latency and --check this is 1,
+ * because all answers are sent from the same memory, and each answer has different contents.
  */
 static uint64_t flow_max_answers(const struct session *s)
 {
@@ -34,7 +34,10 @@ static uint64_t flow_max_answers(const struct session *s)
     return s->both ? s->spare - 1 : s->window;
 }
 
-/* Sends the answers that are due: messages of the run's size if latency is measured, otherwise credits (flow.h). */
+/*
+ * Sends the answers that are due. If latency is measured, an answer is a message of the run's size, otherwise a credit
+ * (flow.h).
+ */
 static bool flow_send_answers(struct session *s, struct lane *l)
 {
     bool latency = flow_is_latency(s);
@@ -77,7 +80,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
 
     if (!len)
         return flow_on_empty(s, l) && lane_receive(s, l, slot);
-    /* After a difference, too, the peer needs the receive and the credit, until this end has ended the session. */
+    /* Also after a difference, the peer needs the receive and the credit until this end has ended the session. */
     is_right = flow_on_message(s, l, slot, len);
     l->received++;
     if (!lane_receive(s, l, slot))
@@ -91,7 +94,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
     return flow_send_answers(s, l) && is_right;
 }
 
-/* Verifies the data of a read. Then changes the memory, so that a later read that writes nothing is detected. */
+/* Verifies the data of a read. Then modifies the memory, so that a later read is detected if it writes nothing. */
 static bool flow_check_read(struct session *s, struct lane *l, uint32_t slot)
 {
     uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);

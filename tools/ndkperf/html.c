@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --html: see html.h. Everything is drawn from the record, so a saved run gives the same page. */
+/* Writes --html: see html.h. All tables and plots are made from the record, so a saved run gives the same page. */
 #include "html.h"
 
 #include <stdlib.h>
@@ -149,14 +149,14 @@ static void html_latencies(FILE *out, const json_t *record)
     }
 }
 
-/* ---- curves: of one run, or of two in the same plot ---- */
+/* ---- curves of one run, or of two runs in the same plot ---- */
 
 struct html_runs {
     const struct html_run *runs;
     size_t count;
 };
 
-/* A number plotted as a curve: row[name], or row[part][name] if `part` is not NULL. */
+/* A number that is plotted as a curve: row[name] or, if `part` is not NULL, row[part][name]. */
 struct html_member {
     const char *label, *part, *name;
     double unit;
@@ -236,7 +236,7 @@ static const json_t *html_result_of(const json_t *record, double size)
     return NULL;
 }
 
-/* Plots the intervals of one message size, with curves for every run. */
+/* Plots the intervals of one message size, with curves for each run. */
 static void html_plot_series(FILE *out, const struct html_runs *h, double size)
 {
     bool latency = html_is_latency(h->runs[0].record);
@@ -254,7 +254,9 @@ static void html_plot_series(FILE *out, const struct html_runs *h, double size)
     plot_write(out, &p);
 }
 
-/* Plots the distribution of the latency: for each time, the percentage of messages that took at most this time. */
+/*
+ * Plots the distribution of the latency: for each time, the percentage of messages that took no longer than this time.
+ */
 static void html_plot_distribution(FILE *out, const struct html_runs *h, double size)
 {
     struct plot p = { .x_label = "microseconds", .y_label = "% of the messages", .x_log = true };
@@ -308,7 +310,7 @@ static void html_begin(FILE *out, const char *title)
     fputs("</h1>\n", out);
 }
 
-/* Writes the record itself, for programs. Characters that have a meaning in XML become JSON escapes. */
+/* Writes the record itself into the page, for other programs. Characters with a meaning in XML become JSON escapes. */
 static void html_data(FILE *out, const json_t *record)
 {
     char *text = json_dumps(record, JSON_REAL_PRECISION(12));

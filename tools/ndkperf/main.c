@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf: measures an NDK connection, as server or client, or compares two runs. options.c has the command line. */
+/* ndkperf: measures an NDK connection as server or client, or compares two runs. options.c parses the command line. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ static bool ndkperf_resolve(struct session *s, struct endpoint *e)
 }
 
 /*
- * Opens the adapter of interface `index`. If index is 0, opens the adapter of the interface that has this end's
- * address.
+ * Opens the adapter of the interface `index`. If `index` is 0, opens the adapter of the interface that has the address
+ * `own`. After a failure prints a message and returns false.
  */
 static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, uint32_t index)
 {
@@ -55,7 +55,10 @@ static bool ndkperf_open(struct session *s, const struct sockaddr_storage *own, 
 
 /* ---- client ---- */
 
-/* Finds the client's address for a connection to s->server_address. */
+/*
+ * Finds the client's own address for a connection to s->server_address. After a failure prints a message and returns
+ * false.
+ */
 static bool ndkperf_own_address(struct session *s)
 {
     char why[512];
@@ -72,7 +75,7 @@ static bool ndkperf_try_address(struct session *s, const struct sockaddr_storage
     return ndkperf_own_address(s) && ndkperf_open(s, &s->client_address, s->options->client_if) && client_connect(s);
 }
 
-/* Tries the server's addresses one after the other. */
+/* Connects to the server's addresses, one after the other, until one of them succeeds. */
 static bool ndkperf_connect(struct session *s)
 {
     const struct endpoint *to = &s->options->server_address;
@@ -94,7 +97,7 @@ static bool ndkperf_connect(struct session *s)
 
 /* ---- server ---- */
 
-/* Opens an adapter for the first of the server's addresses that belongs to an interface of this machine. */
+/* Opens the adapter for the first of the server's addresses that an interface of this machine has. */
 static bool ndkperf_open_server(struct session *s)
 {
     const struct endpoint *at = &s->options->server_address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rate of one end's messages: see meter.h. */
+/* Measures the rate of one end's messages: see meter.h. */
 #include "meter.h"
 
 static const uint64_t SLICE_NS = 100000000;

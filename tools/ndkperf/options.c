@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's command line: see options.h. */
+/* Parses ndkperf's command line: see options.h. */
 #include "options.h"
 
 #include <stddef.h>
@@ -229,7 +229,7 @@ static bool options_is_stdout(const char *file)
     return file && strcmp(file, "-") == 0;
 }
 
-/* Returns a message about conflicting options, or NULL. */
+/* Returns a message about conflicting options, or NULL if there is no conflict. */
 static const char *options_conflict(const struct options *o)
 {
     if (o->server == o->client)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The content of messages that --check verifies: see pattern.h. */
+/* Fills and verifies the contents of messages for --check: see pattern.h. */
 #include "pattern.h"
 
 #include <endian.h>
@@ -8,7 +8,7 @@
 
 #include "monotonic.h"
 
-/* The longest time that written_differs waits for the bytes in front of a message's last byte. */
+/* Maximum time for which written_differs waits for the bytes before a message's last byte. */
 static const uint64_t WRITTEN_NS = 1000000000;
 
 static uint64_t pattern_word(uint32_t lane, uint64_t message, uint32_t word)
@@ -42,7 +42,7 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/* For functions that read memory while the peer writes it by RDMA. No lock can protect such memory. */
+/* Marks functions that read memory while the peer writes it by RDMA. No lock can protect such memory. */
 #define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
 
 RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `ndkperf perftest`: its command line and output. See perftest.h. */
+/* `ndkperf perftest`: parses the command line, runs the test, and prints the result. See perftest.h. */
 #include "perftest.h"
 
 #include <jansson.h>
@@ -33,7 +33,10 @@ static const char *perftest_add_role(void *options, const char *word)
     return strcmp(word, "server") == 0 || strcmp(word, "client") == 0 ? NULL : "server or client is expected";
 }
 
-/* Sets the index of a test from its name, with or without "ib_". */
+/*
+ * Stores the index of the test with the given name. The name may begin with "ib_". Returns NULL, or a text that
+ * describes the mistake.
+ */
 static const char *perftest_set_test(void *at, const char *value)
 {
     const char *name = strncasecmp(value, "ib_", 3) == 0 ? value + 3 : value;
@@ -103,7 +106,9 @@ static const struct command command = {
              "ib_read_lat -R -F -p 18515 192.0.2.1 on linux.\n",
 };
 
-/* Sets perftest's defaults, and parses the arguments. Returns -1, or the code with which the program must exit. */
+/*
+ * Sets perftest's defaults, and parses the arguments. Returns -1 if the program must continue, otherwise the exit code.
+ */
 static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 {
     const struct perftest_test *test;
@@ -141,7 +146,10 @@ static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 
 static const char rule[] = "---------------------------------------------------------------------------------------";
 
-/* Returns whether this end can time the transfer. A server is passive in read tests and one-way write tests. */
+/*
+ * Returns true if this end can measure the duration of the transfer. A server cannot in read tests and one-way write
+ * tests, because it is passive.
+ */
 static bool perftest_has_time(const struct perftest *p)
 {
     return p->options->client || p->test->verb == PERFTEST_SEND ||
@@ -153,7 +161,7 @@ static double perftest_rate(const struct perftest *p)
     return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
 }
 
-/* Finds out whether the connection of the data uses the CRC. */
+/* Determines whether the data connection uses the CRC. */
 static void perftest_find_crc(struct perftest *p)
 {
     ondk_connection_t entry;
@@ -251,7 +259,10 @@ static bool perftest_resolve(struct perftest *p, struct endpoint *e)
     return !e->text[0] || endpoint_resolve(e, error, sizeof error) || perftest_refuse(p, NDKPERF_FAILED, "%s", error);
 }
 
-/* Opens the adapter of this end's address, and connects, or listens and waits for the client. */
+/*
+ * Opens the adapter that has this end's address. Then connects to the server (client), or listens and waits for the
+ * client (server).
+ */
 static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *server)
 {
     const struct sockaddr_storage *own = p->options->server ? &p->server_address : &p->client_address;
@@ -278,7 +289,10 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
     return p->is_connected;
 }
 
-/* Tries the server's addresses in turn, until one answers (client) or is an address of this machine (server). */
+/*
+ * Tries the server's addresses one after the other. At the client one of them must answer; at the server one of them
+ * must be an address of this machine.
+ */
 static bool perftest_connect(struct perftest *p)
 {
     const struct perftest_options *o = p->options;
@@ -297,7 +311,10 @@ static bool perftest_connect(struct perftest *p)
     return true;
 }
 
-/* Configures, connects, transfers the data and prints the result. If a step fails, prints why and returns false. */
+/*
+ * Configures the provider, connects, transfers the data and prints the result. If a step fails, prints the reason and
+ * returns false.
+ */
 static bool perftest_try(struct perftest *p, struct perftest_options *o)
 {
     provider_options_print();
@@ -315,7 +332,7 @@ static bool perftest_try(struct perftest *p, struct perftest_options *o)
     return true;
 }
 
-/* Runs the program after its options are parsed. */
+/* Runs the test after the options were parsed. */
 static void perftest_run(struct perftest *p, struct perftest_options *o)
 {
     if (!perftest_try(p, o) && p->is_connected && p->failed != NDKPERF_INTERRUPTED)

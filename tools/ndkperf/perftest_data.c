@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of perftest's tests: see perftest.h. If the test cannot go on, a function prints a message and returns
- * false.
+ * Transfers the data of perftest's tests: see perftest.h. If the test cannot continue, each function prints a message
+ * and returns false.
  *
- * Sends have the flow control of perftest. The receiver writes the number of messages that it has received into the
- * sender's memory. It does so each time that it has used a third of its posted receives.
+ * Sends have the same flow control as in perftest. The receiver writes the number of received messages into the
+ * sender's memory, each time that it has used a third of its posted receives.
  */
 #include <sched.h>
 #include <string.h>
@@ -51,8 +51,8 @@ static bool data_wait_posted(struct perftest *p, uint32_t count)
 /* ---- bandwidth ---- */
 
 /*
- * Waits until the memory that the peer writes satisfies the condition. Counts the results that arrive meanwhile. If
- * the test ends before, prints a message and returns false.
+ * Waits until is_satisfied(p, number) returns true, which depends on memory that the peer writes. Counts the results
+ * that arrive in the meantime. If the test ends earlier, prints a message and returns false.
  */
 static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
                              uint32_t number)
@@ -75,7 +75,7 @@ static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const stru
     }
 }
 
-/* Returns whether one more send may be posted after `sent` sends. One receive of the peer always stays unused. */
+/* Returns true if another send may be posted after `sent` sends. Always leaves one receive of the peer unused. */
 static bool data_has_credit(const struct perftest *p, uint32_t sent)
 {
     const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;
@@ -83,7 +83,7 @@ static bool data_has_credit(const struct perftest *p, uint32_t sent)
     return sent + 1 - written_count(count) < p->receives;
 }
 
-/* Posts all messages of the test, at most a window of them at once, and waits until they have completed. */
+/* Posts all messages of the test, at most one window at a time. Waits until all of them have completed. */
 static bool data_post_all(struct perftest *p, bool (*post)(struct perftest *p, uint32_t number))
 {
     uint32_t inflight = 0;
@@ -131,7 +131,8 @@ static bool data_receive_all(struct perftest *p)
             return false;
         if (received % p->receives % (p->receives / 3))
             continue;
-        if (!data_wait_posted(p, credits)) /* the write of the previous count still uses the memory */
+        /* the write of the previous number must complete first, because it uses the same memory */
+        if (!data_wait_posted(p, credits))
             return false;
         *count = received;
         if (!data_write(p, consumer_region_sge(&p->credit, sizeof *count, sizeof *count)))
@@ -144,7 +145,7 @@ static bool data_receive_all(struct perftest *p)
 
 /* ---- latency ---- */
 
-/* The ends send in turn, one message at a time. The client begins. */
+/* Measures latency with sends: the two ends send alternately, one message at a time. The client sends first. */
 static bool data_send_in_turn(struct perftest *p)
 {
     uint32_t iterations = p->options->iterations;
@@ -166,7 +167,7 @@ static bool data_send_in_turn(struct perftest *p)
     return true;
 }
 
-/* Returns whether the peer's write with this number has arrived. The last byte of a write is its number. */
+/* Returns true if the peer's write with this number has arrived. The last byte of a write contains its number. */
 static bool data_has_write(const struct perftest *p, uint32_t number)
 {
     const uint8_t *last = p->data.region.memory + p->options->size - 1;
@@ -174,7 +175,7 @@ static bool data_has_write(const struct perftest *p, uint32_t number)
     return written_mark(last) == (uint8_t)number;
 }
 
-/* The ends write in turn, one message at a time. The server begins. */
+/* Measures latency with writes: the two ends write alternately, one message at a time. The server writes first. */
 static bool data_write_in_turn(struct perftest *p)
 {
     uint64_t start = 0;
@@ -194,7 +195,7 @@ static bool data_write_in_turn(struct perftest *p)
     return true;
 }
 
-/* Reads one message at a time. The data is arbitrary, but each read must return the same data. */
+/* Measures latency with reads, one at a time. The data are arbitrary, but each read must return the same data. */
 static bool data_read_in_turn(struct perftest *p)
 {
     uint8_t *memory = p->data.region.memory, *first = memory + p->area;
@@ -228,7 +229,7 @@ static bool data_transfer(struct perftest *p)
                                 : data_receive_all(p);
     if (p->test->verb == PERFTEST_WRITE && p->test->latency)
         return data_write_in_turn(p);
-    if (!is_client) /* the server is passive in tests of reads and one-way writes */
+    if (!is_client) /* in tests of reads and one-way writes the server is passive */
         return true;
     if (p->test->verb == PERFTEST_WRITE)
         return data_post_all(p, data_post_write);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two connections of a perftest test, and the messages of the control connection: see perftest.h and
- * tests/interop/README.md. On the control connection the client sends, and the server answers with a message of the
- * same length. One receive is posted at a time.
+ * Opens the two connections of a perftest test, and exchanges the messages of the control connection: see perftest.h
+ * and tests/interop/README.md. On the control connection the client sends a message, and the server answers with a
+ * message of the same length. One receive is posted at a time.
  */
 #include <endian.h>
 #include <stdarg.h>
@@ -21,15 +21,18 @@
 
 enum {
     ADDRESS_SIZE = 56,
-    OWN_SPREAD = 4096,  /* what this end announces as its area of small messages: a page, as perftest does */
-    CONNECT_TRIES = 50, /* attempts, because a server may announce the data connection before it listens */
+    OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: a page, as in perftest */
+    /* number of attempts to connect, because a server may announce the data connection before it listens */
+    CONNECT_TRIES = 50,
     TRY_MS = 100,
-    SLEEP_MS = 200, /* the longest sleep between two checks for Ctrl-C */
+    SLEEP_MS = 200, /* maximum time of a sleep between two checks for Ctrl-C */
     READ_LIMIT = 16,
 };
-static const uint64_t LONG_WAIT_NS = 10000000000; /* a longer wait is reported */
+static const uint64_t LONG_WAIT_NS = 10000000000; /* waits that take longer are reported */
 
-/* This mark follows the version's text, and shows the peer that this end is ndkperf. perftest's tools ignore it. */
+/*
+ * A mark that follows the text of the version, and shows the peer that this end is ndkperf. perftest's tools ignore it.
+ */
 #define OWN_MARK "OpenNDK"
 
 /* clang-format off */
@@ -111,14 +114,14 @@ void perftest_report_wait(struct perftest *p, uint64_t since)
 
 /* ---- requests ---- */
 
-/* Checks the length of the last message that arrived. */
+/* Returns true if the last received message has the expected length. Otherwise prints an error and returns false. */
 static bool session_check_length(struct perftest *p, const struct perftest_link *l, uint32_t expected)
 {
     return l->received_length == expected || perftest_refuse(p, NDKPERF_PEER, "the peer sent %u bytes instead of %u",
                                                              (unsigned)l->received_length, (unsigned)expected);
 }
 
-/* Counts a result. If the request failed or a message has the wrong length, prints an error and returns false. */
+/* Counts a result. If the request has failed, or a message has the wrong length, prints an error and returns false. */
 static bool link_count(struct perftest *p, struct perftest_link *l, const NDK_RESULT_EX *result)
 {
     enum perftest_request which = (enum perftest_request)(uintptr_t)result->RequestContext;
@@ -143,7 +146,7 @@ bool perftest_poll(struct perftest *p, struct perftest_link *l)
 
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which)
 {
-    uint64_t since = 0; /* the time of the first sleep; 0: none yet */
+    uint64_t since = 0; /* time of the first sleep; 0: no sleep yet */
 
     for (unsigned polls = 0; !l->ready[which]; polls++) {
         unsigned wakes = consumer_wake_count(&l->c);
@@ -202,8 +205,8 @@ static bool control_exchange(struct perftest *p, const void *mine, void *theirs,
 }
 
 /*
- * Exchanges the version, the size of the memory area in which an end places small messages, the cache line size and
- * the MTU. The MTU is sent as text. iWARP does not use the MTU.
+ * Exchanges the version, the size of the area in which an end places small messages, the cache line size and the MTU.
+ * The MTU is sent as text; iWARP does not use it.
  */
 static bool session_exchange_settings(struct perftest *p)
 {
@@ -224,7 +227,10 @@ static bool session_exchange_settings(struct perftest *p)
     return control_exchange(p, &word, &other, sizeof word) && control_exchange(p, "3", mtu, sizeof mtu);
 }
 
-/* Exchanges the address and token of the memory that the peer uses. Other fields of the message are not for iWARP. */
+/*
+ * Exchanges the address and the token of the memory that the peer accesses. iWARP does not use the message's other
+ * fields.
+ */
 static bool session_exchange_addresses(struct perftest *p)
 {
     bool has_credit = p->test->verb == PERFTEST_SEND && !p->test->latency;
@@ -261,7 +267,10 @@ static double report_decode(uint64_t wire)
     return value;
 }
 
-/* Exchanges five 8-byte fields: size, iterations, peak and average in MiB/s, millions of messages per second. */
+/*
+ * Exchanges reports of five 8-byte fields: size, iterations, peak and average in MiB/s, millions of messages per
+ * second.
+ */
 static bool session_exchange_reports(struct perftest *p)
 {
     const struct perftest_options *o = p->options;
@@ -290,7 +299,7 @@ static bool session_register(struct perftest *p, struct consumer_region *r, uint
                           consumer_region_create(r, p->control.c.pd, size, CONSUMER_ALL_RIGHTS));
 }
 
-/* Creates the queue pair of the data. The CQ needs room for all receives, and for requests and credits in flight. */
+/* Creates the data queue pair. The CQ needs space for all receives, and for the requests and credits in flight. */
 static bool session_open_data(struct perftest *p)
 {
     const NDK_ADAPTER_INFO *info = &p->control.c.info;
@@ -320,7 +329,9 @@ static bool session_listen(struct perftest *p, uint32_t if_index)
     return false;
 }
 
-/* If the test needs reads that the adapter does not permit in this role, prints a message and returns false. */
+/*
+ * Returns true if the adapter's read limits permit the test in this role. Otherwise prints a message and returns false.
+ */
 static bool session_check_read_limits(struct perftest *p)
 {
     const NDK_ADAPTER_INFO *info = &p->control.c.info;
@@ -393,7 +404,7 @@ static bool session_accept(struct perftest *p, struct perftest_link *l, NDK_CONN
                           consumer_accept(&l->c, (struct consumer_limits){ READ_LIMIT, READ_LIMIT }, NULL, 0));
 }
 
-/* Waits for the client's first connection, at most the time of --wait. */
+/* Waits for the client's first connection, at most for the time of --wait. */
 static bool session_accept_control(struct perftest *p)
 {
     double waited = 0, limit = p->options->wait_seconds;
@@ -427,8 +438,8 @@ bool perftest_connect_control(struct perftest *p)
 }
 
 /*
- * Waits for the peer's disconnect first, because a perftest tool fails if the connection ends while the tool waits for
- * its last completion. If the peer is ndkperf, the client does not wait.
+ * Disconnects. First waits for the peer's disconnect, because a perftest tool fails if the connection ends while the
+ * tool waits for its last completion. If the peer is ndkperf, the client does not wait.
  */
 static void session_disconnect(struct perftest *p, struct perftest_link *l)
 {
@@ -436,7 +447,7 @@ static void session_disconnect(struct perftest *p, struct perftest_link *l)
 
     while (must_wait && !interrupt_received() && !consumer_wait_disconnect_ms(&l->c, SLEEP_MS))
         ;
-    (void)consumer_disconnect(&l->c); /* a perftest tool may reset the connection instead of answering */
+    (void)consumer_disconnect(&l->c); /* the result is ignored, because a perftest tool may reset the connection */
 }
 
 bool perftest_prepare(struct perftest *p)

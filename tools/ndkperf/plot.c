@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plot of curves as inline SVG: see plot.h. */
+/* Draws curves as inline SVG: see plot.h. */
 #include "plot.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ enum { WIDTH = 760, HEIGHT = 380, LEFT = 84, RIGHT = 190, TOP = 20, BOTTOM = 50,
 
 struct axis {
     bool is_log;
-    double low, high;       /* values */
-    double at_low, at_high; /* the positions of low and high in the picture */
+    double low, high;       /* bounds of the axis, as values */
+    double at_low, at_high; /* positions of `low` and `high` in the picture */
     double ticks[MAX_TICKS];
     size_t count;
 };
@@ -56,7 +56,7 @@ static double axis_position(const struct axis *a, double value)
     return a->at_low + part * (a->at_high - a->at_low);
 }
 
-/* Sets ticks at powers of two, or at 1, 2 and 5 times powers of ten. Leaves out ticks if there are too many. */
+/* Sets ticks at powers of two, or at 1, 2 and 5 times powers of ten. If there are too many ticks, omits some. */
 static void axis_set_log_ticks(struct axis *a, bool binary)
 {
     static const double decade[] = { 1, 2, 5 };
@@ -99,7 +99,7 @@ static void axis_set_linear_ticks(struct axis *a)
         a->ticks[a->count++] = t;
 }
 
-/* Sets bounds and ticks from the points of all curves. Returns false if there is nothing to draw. */
+/* Sets the bounds and ticks from the points of all curves. Returns false if there is nothing to draw. */
 static bool axis_init(struct axis *a, const struct plot *p, bool is_x)
 {
     bool any = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The requests of a bandwidth run: see pump.h. */
+/* Posts the requests of a bandwidth run: see pump.h. */
 #include "pump.h"
 
 #include "flow.h"
@@ -37,7 +37,7 @@ static bool pump_post_next(struct session *s, struct lane *l, uint32_t flags)
 
 /*
  * Returns the number of messages after which a queue pair stops posting. Without --check this is the end of the run.
- * With --check it is the end of the current lap (pump.h).
+ * With --check it is the end of the present lap (pump.h).
  */
 static uint64_t pump_lap_end(const struct session *s)
 {
@@ -46,7 +46,9 @@ static uint64_t pump_lap_end(const struct session *s)
     return s->check && lap < all ? lap : all;
 }
 
-/* Posts whole bursts until the queue pair's window is full. */
+/*
+ * Posts complete bursts until the queue pair's window has no space for another one. Returns false if a post has failed.
+ */
 static bool pump_post_bursts(struct session *s, struct lane *l)
 {
     uint64_t left = pump_lap_end(s) - l->posted, room = s->window - (l->posted - l->completed);
@@ -56,7 +58,8 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
         room = credit;
     for (;;) {
         uint64_t burst = s->pump.burst;
-        if (burst > s->window / 2) /* a whole window may never be free, because a credit is for several sends */
+        /* At most half a window, because credits arrive for several sends at once: a whole window may never be free. */
+        if (burst > s->window / 2)
             burst = s->window / 2 ? s->window / 2 : 1;
         if (burst > left)
             burst = left;
@@ -71,9 +74,9 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
 }
 
 /*
- * Returns whether the lanes (queue pairs) may post more requests. They may until the run's time is over. With --check,
- * a lap (one window of messages on each lane) that has begun on one lane must be posted completely on all lanes, even
- * if the time is over.
+ * Returns true if the lanes (queue pairs) may post more requests, because the run's time has not elapsed. With --check,
+ * also returns true while a lap is incomplete: if one lane has begun a lap (one window of messages), all lanes must
+ * post that lap completely.
  */
 static bool pump_may_post(const struct session *s)
 {
@@ -101,7 +104,10 @@ bool pump_post(struct session *s, bool *done)
     return true;
 }
 
-/* Tests only the first queue pair, because with --check each queue pair has posted the same number of messages. */
+/*
+ * Returns true if another lap follows. Examines only the first queue pair, because with --check each queue pair has
+ * posted the same number of messages.
+ */
 bool pump_has_next_lap(const struct session *s)
 {
     return s->check && !s->pump.over && (!s->pump.count || s->lanes[0].posted < s->pump.count);

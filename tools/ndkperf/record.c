@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The record of a run: see record.h. */
+/* Builds the record of a run: see record.h. */
 #include "record.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "provider_options.h"
 
 static json_t *record;
-static json_t *series; /* the intervals (--interval) so far for the current message size */
+static json_t *series; /* the intervals (--interval) of the present message size so far */
 
 void record_describe(const struct session *s, struct connection *at)
 {
@@ -67,9 +67,9 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Without --bidirectional, sets the client's rate. With --bidirectional, sets the total of both ends, and adds each
- * end's rate as the members "client" and "server". The total and "server" are null if the server's rate is not known
- * (has_server is false).
+ * Sets the members for rates. Without --bidirectional, sets the client's rate. With --bidirectional, sets the total
+ * rate of both ends, and adds the members "client" and "server" for the rates of the two ends. If has_server is false,
+ * the server's rate is not known, and the total and "server" are null.
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

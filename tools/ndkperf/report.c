@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's output: see report.h. The columns are those of perftest and WinOF. */
+/* Prints ndkperf's output: see report.h. The columns are the same as in perftest and WinOF. */
 #include "report.h"
 
 #include <errno.h>
@@ -57,10 +57,10 @@ const char *report_refusal(const struct session *s, uint32_t code, uint32_t valu
 
 /* ---- files ---- */
 
-/* A file of --json, --csv or --html. */
+/* An output file of --json, --csv or --html. */
 struct output {
     const char *name;
-    FILE *f; /* NULL: not requested */
+    FILE *f; /* NULL: the option was not given */
 };
 static struct output json_output, csv_output, html_output;
 
@@ -145,7 +145,7 @@ static void report_head(const struct session *s)
                    s->both ? "  Requests of" : "");
 }
 
-/* The text of a number in a column, or "-" if the number is not known. */
+/* The text of a number in a column. It is "-" if the number is not known. */
 struct cell {
     char text[24];
 };
@@ -159,12 +159,14 @@ static struct cell report_cell(bool known, int decimals, double value)
     return c;
 }
 
-/* One line of bandwidth. Each end's CPU time is divided by the messages of both ends. */
+/*
+ * The values of one line about bandwidth. The CPU time of each end is divided by the number of messages of both ends.
+ */
 struct bandwidth {
     uint64_t messages;
     double per_second, seconds;
     struct cell peak, client_cpu, server_cpu;
-    const char *requests_of; /* "" if only the client has requests */
+    const char *requests_of; /* the end that posts the requests; "" if only the client posts requests */
 };
 
 static void report_bandwidth(const struct session *s, const struct result *r, const struct bandwidth *b)
@@ -193,7 +195,10 @@ static struct bandwidth report_end_bandwidth(const struct result *r, const struc
                                requests_of };
 }
 
-/* Prints the client's line. With --bidirectional, also prints a line for the server, and one for both together. */
+/*
+ * Prints a line for the client. With --bidirectional, also prints a line for the server and a line for both ends
+ * together.
+ */
 static void report_bandwidths(const struct session *s, const struct result *r)
 {
     uint64_t messages = r->client.messages + r->server.messages;
@@ -208,7 +213,7 @@ static void report_bandwidths(const struct session *s, const struct result *r)
         b.requests_of = "both";
         b.messages = messages;
         b.per_second += rate_messages(&r->client);
-        b.peak = report_cell(false, 0, 0); /* unknown, because the two peaks may be at different times */
+        b.peak = report_cell(false, 0, 0); /* not known, because the two ends may have their peaks at different times */
     }
     b.client_cpu = report_cell(true, 3, report_per_message(r->client_cpu_us, messages));
     b.server_cpu = report_cell(r->has_server, 3, report_per_message(r->server_cpu_us, messages));
@@ -251,7 +256,7 @@ static void report_interval_line(const struct session *s, const struct interval 
                    (unsigned long long)i->client.messages, client * i->size / MIB, client / MILLION);
 }
 
-/* Prints a line for each power of two that has entries. */
+/* Prints a line for each range between two powers of two that contains durations. */
 static void report_histogram(const struct times *t)
 {
     uint64_t counts[64] = { 0 }, from, to;
@@ -308,8 +313,8 @@ void report_result(const struct session *s, const struct result *r)
 }
 
 /*
- * Writes the record for --json. On standard output the record is an ordinary line, which is also logged. If there is
- * no memory for the text, prints a message and returns false.
+ * Writes the record for --json. If the file is standard output, prints the record as a line, which is also logged. If
+ * out of memory, prints a message and returns false.
  */
 static bool report_json(const json_t *record)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The results of the client: one for each message size, and one for each interval of --interval. */
+/* The client's results: one for each message size, and one for each interval of --interval. */
 #ifndef NDKPERF_RESULT_H
 #define NDKPERF_RESULT_H
 
@@ -8,7 +8,7 @@
 
 #include "times.h"
 
-/* The requests of one end on all queue pairs. */
+/* The rate of the requests that one end has posted on all queue pairs. */
 struct rate {
     uint64_t messages;
     double seconds;
@@ -23,20 +23,20 @@ static inline double rate_messages(const struct rate *r)
 struct result {
     uint32_t size;
     struct rate client;
-    struct rate server; /* only with --bidirectional */
+    struct rate server; /* valid only with --bidirectional */
     uint64_t client_cpu_us, server_cpu_us;
-    bool has_server; /* false: the run failed before the server sent its result */
+    bool has_server; /* false: the run has failed before the server sent its result */
     struct times times;
 };
 
-/* One line of --interval. */
+/* The values of one line of --interval. */
 struct interval {
     uint32_t size;
-    double from, to; /* seconds since the start of the run */
+    double from, to; /* in seconds since the start of the run */
     struct rate client;
     struct rate server;
     bool has_server;
-    struct times times; /* with --latency: the times in the interval */
+    struct times times; /* with --latency: the latencies in this interval */
 };
 
 #endif

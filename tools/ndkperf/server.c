@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The server: receives, answers, verifies data, and reports its CPU time. server_connect.c accepts the client. */
+/*
+ * The server: receives and answers messages, verifies data, and reports its CPU time. server_connect.c accepts the
+ * client.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,11 +26,11 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    /* When this end's last request of the run completed, or 0. With --check: the last request of the current lap. */
+    /* time at which this end's last request of the run completed, or 0. With --check: of the present lap. */
     uint64_t pumped_at;
     uint64_t live_at;
-    double live_traffic, run_traffic; /* server_traffic() at the last live line, and at the start of the run */
-    uint32_t turn;                    /* write latency: the queue pair on which the client writes next */
+    double live_traffic, run_traffic; /* result of server_traffic at the last live line, and at the start of the run */
+    uint32_t turn;                    /* write latency: index of the queue pair on which the client writes next */
     uint64_t turns;
     bool flushing, ended, different, running;
     struct order flush;
@@ -38,7 +41,7 @@ static struct server *server_from(struct session *s)
     return s->role;
 }
 
-/* Returns the bytes that the adapter has transferred, or 0 if the provider is not OpenNDK. */
+/* Returns the number of bytes that the adapter has transferred. Returns 0 if the provider is not OpenNDK. */
 static double server_traffic(const struct session *s)
 {
     ondk_counters_t n;
@@ -48,7 +51,10 @@ static double server_traffic(const struct session *s)
     return (double)n.rdma_in_octets + (double)n.rdma_out_octets;
 }
 
-/* Stores the first difference. The server reports it with its next answer to the client. */
+/*
+ * Stores the first difference, which the server reports in its next answer to the client. This is the server's handler
+ * session->on_difference. Returns true, because the session continues.
+ */
 static bool server_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {
     struct outcome *o = &server_from(s)->outcome;
@@ -64,7 +70,7 @@ static bool server_on_difference(struct session *s, uint32_t lane, uint64_t mess
 
 /* ---- this end's requests ---- */
 
-/* Posts requests, if this run is in both directions. */
+/* Posts requests, if the requests of this run go in both directions. Returns false if the session has failed. */
 static bool server_pump(struct server *v)
 {
     struct session *s = v->s;
@@ -81,7 +87,10 @@ static bool server_pump(struct server *v)
     return true;
 }
 
-/* Answers a write whose latency is measured. A write has no completion at this end, so its last byte is polled. */
+/*
+ * Answers a write whose latency is measured. The server polls the write's last byte, because a write has no completion
+ * at the server.
+ */
 static bool server_answer_write(struct server *v)
 {
     struct session *s = v->s;
@@ -192,7 +201,7 @@ static bool server_begin_flush(struct server *v, const struct order *o)
     return true;
 }
 
-/* Answers ORDER_FLUSH if all messages of the client have arrived, and all requests of this end have completed. */
+/* Answers ORDER_FLUSH, if all messages of the client have arrived and all requests of this end have completed. */
 static bool server_end_flush(struct server *v)
 {
     struct session *s = v->s;
@@ -243,8 +252,8 @@ static bool server_handle_order(struct server *v)
 /* ---- progress ---- */
 
 /*
- * Shows the adapter's traffic, because the peer's writes and reads have no completions at this end. Shows nothing if
- * the provider is not OpenNDK.
+ * Shows the adapter's traffic as progress, because the peer's writes and reads have no completions at this end. Shows
+ * nothing if the provider is not OpenNDK.
  */
 static void server_show_live(struct server *v, uint64_t now)
 {
@@ -261,7 +270,7 @@ static void server_show_live(struct server *v, uint64_t now)
     v->live_traffic = traffic;
 }
 
-/* After an interrupt, prints which run was in progress. */
+/* Prints, after an interrupt, which run was in progress. */
 static void server_report_interrupted(const struct server *v)
 {
     const struct session *s = v->s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's connections: see connect.h. */
+/* Opens the server's connections: see connect.h. */
 #include <stdlib.h>
 
 #include "address.h"
@@ -44,7 +44,10 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
     return NT_SUCCESS(status) || session_fail(s, "NdkAccept", status, consumer_connector_reason(c->connector));
 }
 
-/* Checks a client's hello against the limits of adapter and server. Sets the session's layout if the check passes. */
+/*
+ * Compares a client's hello with the limits of the adapter and of the server. If the limits permit the hello, sets the
+ * session's layout. Returns the code of the answer, and the exceeded limit in *value.
+ */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
@@ -79,7 +82,7 @@ static enum answer_code server_check_hello(struct session *s, const struct hello
 
 /*
  * Waits for the next connection request. If `until` is not 0, the wait ends when monotonic_ms() reaches `until`.
- * Returns NULL if no request arrives in time, after an interrupt, or if the accepted client has disconnected.
+ * Returns NULL if no request arrives in time, after an interrupt, or after the accepted client has disconnected.
  */
 static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 {
@@ -97,8 +100,8 @@ static NDK_CONNECTOR *server_next_request(struct session *s, int64_t until)
 }
 
 /*
- * Waits for a client whose requirements can be met, and accepts it. Rejects other clients with the reason. Stores the
- * number of the client's session, which identifies its further connections.
+ * Waits for a client whose requirements can be met, and accepts it. Rejects other clients with a reason. Sets *number
+ * to the number of the client's session, which the client's further connections contain.
  */
 static bool server_accept_client(struct session *s, uint32_t *number)
 {
@@ -137,7 +140,8 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
-    int64_t until = monotonic_ms() + LANE_MS; /* the time limit, which requests of other clients do not extend */
+    /* a fixed end of the wait, which requests of other clients do not extend */
+    int64_t until = monotonic_ms() + LANE_MS;
     struct hello h;
 
     if (!session_add_lane(s))

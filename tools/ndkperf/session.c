@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts that both ends of a measurement share: see session.h. */
+/* The functions that both ends of a measurement share: see session.h. */
 #include "session.h"
 
 #include <sched.h>
@@ -18,17 +18,19 @@
 
 enum {
     MAX_RESULTS = 16,
-    TIMEOUT_S = 30,         /* the longest time without progress */
-    EVENT_MS = 200,         /* the longest wait for a notification with --events */
-    IDLE_MS = 5,            /* the longest wait for a notification while there is no traffic */
-    POLLS_PER_CONTROL = 64, /* polls of the measured CQ for each poll of the control connection */
-    POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
+    TIMEOUT_S = 30,         /* maximum time without progress */
+    EVENT_MS = 200,         /* maximum time of a wait for a notification with --events */
+    IDLE_MS = 5,            /* maximum time of a wait for a notification while there is no traffic */
+    POLLS_PER_CONTROL = 64, /* number of polls of the measured CQ for each poll of the control connection */
+    POLLS_PER_CHECK = 4096, /* number of idle polls between two checks of the peer */
     ID_BITS = 4
 };
-static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all queue pairs */
-static const uint64_t IDLE_NS = 100000000;         /* this end counts as idle after this time without traffic */
-static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
-static const uint64_t CONNECTION_BYTES = 128 << 10; /* the provider's memory for a connection's partial frames */
+static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* maximum memory of all queue pairs with --check */
+static const uint64_t IDLE_NS = 100000000;         /* after this time without traffic, this end is idle */
+/* estimate of the provider's memory for one request and its result */
+static const uint64_t REQUEST_BYTES = 256;
+/* estimate of the provider's memory for a connection's partial frames */
+static const uint64_t CONNECTION_BYTES = 128 << 10;
 
 uint64_t session_cpu_us(void)
 {
@@ -76,7 +78,10 @@ bool session_refuse(struct session *s, enum ndkperf_exit code, const char *forma
     return session_set_failed(s, code);
 }
 
-/* Fails with the connector's reason. After a lost connection, first waits for the disconnect event with the reason. */
+/*
+ * Fails with the connector's reason. If the connection was lost, first waits for the disconnect event, after which the
+ * reason is available.
+ */
 static bool session_post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
@@ -109,14 +114,14 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /*
- * The most credits in flight with any window. A window of 7 reaches this number, because a credit then permits
- * 7 / 4 = 1 message. With a larger window a credit permits more messages, so fewer credits are in flight.
+ * The maximum number of credits in flight, for any window. A window of 7 reaches this number, because a credit then
+ * permits 7 / 4 = 1 message. With a larger window a credit permits more messages, so fewer credits are in flight.
  */
 enum { MAX_CREDITS = 7 };
 
 /*
- * Returns how many receives a queue pair needs for empty messages, in addition to the window: one for a flush, and
- * with --bidirectional (`both`) one for each credit in flight.
+ * Returns the number of receives that a queue pair needs for empty messages, in addition to the window: one for a
+ * flush, and with --bidirectional (`both`) one for each credit in flight.
  */
 static uint32_t session_spare(uint32_t window, bool both)
 {
@@ -125,10 +130,7 @@ static uint32_t session_spare(uint32_t window, bool both)
 
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
 {
-    /*
-     * With a window of 1 and --check, a queue pair needs memory for 1 + spare receives, for one target, and for one
-     * source.
-     */
+    /* With a window of 1 and --check, a queue pair needs memory for 1 + spare receives, one target and one source. */
     uint32_t messages = 1 + session_spare(1, both) + 2;
 
     return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);
@@ -142,7 +144,9 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs
     most = min_u64(most, info->MaxCqDepth / (2 * needs->qps));
     most = most > spare ? most - spare : 0;
     if (needs->check) {
-        /* AREA_RECEIVE needs memory for window + spare messages. Each of the other two areas needs window messages. */
+        /*
+         * AREA_RECEIVE needs memory for window + spare messages, and each of the other two areas for window messages.
+         */
         memory = min_u64(MAX_CHECK_BYTES / needs->qps, info->MaxRegistrationSize) / needs->size;
         most = min_u64(most, memory > 3 + spare ? (memory - spare) / 3 : 1);
     }
@@ -242,7 +246,7 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     NDK_SGE sge = consumer_region_sge(&s->orders, 0, WIRE_ORDER);
     NTSTATUS status;
 
-    while (s->order_sending) /* the memory belongs to the provider until the send has completed */
+    while (s->order_sending) /* the provider owns the memory until the send has completed */
         if (!session_poll(s))
             return false;
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
@@ -297,15 +301,15 @@ bool session_add_lane(struct session *s)
     return true;
 }
 
-/* Returns the completion queue of all measured queue pairs, or NULL before it has been created. */
+/* Returns the completion queue that all measured queue pairs share, or NULL if it has not been created yet. */
 static NDK_CQ *session_lanes_cq(const struct session *s)
 {
     return s->lane_count ? s->lanes[0].c.cq : NULL;
 }
 
 /*
- * Polls up to `most` results of a completion queue, which may be NULL. Subtracts the results of sends, writes and reads
- * from s->unpolled.
+ * Polls up to `most` results of `cq`, which may be NULL. Subtracts the results of sends, writes and reads from
+ * s->unpolled. Returns the number of results.
  */
 static ULONG session_get_results(struct session *s, NDK_CQ *cq, NDK_RESULT_EX *results, ULONG most)
 {
@@ -317,8 +321,8 @@ static ULONG session_get_results(struct session *s, NDK_CQ *cq, NDK_RESULT_EX *r
 }
 
 /*
- * Waits until the results of all requests have been polled, at most TIMEOUT_S seconds. Ignores the results, because
- * they are of answers and flushes, and the peer may have ended its side of the connections already.
+ * Waits until the results of all requests have been polled, at most TIMEOUT_S seconds. Ignores the results: they belong
+ * to answers and flushes, and the peer may already have closed the connections.
  */
 static void session_drop_results(struct session *s)
 {
@@ -336,7 +340,7 @@ static void session_drop_results(struct session *s)
 
 void session_disconnect(struct session *s)
 {
-    session_drop_results(s); /* NdkDisconnect may fail requests whose results were not polled */
+    session_drop_results(s); /* NdkDisconnect may make requests fail whose results have not been polled */
     for (uint32_t i = 0; i < s->lane_count; i++)
         (void)consumer_disconnect(&s->lanes[i].c);
     (void)consumer_disconnect(&s->control);
@@ -347,7 +351,7 @@ void session_close(struct session *s)
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_qp(&s->lanes[i].c);
     consumer_close_qp(&s->control);
-    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first queue pair is closed last, because it owns the CQ */
+    for (uint32_t i = s->lane_count; i-- > 0;) { /* closes the first queue pair last, because it owns the CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -375,13 +379,13 @@ static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
     return id == ID_FLUSH || flow_on_completed(s, l, id, slot);
 }
 
-/* Polls the completion queue of all measured queue pairs. Returns the number of results. */
+/* Polls and handles results of the completion queue that all measured queue pairs share. Returns their number. */
 static unsigned session_poll_lanes(struct session *s)
 {
     NDK_RESULT_EX results[MAX_RESULTS];
     ULONG n = session_get_results(s, session_lanes_cq(s), results, MAX_RESULTS);
 
-    /* A failure does not end the loop: a client whose data differed goes on until the server has answered. */
+    /* A failure does not end the loop, because a client whose data differ continues until the server has answered. */
     for (ULONG i = 0; i < n; i++)
         (void)session_handle_result(s, &results[i]);
     return n;
@@ -403,9 +407,9 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns whether the adapter has transferred bytes in the last tenth of a second. If so, the caller continues to
- * poll. The peer's reads and writes have no completions at this end, but are faster while this end polls. Returns
- * false if the provider is not OpenNDK.
+ * Returns true if the adapter has transferred bytes in the last tenth of a second. The caller then continues to poll:
+ * the peer's reads and writes have no completions at this end, but they are faster while this end polls. Returns false
+ * if the provider is not OpenNDK.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
@@ -421,8 +425,8 @@ static bool session_has_traffic(struct session *s, uint64_t now)
 }
 
 /*
- * Called after each sleep of session_poll, or after POLLS_PER_CHECK idle polls. Fails if the peer has disconnected or
- * the time limit has expired.
+ * Fails if the peer has disconnected, or if the time limit has expired. Called after each sleep of session_poll, and
+ * after POLLS_PER_CHECK idle polls.
  */
 static bool session_check_peer(struct session *s)
 {
@@ -432,7 +436,7 @@ static bool session_check_peer(struct session *s)
     for (uint32_t i = 0; i < s->lane_count && !lost && !s->is_ending; i++)
         if (consumer_is_disconnected(&s->lanes[i].c))
             lost = &s->lanes[i].c;
-    if (lost && !session_poll_control(s)) /* the peer's last message may have arrived before the disconnect */
+    if (lost && !session_poll_control(s)) /* handles a last message of the peer that arrived before the disconnect */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, lost->disconnect_reason);
     now = monotonic_ns();
     if (!s->idle_since)
@@ -445,7 +449,7 @@ static bool session_check_peer(struct session *s)
 
 bool session_poll(struct session *s)
 {
-    /* The peer's writes are not notified, so this end polls for them even with --events. */
+    /* The peer's writes cause no notification, so this end polls for them even with --events. */
     bool written = s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY;
     bool sleeps = s->is_idle || (s->options->events && !written);
     unsigned before = sleeps ? consumer_wake_count(&s->control) : 0;
@@ -468,6 +472,6 @@ bool session_poll(struct session *s)
         return session_check_peer(s);
     }
     if (s->idle % POLLS_PER_CONTROL == 0)
-        sched_yield(); /* helps if there are fewer processors than polling threads */
+        sched_yield(); /* useful if there are fewer processors than polling threads */
     return s->idle % POLLS_PER_CHECK || session_check_peer(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Histogram of durations: see times.h. */
+/* Collects durations in a histogram: see times.h. */
 #include "times.h"
 
 #include <math.h>

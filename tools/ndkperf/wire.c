@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's protocol: see wire.h. */
+/* Encodes and decodes ndkperf's protocol: see wire.h. */
 #include "wire.h"
 
 #include <endian.h>
@@ -36,9 +36,8 @@ static const uint8_t *wire_get64(const uint8_t *at, uint64_t *value)
 }
 
 /*
- * Writes the first eight bytes of a hello or answer: magic, `version`, `a` and `b`. In a hello, `a` has the flags and
- * `b` has the index. In an answer, `a` has the code. The version has the same position in all versions of the
- * protocol.
+ * Writes the first eight bytes of a hello or answer: magic, `version`, `a` and `b`. In a hello, `a` is the flags and
+ * `b` the index. In an answer, `a` is the code. The version has the same position in all versions of the protocol.
  */
 static uint8_t *wire_put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
 {
