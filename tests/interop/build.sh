@@ -15,16 +15,17 @@ command -v apt-get dpkg-query >/dev/null || skip "needs apt and dpkg"
 mkdir -p "$cache"; cache=$(cd "$cache" && pwd)
 exec 9>"$cache/lock"; flock 9
 
-# --- which kernel: linux-source, linux-headers and linux-image must be one version ---
+# --- which kernel: source, headers and image must be one version ---
 find_kernel() {
     ver=$(installed_version linux-source-6.1)
-    [ -n "$ver" ] || ver=$(candidate_version linux-source-6.1)
     abi=${KABI:-}
-    if [ -z "$abi" ]; then   # headers of that version already installed?
+    if [ -z "$abi" ]; then   # headers of that version already installed, and an image to download?
         abi=$(dpkg-query -W -f '${db:Status-Abbrev} ${Version} ${Package}\n' 'linux-headers-6.1.0-*-amd64' 2>/dev/null |
               awk -v v="$ver" '$1=="ii" && $2==v {sub("linux-headers-","",$3); print $3}' | sort -V | tail -n1)
+        apt-cache show "linux-image-$abi=$ver" 2>/dev/null | grep -q ^Package: || abi=
     fi
-    if [ -z "$abi" ]; then   # else what the meta package of that version names
+    if [ -z "$abi" ]; then   # else what the meta package names: of newer sources there may be no image yet
+        ver=$(candidate_version linux-headers-amd64)
         abi=$(apt-cache show "linux-headers-amd64=$ver" 2>/dev/null |
               sed -n 's/^Depends: linux-headers-\(6\.1\.0-[0-9]*-amd64\).*/\1/p' | head -n1)
     fi
@@ -39,7 +40,7 @@ fi
 want=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
       librdmacm-dev libibverbs-dev
       iproute2 busybox-static cpio kmod xz-utils zstd gcc make binutils
-      "linux-source-6.1=$ver" "linux-headers-$abi=$ver")
+      "linux-headers-$abi=$ver")
 install_packages "${want[@]}"
 
 # --- up to date? ---
@@ -74,7 +75,15 @@ dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/image" "${members[@]}"
 rm "$deb"
 
 # --- siw.ko, unmodified, from the same version's source ---
-tarball=$(path_in_package linux-source-6.1 '/linux-source-6\.1\.tar\.xz$')
+if [ "$(installed_version linux-source-6.1)" = "$ver" ]; then
+    tarball=$(path_in_package linux-source-6.1 '/linux-source-6\.1\.tar\.xz$')
+else   # another version may stay installed
+    mkdir "$work/source"
+    deb=$(download_package "$work/source" "linux-source-6.1=$ver")
+    tarball=$work/source/usr/src/linux-source-6.1.tar.xz
+    dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/source" "./${tarball#"$work/source/"}"
+    rm "$deb"
+fi
 headers=$(path_in_package "linux-headers-$abi" '/Module\.symvers$'); headers=${headers%/*}
 mkdir "$work/src"
 tar -xJf "$tarball" -C "$work/src" --strip-components=1 \
