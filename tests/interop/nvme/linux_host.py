@@ -21,8 +21,9 @@ CONNECT = "--reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=5"
 class Target:
     """samples/nvme-target with a disk in a file, on a port of its own: the program, or the driver under ndkrun."""
 
-    def __init__(self, peers, crc):
-        self.peers, self.port = peers, free_ports(1)[0]
+    def __init__(self, peers, crc, uses_srq=False):
+        """uses_srq: one shared receive queue, and fast registration."""
+        self.peers, self.port, self.uses_srq = peers, free_ports(1)[0], uses_srq
         self.environment = {"ONDK_CRC": "1" if crc == "on" else "0"}
         self.files = peers.path(f"files.{self.port}")
         self.disk = os.path.join(self.files, "C", "disk.img")
@@ -35,8 +36,10 @@ class Target:
 
     def command(self):
         if not self.is_driver():
-            return [*self.peers.command, "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN, "--file", self.disk]
-        registry = (f"Interface=dword:{socket.if_nametoindex('lo')}", "Address=sz:127.0.0.1",
+            more = ["--srq", "1024", "--fast"] if self.uses_srq else []
+            return [*self.peers.command, "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN, "--file", self.disk, *more]
+        more = ("SrqDepth=dword:1024", "Fast=dword:1") if self.uses_srq else ()
+        registry = (*more, f"Interface=dword:{socket.if_nametoindex('lo')}", "Address=sz:127.0.0.1",
                     f"Port=dword:{self.port}", f"Nqn=sz:{NQN}", "Files=multi_sz:\\??\\C:\\disk.img")
         options = [word for value in registry for word in ("--reg", value)]
         return [*self.peers.command[:-1], "--verify", "stop,full", "--files", self.files, *options,
@@ -75,12 +78,12 @@ def cycle(target, queues):
         nvme disconnect -n {NQN} | grep -q 'disconnected 1'"""
 
 
-def tree(crc):
+def tree(crc, cycles=CYCLES, uses_srq=False):
     def scenario(peers):
-        target = Target(peers, crc)
+        target = Target(peers, crc, uses_srq)
         with target.serving() as program:
             peers.machine.run(discover(target))
-            for number in range(CYCLES):
+            for number in range(cycles):
                 for queues in (1, 4):
                     try:
                         peers.machine.run(cycle(target, queues))
@@ -140,4 +143,5 @@ def capture(peers):
 
 
 SCENARIOS = {"target-capture": capture, "target-crc-on": tree("on"), "target-crc-off": tree("off"),
+             "target-srq-fast": tree("on", 2, uses_srq=True),
              "target-killed": killed}
