@@ -33,7 +33,7 @@ enum command_kind {
 };
 
 struct command_option {
-    /* all names, for example "-s, --size, -ts"; NULL: `text` is a heading for the following options */
+    /* All names, for example "-s, --size, -ts"; NULL: `text` is a heading for the following options. */
     const char *names;
     /*
      * The value as --help prints it: a name, for example "SECONDS", or the values of a choice, for example "off|on".

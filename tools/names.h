@@ -28,11 +28,14 @@ struct name {
  * free the array. After a failure returns NULL and sets errno.
  */
 struct name *names_list(const char *prefix, size_t *count);
-/* As names_list, for another network namespace. `netlink` is a sock_diag socket that was opened in that namespace. */
+/*
+ * Does the same as names_list, for another network namespace. `netlink` is a sock_diag socket that was opened in that
+ * namespace.
+ */
 struct name *names_list_by(int netlink, const char *prefix, size_t *count);
 /*
- * As names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix. The names have
- * no user IDs, because this file contains none.
+ * Does the same as names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix.
+ * The names have no user IDs, because this file contains none.
  */
 struct name *names_list_of(long pid, const char *prefix, size_t max_bytes, size_t *count);
 

@@ -297,7 +297,7 @@ static UCHAR CheckUnit(const NVME_DISK_GROUP *Group, ULONG Lun)
         return SRB_STATUS_NO_DEVICE;
     if (Lun != 0 && !HasLun(Group, Lun))
         return SRB_STATUS_INVALID_LUN;
-    /* after BUSY, Storport sends the SRB again later */
+    /* After BUSY, Storport sends the SRB again later. */
     return IsListEmpty(&Group->Resets) ? SRB_STATUS_PENDING : SRB_STATUS_BUSY;
 }
 
@@ -403,7 +403,10 @@ static ULONG QueueReset(NVME_DISK_GROUP *Group, NVME_SRB *Srb, BOOLEAN WholeTarg
     return WholeTarget ? NVME_ALL_NAMESPACES : Group->Disks[lun].Unit.NamespaceId;
 }
 
-/* CheckUnit refuses the requests that Storport sends meanwhile, so that the reset ends. */
+/*
+ * Queues the reset, and aborts the requests for which it waits. Until the reset has ended, CheckUnit refuses further
+ * requests, so no new request delays the reset.
+ */
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
 {
     NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, Srb->Srb->TargetId);

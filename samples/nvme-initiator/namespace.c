@@ -64,7 +64,7 @@ static NTSTATUS NamespaceRead(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Names
     status = NvmeIdentify(Controller, NVME_CNS_NAMESPACE_DESCRIPTORS, Namespace->Id);
     if (NT_SUCCESS(status))
         NamespaceReadDescriptors(Namespace, Controller->Page);
-    /* a target need not support namespace descriptors */
+    /* A target need not support namespace descriptors. */
     return status == STATUS_IO_DEVICE_ERROR ? STATUS_SUCCESS : status;
 }
 

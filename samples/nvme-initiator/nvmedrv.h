@@ -38,10 +38,10 @@
 
 #define NVME_TAG 'emvN'
 #define NVME_MAX_TARGETS 8             /* maximum number of targets in the registry */
-#define NVME_MAX_NAMESPACES 64         /* maximum number of namespaces of a controller */
-#define NVME_MAX_QUEUES 16             /* maximum number of I/O queues of a controller */
-#define NVME_MAX_DEPTH 1023            /* maximum number of outstanding commands of a queue */
-#define NVME_MAX_TRANSFER (128 * 1024) /* maximum number of data bytes of a command */
+#define NVME_MAX_NAMESPACES 64         /* maximum number of namespaces for each controller */
+#define NVME_MAX_QUEUES 16             /* maximum number of I/O queues for each controller */
+#define NVME_MAX_DEPTH 1023            /* maximum number of outstanding commands for each queue */
+#define NVME_MAX_TRANSFER (128 * 1024) /* maximum number of data bytes in a command */
 
 /* ---- settings.c ------------------------------------------------------------------------------------------------- */
 
@@ -54,13 +54,13 @@ typedef struct _NVME_TARGET {
 } NVME_TARGET;
 
 typedef struct _NVME_SETTINGS {
-    ULONG IoQueues;         /* number of I/O queues of a controller */
-    ULONG QueueDepth;       /* maximum number of outstanding commands of an I/O queue */
-    ULONG MaxTransfer;      /* maximum number of data bytes of a command */
+    ULONG IoQueues;         /* number of I/O queues for each controller */
+    ULONG QueueDepth;       /* maximum number of outstanding commands for each I/O queue */
+    ULONG MaxTransfer;      /* maximum number of data bytes in a command */
     ULONG KeepAliveSeconds; /* the target ends a controller that sends nothing for this time; 0: never */
     ULONG CommandSeconds;   /* time limit of commands that have no limit of their own; then a command is aborted */
     ULONG AbortSeconds;     /* time limit of an aborted command; then the controller is reset */
-    /* maximum pause between attempts to reconnect; the pauses are 1, 2, 4... seconds up to this one */
+    /* Maximum pause between attempts to reconnect; the pauses are 1, 2, 4... seconds up to this one. */
     ULONG ReconnectSeconds;
     ULONG IoFailSeconds;    /* waiting requests fail after the connection has been lost for this time */
     ULONG LossSeconds;      /* attempts to reconnect end after this time; NVME_FOREVER: never */
@@ -121,8 +121,8 @@ struct _NVME_REQUEST {
     /* Set by the caller. */
     struct nvme_command Command; /* the caller sets all members except identifier, flags and data pointer */
     BOOLEAN Admin;               /* TRUE: an admin command; FALSE: an I/O command */
-    NVME_DIRECTION Direction;    /* if NvmeNoData, Mdl, Buffer and Length are not used */
-    /* the data are the first Length bytes of this MDL chain, which is locked and virtually contiguous */
+    NVME_DIRECTION Direction;    /* for NvmeNoData the members Mdl, Buffer and Length are not used */
+    /* The data are the first Length bytes of this MDL chain, which is locked and virtually contiguous. */
     PMDL Mdl;
     PVOID Buffer;                /* if Mdl is NULL, the data are here, in nonpaged pool */
     ULONG Length;                /* size of the data in bytes: 1 to the controller's MaxTransfer */
@@ -137,7 +137,7 @@ struct _NVME_REQUEST {
 
     /* Only for the lower part. */
     LIST_ENTRY Link;             /* in a list of waiting or ended requests, while no slot has the request */
-    /* end of the time limit, in the units of KeQueryInterruptTime; valid while a slot has the request */
+    /* End of the time limit, in the units of KeQueryInterruptTime; valid while a slot has the request. */
     ULONGLONG Deadline;
     /* NvmeAbort or NvmeAbortAll was called, so the request is not sent again after a reconnect */
     BOOLEAN Aborted;
@@ -210,7 +210,7 @@ typedef struct _NVME_CONTROLLER_INFO {
     NVME_TARGET Target;
     USHORT ControllerId;        /* the controller's number (CNTLID) */
     USHORT QueueCount;          /* number of I/O queues that the target has granted */
-    ULONG QueueDepth;           /* maximum number of outstanding commands of an I/O queue */
+    ULONG QueueDepth;           /* maximum number of outstanding commands for each I/O queue */
     /*
      * maximum number of data bytes of a command: the minimum of the setting, the adapter's limit and the target's limit
      */
@@ -237,7 +237,7 @@ typedef struct _NVME_CREATE {
     VOID (*Changed)(NVME_CONTROLLER *Controller, PVOID Context);
     PVOID Context;
 } NVME_CREATE;
-/* if the first attempt to connect fails, keeps the controller and makes further attempts */
+/* If the first attempt to connect fails, keeps the controller and makes further attempts. */
 #define NVME_CREATE_RETRY 1
 #define NVME_CREATE_DISCOVERY 2 /* creates a discovery controller, which has no I/O queues and no namespaces */
 

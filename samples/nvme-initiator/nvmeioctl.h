@@ -64,13 +64,13 @@ typedef struct _NVME_IOCTL_LOG {
 typedef struct _NVME_IOCTL_CONTROLLER {
     uint32_t TargetId;
     uint32_t State;       /* NVME_IOCTL_CONNECTING... */
-    /* an NTSTATUS: the error of the last attempt to connect, or the reason why the connection was lost */
+    /* An NTSTATUS: the error of the last attempt to connect, or the reason why the connection was lost. */
     uint32_t LastStatus;
     uint32_t Reconnects;
     uint32_t Namespaces;
     uint32_t Queues;      /* number of I/O queues */
     uint32_t QueueDepth;
-    uint32_t MaxTransfer; /* maximum number of data bytes of a command */
+    uint32_t MaxTransfer; /* maximum number of data bytes in a command */
     char LastReason[96];  /* LastStatus as text */
     char Address[NVME_IOCTL_ADDRESS_SIZE];
     char Subsystem[NVME_IOCTL_NAME_SIZE];

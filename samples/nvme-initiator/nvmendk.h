@@ -26,17 +26,17 @@
 #include "../nvme/fabrics.h"
 #include "../nvme/nvme_data.h"
 
-/* maximum number of pages of a command's data, which may begin inside a page */
+/* Maximum number of pages that contain a command's data, which may begin inside a page. */
 #define NVME_PAGES (NVME_MAX_TRANSFER / PAGE_SIZE + 1)
 #define NVME_ADMIN_DEPTH (NVME_RDMA_ADMIN_QUEUE_ENTRIES - 1)
 #define NVME_MAX_IN_CAPSULE 4096                       /* maximum number of data bytes in a capsule */
 #define NVME_SECOND 10000000ULL                        /* one second in the units of KeQueryInterruptTime */
-/* interval at which the controller's thread checks time limits */
+/* Interval at which the controller's thread checks time limits. */
 #define NVME_TICK (NVME_SECOND / 4)
-/* time limit for a shutdown, and for the target's answer to a disconnect */
+/* Time limit for a shutdown, and for the target's answer to a disconnect. */
 #define NVME_CLOSE_SECONDS 3
 #define NVME_NO_DEADLINE MAXULONGLONG
-/* maximum number of entries in one transfer */
+/* Maximum number of entries in one transfer. */
 #define NVME_DISCOVERY_MAX (NVME_MAX_TRANSFER / sizeof(struct nvme_discovery_entry) - 1)
 
 /* ---- wait.c ---- */
@@ -104,7 +104,7 @@ typedef struct _NVME_SLOT {
 
 /* A slot has at most three requests in the initiator queue at the same time: registration, send, and invalidation. */
 #define NVME_QP_DEPTH(Depth) (3u * (Depth))
-/* results of the requests above, and of the Depth + 1 receives */
+/* Results of the requests above, and of the Depth + 1 receives. */
 #define NVME_CQ_DEPTH(Depth) (NVME_QP_DEPTH(Depth) + (Depth) + 1)
 
 typedef enum _NVME_QUEUE_STATE {
@@ -117,7 +117,7 @@ typedef enum _NVME_QUEUE_STATE {
 typedef struct _NVME_QUEUE {
     NVME_CONTROLLER *Controller;
     USHORT Id;                /* 0: the admin queue */
-    /* number of slots; the NVMe queue has one entry more, because a full NVMe queue has one unused entry */
+    /* Number of slots; the NVMe queue has one entry more, because a full NVMe queue has one unused entry. */
     USHORT Depth;
     ULONG InCapsule;          /* maximum size in bytes of a write whose data are sent in the capsule */
     ULONG InCapsuleOffset;    /* offset of these data after the command */
@@ -260,7 +260,7 @@ struct _NVME_CONTROLLER {
     ULONGLONG KeepAliveTime;            /* when the next Keep Alive must be sent */
     PUCHAR Page;                        /* data of Execute: NVME_PAGE_SIZE bytes */
     NVME_OWN_REQUEST Execute, KeepAlive, Abort, Event;
-    ULONG IoDepth;                      /* number of slots of an I/O queue */
+    ULONG IoDepth;                      /* number of slots in an I/O queue */
     ULONG InCapsule, InCapsuleOffset;   /* the values for NVME_QUEUE.InCapsule and InCapsuleOffset of I/O queues */
     ULONGLONG Capabilities;             /* the property CAP */
     ULONG Configuration;                /* the property CC */
@@ -269,7 +269,7 @@ struct _NVME_CONTROLLER {
     NTSTATUS FirstStatus;               /* result of the first attempt to connect */
     NVME_NAMESPACE Scanned[NVME_MAX_NAMESPACES];
 
-    /* number of queues that accept requests: 0, or 1 + QueueCount if the state is Live. No lock guards it. */
+    /* Number of queues that accept requests: 0, or 1 + QueueCount if the state is Live. No lock guards it. */
     LONG LiveQueues;
     LONG EventArrived;                  /* the asynchronous event request has completed */
     NVME_QUEUE Queues[1 + NVME_MAX_QUEUES];

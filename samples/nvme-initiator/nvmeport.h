@@ -24,7 +24,7 @@ typedef struct _NVME_DISK {
 /* One SCSI target, which is one controller with its namespaces. */
 typedef struct _NVME_DISK_GROUP {
     NVME_ADAPTER *Adapter;
-    /* number of references: one for the table, one for each SRB and for each device control */
+    /* Number of references: one for the table, one for each SRB and for each device control. */
     LONG References;
     UCHAR TargetId;
     NVME_TARGET Target;
@@ -58,7 +58,7 @@ typedef struct _NVME_SRB {
     NVME_SCSI_REQUEST Scsi;
 } NVME_SRB;
 
-/* A copy of the properties of a SCSI command's unit, so that they do not change while the command is translated. */
+/* A copy of a unit's properties, so that they do not change while a SCSI command is translated. */
 typedef struct _NVME_DISK_VIEW {
     NVME_SCSI_UNIT Unit;
     BOOLEAN Present;   /* FALSE: the command is for unit 0 of an existing target, and the target has no unit 0 */

@@ -20,15 +20,15 @@
 #include "../nvme/nvme.h"
 
 #define NVME_SCSI_MAX_LUNS 64   /* number of bits in NVME_SCSI_REQUEST.Luns */
-#define NVME_SCSI_MAX_RANGES 16 /* maximum number of descriptors of one UNMAP */
-#define NVME_SCSI_MAX_BLOCKS 65536 /* maximum number of blocks of one NVMe command */
+#define NVME_SCSI_MAX_RANGES 16 /* maximum number of descriptors in one UNMAP */
+#define NVME_SCSI_MAX_BLOCKS 65536 /* maximum number of blocks in one NVMe command */
 
 /* A logical unit, which is one namespace of one controller. */
 typedef struct _NVME_SCSI_UNIT {
     ULONG NamespaceId;
     ULONG BlockSize;              /* in bytes; a power of two */
     ULONGLONG BlockCount;         /* at least 1 */
-    ULONG MaximumTransfer;        /* maximum number of data bytes of a command */
+    ULONG MaximumTransfer;        /* maximum number of data bytes in a command */
     BOOLEAN Ready;                /* the controller is connected */
     BOOLEAN ReadOnly;
     BOOLEAN ThinProvisioned;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of SCSI commands, and the commands that ask for properties of the unit and need no NVMe command. */
+/* Contains the table of SCSI commands, and executes the commands that only query the unit and need no NVMe command. */
 #include "nvmescsi.h"
 
-/* in byte 1 of REQUEST SENSE: the caller wants the sense data in descriptor format */
+/* In byte 1 of REQUEST SENSE: the caller wants the sense data in descriptor format. */
 #define REQUEST_SENSE_DESCRIPTORS 0x01
 #define LUN_ENTRY 8
 

@@ -228,7 +228,7 @@ NVME_SCSI_STEP NvmeScsiUnmap(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Requ
 /* ---- WRITE SAME -------------------------------------------------------------------------------------------------- */
 
 #define WRITE_SAME_NO_DATA 0x01  /* in byte 1 of WRITE SAME(16): write zeros */
-/* in byte 1 of WRITE SAME: obsolete flags, for example "write the number of each block" */
+/* In byte 1 of WRITE SAME: obsolete flags, for example "write the number of each block". */
 #define WRITE_SAME_OBSOLETE 0x06
 #define WRITE_SAME_UNMAP 0x08
 #define WRITE_SAME_ANCHOR 0x10

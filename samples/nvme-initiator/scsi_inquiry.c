@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* INQUIRY with its pages of vital product data, and READ CAPACITY. */
+/* Answers INQUIRY, which includes the pages of vital product data, and READ CAPACITY. */
 #include "nvmescsi.h"
 
 #define VENDOR "NVMe    "       /* vendor name of all NVMe namespaces that appear as SCSI units */
@@ -104,11 +104,11 @@ static ULONG PutBlockLimits(const NVME_SCSI_UNIT *Unit, PUCHAR At)
     NvmeScsiPut32(At + 4, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* maximum transfer length, in blocks */
     NvmeScsiPut32(At + 8, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* optimal transfer length, in blocks */
     if (Unit->CanDeallocate) {
-        NvmeScsiPut32(At + 16, MAXULONG);   /* maximum number of blocks of an UNMAP */
+        NvmeScsiPut32(At + 16, MAXULONG);   /* maximum number of blocks in an UNMAP */
         NvmeScsiPut32(At + 20, NVME_SCSI_MAX_RANGES);
     }
     if (Unit->CanWriteZeroes)
-        NvmeScsiPut64(At + 32, NVME_SCSI_MAX_BLOCKS); /* maximum number of blocks of a WRITE SAME */
+        NvmeScsiPut64(At + 32, NVME_SCSI_MAX_BLOCKS); /* maximum number of blocks in a WRITE SAME */
     return 60;
 }
 

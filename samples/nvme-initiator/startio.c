@@ -229,8 +229,8 @@ BOOLEAN NvmeStartIo(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
     case SRB_FUNCTION_PNP:
         NvmeCompleteSrb(adapter, Srb, AnswerPnp((const SCSI_PNP_REQUEST_BLOCK *)Srb));
         break;
-    case SRB_FUNCTION_FLUSH:    /* the adapter has no data of its own; */
-    case SRB_FUNCTION_SHUTDOWN: /* class drivers send SYNCHRONIZE CACHE to the disks */
+    case SRB_FUNCTION_FLUSH:    /* no action: class drivers flush the disks with SYNCHRONIZE CACHE */
+    case SRB_FUNCTION_SHUTDOWN: /* no action: the adapter itself stores no data */
     case SRB_FUNCTION_POWER:
         NvmeCompleteSrb(adapter, Srb, SRB_STATUS_SUCCESS);
         break;

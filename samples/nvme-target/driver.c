@@ -6,7 +6,7 @@
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
  *   Port            REG_DWORD     default 4420
  *   Nqn             REG_SZ        the subsystem's name
- *   MemoryMiB       REG_DWORD     the size of a disk of memory, namespace 1; 0: none; default 64, with files 0
+ *   MemoryMiB       REG_DWORD     the size of namespace 1, a disk in memory; 0: none; default 64, with files 0
  *   Files           REG_MULTI_SZ  files as further namespaces, for example \??\C:\disk.img
  *   ReadOnlyFiles   REG_MULTI_SZ  the same, and hosts cannot write
  *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; without it, all
@@ -137,7 +137,7 @@ static NTSTATUS AddDisk(struct disk *Disk)
     return STATUS_SUCCESS;
 }
 
-/* Adds the files of a list of strings, which ends with an empty string. */
+/* Adds each file in a list of strings, which ends with an empty string. */
 static NTSTATUS AddFiles(const WCHAR *Files, bool ReadOnly)
 {
     NTSTATUS status = STATUS_SUCCESS;

@@ -91,7 +91,7 @@ void host_semaphore_fini(struct host_semaphore *semaphore);
 void host_semaphore_post(struct host_semaphore *semaphore);
 /* Waits until the semaphore's count is not 0, and decrements it. */
 void host_semaphore_wait(struct host_semaphore *semaphore);
-/* As host_semaphore_wait, but waits at most `ms` milliseconds. Returns false if the time has elapsed. Waits. */
+/* Waits as host_semaphore_wait does, but at most `ms` milliseconds. Returns false if the time has elapsed. */
 bool host_semaphore_wait_ms(struct host_semaphore *semaphore, uint32_t ms);
 
 /* Starts a thread, which ends when `routine` returns. Returns false if the system has no resources. Waits. */

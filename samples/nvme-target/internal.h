@@ -25,7 +25,7 @@ enum {
     OPERATION_LONG_SGL = 4,  /* the SGL may describe more memory than the command needs */
 };
 struct target_operation {
-    /* the opcode, or the Fabrics type of a Fabrics command. The two low bits give the direction of the data. */
+    /* The opcode, or the Fabrics type of a Fabrics command. The two low bits give the direction of the data. */
     uint8_t opcode;
     uint8_t flags; /* OPERATION_... */
     uint16_t (*prepare)(struct target_command *command);

@@ -51,10 +51,10 @@
 
 #define TARGET_MAX_NAMESPACES 64
 #define TARGET_MAX_IO_QUEUES 64 /* for each controller */
-#define TARGET_MAX_EVENTS 4     /* maximum number of outstanding asynchronous event requests of a controller */
+#define TARGET_MAX_EVENTS 4     /* maximum number of outstanding asynchronous event requests for each controller */
 #define TARGET_STORED_FEATURES 8
 #define TARGET_ERROR_ENTRIES 16 /* number of entries in a controller's error log */
-/* time limit for Connect after the connection was accepted; see target_queue_has_expired */
+/* Time limit for Connect after the connection was accepted; see target_queue_has_expired. */
 #define TARGET_CONNECT_MS 10000
 #define TARGET_DISCOVERY_MS 120000 /* maximum idle time of a discovery controller without keep-alive */
 
@@ -96,15 +96,15 @@ struct target_subsystem {
     uint32_t n_ports;
     const char *const *hosts; /* qualified names of the hosts that may connect; if n_hosts is 0, any host may connect */
     uint32_t n_hosts;
-    /* memory for max_controllers controllers, which include discovery controllers */
+    /* Memory for max_controllers controllers, which include discovery controllers. */
     struct target_controller *controllers;
     uint16_t max_controllers;
-    uint16_t max_io_queues; /* maximum number of I/O queues of a controller: 1 to TARGET_MAX_IO_QUEUES */
-    uint16_t max_entries;   /* maximum number of entries of an I/O queue: 2 to NVME_RDMA_MAX_QUEUE_ENTRIES */
-    /* maximum size of a command's data in bytes: a power of two from 8192 to 8 MiB; determines MDTS */
+    uint16_t max_io_queues; /* maximum number of I/O queues for each controller: 1 to TARGET_MAX_IO_QUEUES */
+    uint16_t max_entries;   /* maximum number of entries in an I/O queue: 2 to NVME_RDMA_MAX_QUEUE_ENTRIES */
+    /* Maximum size of a command's data in bytes: a power of two from 8192 to 8 MiB; determines MDTS. */
     uint32_t max_transfer;
     uint32_t max_capsule_data; /* maximum number of data bytes in a capsule: a multiple of 16 from 0 to 65536 */
-    /* a loss of power may lose completed writes, unless FUA was set or a Flush has followed */
+    /* A loss of power may lose completed writes, unless FUA was set or a Flush has followed. */
     bool volatile_cache;
 
     /* Private. */
@@ -165,9 +165,9 @@ struct target_controller {
     uint32_t n_ready;
     uint64_t namespaces_changed;               /* bit n: namespaces[n] of the subsystem has changed */
     uint32_t features[TARGET_STORED_FEATURES]; /* indexed as the table feature_values in feature.c */
-    /* number of I/O queues, as the feature "number of queues" encodes it */
+    /* Number of I/O queues, as the feature "number of queues" encodes it. */
     uint16_t n_io_queues;
-    /* ring buffer; the latest entry has the index (n_errors - 1) % TARGET_ERROR_ENTRIES */
+    /* Ring buffer; the latest entry has the index (n_errors - 1) % TARGET_ERROR_ENTRIES. */
     struct nvme_error_entry errors[TARGET_ERROR_ENTRIES];
     uint64_t n_errors;
     uint64_t reads, writes, bytes_read, bytes_written, media_errors;
@@ -193,7 +193,7 @@ bool target_controller_has_expired(const struct target_controller *controller, u
 struct target_queue {
     /* For the transport. */
     uint16_t qid; /* queue number from the connection request; 0: the admin queue */
-    /* maximum number of outstanding commands of the host; the transport must post so many receives */
+    /* Maximum number of outstanding commands of the host; the transport must post so many receives. */
     uint32_t commands;
     struct target_controller *controller; /* NULL until Connect has succeeded */
     void *context;                        /* not used by the protocol; for the transport */
@@ -201,11 +201,11 @@ struct target_queue {
     /* Private. */
     struct target_subsystem *subsystem;
     uint16_t cntlid;  /* controller number from the connection request; 0: the host has not sent it */
-    uint32_t entries; /* number of entries of the submission queue, from Connect */
+    uint32_t entries; /* number of entries in the submission queue, from Connect */
     uint16_t sq_head;
     bool no_flow_control;
     bool connecting; /* a Connect command is being executed */
-    /* the queue accepts no more commands, because this side has disconnected it or target_queue_close was called */
+    /* The queue accepts no more commands, because this side has disconnected it or target_queue_close was called. */
     bool closed;
     uint32_t inflight;
     uint64_t start_ms;

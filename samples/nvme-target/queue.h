@@ -54,7 +54,7 @@ struct target_pair {
     struct host_semaphore connector_closed; /* posted when the close of the connector has completed */
     struct worker_work work;                /* runs pair_open, pair_disconnect and pair_close, one after the other */
 
-    /* guards the members below, the posts, the calls of the CQ, and the slots that no worker uses */
+    /* Guards the members below, the posts, the calls of the CQ, and the slots that no worker uses. */
     struct host_lock lock;
     enum pair_state state;
     bool is_connected;     /* NdkAccept has succeeded */
@@ -64,12 +64,12 @@ struct target_pair {
     bool is_cq_closed;
     bool has_controller; /* Connect has succeeded, and pair_after_command has logged that */
     uint32_t references;
-    /* number of reads that may still be posted: the peer limits how many are in progress */
+    /* Number of reads that may still be posted: the peer limits how many are in progress. */
     uint32_t reads_left;
     uint32_t n_unanswered;         /* number of received messages without a response */
     struct pair_receives received; /* received messages that wait for a slot */
     struct pair_slots free_slots;
-    /* slots that wait for a buffer, and slots that wait until they may post a read */
+    /* Slots that wait for a buffer, and slots that wait until they may post a read. */
     struct pair_slots needs_buffer, needs_read;
     struct pair_buffer *free_buffers;
 };

@@ -47,7 +47,7 @@
 enum {
     TARGET_CAPSULE_DATA = 4096,   /* maximum number of data bytes in a capsule */
     TARGET_MAX_TRANSFER = 131072, /* maximum number of bytes that a command transfers */
-    /* size of the buffer that each command has; the commands of a queue pair share the larger buffers */
+    /* Size of the buffer that each command has; the commands of a queue pair share the larger buffers. */
     TARGET_SMALL_TRANSFER = 4096,
     TARGET_KEEPER_MS = 500,
     TARGET_DISCONNECT_MS = 2000,     /* time limit for hosts to disconnect when the target stops */
@@ -69,8 +69,8 @@ struct target_settings {
     uint32_t n_srq_receives;
     uint32_t max_queues; /* maximum number of queues of all hosts together */
     uint16_t max_controllers;
-    uint16_t max_io_queues; /* maximum number of I/O queues of a controller */
-    uint16_t max_entries;   /* maximum number of entries of an I/O queue */
+    uint16_t max_io_queues; /* maximum number of I/O queues for each controller */
+    uint16_t max_entries;   /* maximum number of entries in an I/O queue */
     uint32_t max_buffers;   /* number of buffers of TARGET_MAX_TRANSFER bytes for each I/O queue */
     uint32_t n_workers;
 };

@@ -30,8 +30,8 @@ void target_on_completed(void *context, NTSTATUS status);
 /* Waits if `status` is STATUS_PENDING. Returns the final status of the call that has returned `status`. */
 NTSTATUS target_wait_for(struct target_wait *wait, NTSTATUS status);
 /*
- * As target_wait_for, for a call that creates an object. `object` points to the object's pointer. If the call was
- * pending, the pointer receives the created object.
+ * Does the same as target_wait_for, for a call that creates an object. `object` points to the object's pointer. If the
+ * call was pending, the pointer receives the created object.
  */
 NTSTATUS target_wait_create(struct target_wait *wait, NTSTATUS status, void *object);
 /* Closes an object and waits until the close has completed. */

@@ -15,7 +15,7 @@
 #include "nvme.h"
 
 #define NVME_RDMA_MAX_QUEUE_ENTRIES 1024
-/* maximum number of entries of an admin queue, which the transport's specification sets */
+/* Maximum number of entries in an admin queue, which the transport's specification sets. */
 #define NVME_RDMA_ADMIN_QUEUE_ENTRIES 32
 
 /* ---- The RDMA transport's private data ---- */
@@ -68,7 +68,7 @@ bool nvme_nqn_equal(const uint8_t *field, const char *name);
 
 struct nvme_connect {
     uint16_t qid;
-    uint32_t entries; /* number of entries of the submission queue */
+    uint32_t entries; /* number of entries in the submission queue */
     uint16_t cntlid;  /* NVME_CNTLID_DYNAMIC for the admin queue; the controller's number for an I/O queue */
     uint32_t kato_ms; /* keep-alive timeout; only for the admin queue */
     bool no_flow_control;

@@ -279,7 +279,7 @@ enum nvme_property {
 #define NVME_PROPERTY_SIZE_8 1
 
 /* CAP */
-#define NVME_CAP_MQES_MASK UINT64_C(0xffff) /* maximum number of entries of a queue, minus one */
+#define NVME_CAP_MQES_MASK UINT64_C(0xffff) /* maximum number of entries in a queue, minus one */
 #define NVME_CAP_CQR (UINT64_C(1) << 16)
 #define NVME_CAP_TO_SHIFT 24 /* units of 500 ms */
 #define NVME_CAP_CSS_NVM (UINT64_C(1) << 37)
@@ -343,7 +343,7 @@ enum nvme_feature {
     NVME_FEATURE_TEMPERATURE = 0x04,
     NVME_FEATURE_ERROR_RECOVERY = 0x05,
     NVME_FEATURE_WRITE_CACHE = 0x06,
-    /* number of I/O submission queues minus one in bits 15 to 0, of completion queues in bits 31 to 16 */
+    /* Number of I/O submission queues minus one in bits 15 to 0, of completion queues in bits 31 to 16. */
     NVME_FEATURE_QUEUES = 0x07,
     NVME_FEATURE_WRITE_ATOMICITY = 0x0a,
     NVME_FEATURE_ASYNC_EVENTS = 0x0b,

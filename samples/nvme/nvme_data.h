@@ -15,7 +15,7 @@ enum nvme_cns {
     NVME_CNS_CONTROLLER = 0x01,
     NVME_CNS_ACTIVE_NAMESPACES = 0x02,
     NVME_CNS_NAMESPACE_DESCRIPTORS = 0x03,
-    /* the part of the namespace's data that belongs to the command set identify.csi */
+    /* The part of the namespace's data that belongs to the command set identify.csi. */
     NVME_CNS_NAMESPACE_OF_SET = 0x05,
     NVME_CNS_CONTROLLER_OF_SET = 0x06,
     NVME_CNS_ACTIVE_NAMESPACES_OF_SET = 0x07,
@@ -202,7 +202,7 @@ NVME_ASSERT_SIZE(struct nvme_identify_namespace_any, 4096);
 /* Identify with NVME_CNS_CONTROLLER_OF_SET: the NVM command set. */
 struct nvme_identify_controller_nvm {
     uint8_t vsl, wzsl, wusl; /* maximum sizes of Verify, Write Zeroes and Write Uncorrectable, in the unit of mdts */
-    uint8_t dmrl;            /* maximum number of ranges of a dataset management command; 0: no limit */
+    uint8_t dmrl;            /* maximum number of ranges in a dataset management command; 0: no limit */
     uint32_t dmrsl;          /* maximum number of blocks in one range */
     uint64_t dmsl;           /* maximum number of blocks in all ranges of a command */
     uint8_t reserved[4080];

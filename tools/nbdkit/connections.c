@@ -70,7 +70,7 @@ static bool connections_match(const struct listener *a, const struct listener *b
 {
     if (a->address.ss_family != b->address.ss_family)
         return false;
-    /* both families have the port at the same offset */
+    /* Both families have the port at the same offset. */
     if (a->address.ss_family == AF_INET || a->address.ss_family == AF_INET6)
         return ((const struct sockaddr_in *)&a->address)->sin_port ==
                ((const struct sockaddr_in *)&b->address)->sin_port;

@@ -30,7 +30,7 @@ enum {
     UNIT_MAX_BLOCK = 65536,       /* maximum block size: NBD allows no larger minimum block size */
     UNIT_MIN_BEST = 4096,
     UNIT_MAX_BEST = 1 << 20,
-    /* maximum number of bytes in an UNMAP or WRITE SAME, so that the command ends within its time limit */
+    /* Maximum number of bytes in an UNMAP or WRITE SAME, so that the command ends within its time limit. */
     MAX_RANGE = 64 << 20,
 };
 
@@ -152,7 +152,7 @@ static void unit_set_limits(struct unit *u, const struct unit_facts *f)
     uint32_t range = MAX_RANGE / u->block_size;
 
     u->max_transfer_blocks = unit_min(u->adapter_max_transfer, UNIT_MAX_TRANSFER) / u->block_size;
-    /* the maximum of the length field in a command of 10 bytes */
+    /* The maximum of the length field in a command of 10 bytes. */
     u->max_transfer_blocks = unit_min(u->max_transfer_blocks, UINT16_MAX);
     if (f->max_transfer)
         u->max_transfer_blocks = unit_min(u->max_transfer_blocks, f->max_transfer);

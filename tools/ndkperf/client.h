@@ -19,7 +19,7 @@ struct client {
     uint64_t interval_at, interval_messages; /* start of the present interval, and number of messages before it */
     uint64_t server_messages, server_ns;     /* contents of the server's last answer to ORDER_SAMPLE */
     uint64_t server_laps;                    /* number of the server's messages that each queue pair has verified */
-    /* number of flushes (flow.h) that the server was asked for since the start */
+    /* Number of flushes (flow.h) that the server was asked for since the start. */
     uint64_t flushes;
     unsigned step, steps; /* number of the present size, and number of sizes */
     bool warmup;

@@ -58,7 +58,7 @@ struct compare {
     const char *html;
     double threshold; /* in per cent */
     json_t *rows, *differences;
-    /* numbers of values; only `compared` also counts values that do not decide the exit code */
+    /* Numbers of values; only `compared` also counts values that do not decide the exit code. */
     unsigned compared, deciding, worse, missing;
 };
 

@@ -20,8 +20,8 @@ uint8_t written_mark(const uint8_t *at);
 /* Returns a number that the peer writes by RDMA without a notification. */
 uint32_t written_count(const uint32_t *at);
 /*
- * As pattern_differs, for a message whose last byte has arrived. Earlier bytes may become visible after the last byte,
- * so the function waits for them, at most 1 s.
+ * Does the same as pattern_differs, for a message whose last byte has arrived. Earlier bytes may become visible after
+ * the last byte, so the function waits for them, at most 1 s.
  */
 uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 

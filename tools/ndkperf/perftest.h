@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    /* number of exchanges of addresses between the data QP's connect and the data, minus 1 */
+    /* How often the ends exchange addresses between the data QP's connect and the data, minus 1. */
     unsigned addresses_before;
     bool reports_after;   /* after the data, the ends exchange addresses and then their reports */
     bool addresses_after; /* as the last step, the ends exchange addresses */
@@ -78,7 +78,7 @@ struct perftest {
     uint32_t area;     /* size of each half of data.region: the peer uses the first half, this end the second half */
     uint32_t receives; /* number of posted receives; only for send tests */
     struct perftest_link control, data;
-    /* two words: the number of messages that the peer has received, and the number that this end has received */
+    /* Two words: the number of messages that the peer has received, and the number that this end has received. */
     struct consumer_region credit;
     uint64_t remote_address;
     uint32_t remote_token;
@@ -86,7 +86,7 @@ struct perftest {
     bool is_peer_openndk;
     bool is_crc_known; /* false until the data connection is established, and if the provider is not OpenNDK */
     bool has_crc;      /* the data connection uses the CRC */
-    double seconds;    /* duration of the transfer of the data */
+    double seconds;    /* duration of the data transfer */
     struct times times;
     struct perftest_report peer;
 };

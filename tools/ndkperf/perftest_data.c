@@ -131,7 +131,7 @@ static bool data_receive_all(struct perftest *p)
             return false;
         if (received % p->receives % (p->receives / 3))
             continue;
-        /* the write of the previous number must complete first, because it uses the same memory */
+        /* The write of the previous number must complete first, because it uses the same memory. */
         if (!data_wait_posted(p, credits))
             return false;
         *count = received;

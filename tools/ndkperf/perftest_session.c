@@ -22,7 +22,7 @@
 enum {
     ADDRESS_SIZE = 56,
     OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: a page, as in perftest */
-    /* number of attempts to connect, because a server may announce the data connection before it listens */
+    /* Number of attempts to connect, because a server may announce the data connection before it listens. */
     CONNECT_TRIES = 50,
     TRY_MS = 100,
     SLEEP_MS = 200, /* maximum time of a sleep between two checks for Ctrl-C */

@@ -26,7 +26,7 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    /* time at which this end's last request of the run completed, or 0. With --check: of the present lap. */
+    /* Time at which this end's last request in the run (with --check: in the lap) completed, or 0. */
     uint64_t pumped_at;
     uint64_t live_at;
     double live_traffic, run_traffic; /* result of server_traffic at the last live line, and at the start of the run */

@@ -140,7 +140,7 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
-    /* a fixed end of the wait, which requests of other clients do not extend */
+    /* A fixed end of the wait, which requests of other clients do not extend. */
     int64_t until = monotonic_ms() + LANE_MS;
     struct hello h;
 

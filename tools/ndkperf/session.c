@@ -27,9 +27,9 @@ enum {
 };
 static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* maximum memory of all queue pairs with --check */
 static const uint64_t IDLE_NS = 100000000;         /* after this time without traffic, this end is idle */
-/* estimate of the provider's memory for one request and its result */
+/* Estimate of the provider's memory for one request and its result. */
 static const uint64_t REQUEST_BYTES = 256;
-/* estimate of the provider's memory for a connection's partial frames */
+/* Estimate of the provider's memory for a connection's partial frames. */
 static const uint64_t CONNECTION_BYTES = 128 << 10;
 
 uint64_t session_cpu_us(void)

@@ -57,14 +57,14 @@ struct session {
     const struct options *options;
     struct sockaddr_storage server_address, client_address; /* client_address is set only at the client */
     session_on_difference *on_difference;
-    void *role; /* at the server its struct server */
+    void *role; /* the server's struct server; not used at the client */
     struct consumer control;
     struct consumer_region orders; /* memory for the next message to send on `control`, and for the received message */
     bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps; /* qps: number of measured queue pairs to create */
     uint32_t window, inline_size, max_size;
-    /* number of additional receives and requests of each queue pair, for empty messages (flow.h) */
+    /* Number of additional receives and requests of each queue pair, for empty messages (flow.h). */
     uint32_t spare;
     uint32_t stride, slots; /* slots: number of messages for which an area has space; with --check this is `window` */
     uint64_t unpolled;      /* number of posted sends, writes and reads whose results have not been polled */
@@ -73,11 +73,11 @@ struct session {
     struct pump pump;
     uint64_t idle, busy; /* idle: number of polls since the last result; busy: number of polls with results */
     uint64_t idle_since;
-    /* number of bytes that the adapter has transferred, and the time at which this number last increased */
+    /* Number of bytes that the adapter has transferred, and the time at which this number last increased. */
     uint64_t traffic, traffic_at;
     bool is_idle;     /* neither traffic nor completions for a tenth of a second */
     bool has_timeout; /* session_poll fails after TIMEOUT_S seconds without progress */
-    /* set before the client's last order; from then on the end of a connection is no failure */
+    /* Set before the client's last order; from then on the end of a connection is no failure. */
     bool is_ending;
     enum phase phase;
     struct failure failure;   /* the first failure, which was already printed */

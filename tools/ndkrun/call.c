@@ -67,7 +67,7 @@ static bool call_set_handler_stack(char *start, size_t size)
 static void *call_run(void *argument)
 {
     struct call *c = argument;
-    /* stack of the signal handlers, at the end of the thread's stack that an overflow does not reach */
+    /* Stack of the signal handlers, at the end of the thread's stack that an overflow does not reach. */
     char handlers[HANDLER_STACK];
     bool has_own = call_set_handler_stack(handlers, sizeof handlers);
 
@@ -90,7 +90,7 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context)
     int error;
 
     *c = (struct call){ .routine = routine, .context = context };
-    /* the new thread blocks these signals, so that the program's thread handles them even if the new thread hangs */
+    /* The new thread blocks these signals, so that the program's thread handles them even if the new thread hangs. */
     sigemptyset(&interrupts);
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);

@@ -32,7 +32,7 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     alarm(REPORT_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(fault_out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    /* subtracts 1, because a return address is after its call instruction */
+    /* Subtracts 1, because a return address is after its call instruction. */
     for (int i = CRASH_OWN_FRAMES; i < depth; i++)
         frames_print_line(fault_out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
     fflush(fault_out); /* flushed before the events are printed, which may fail */

@@ -10,7 +10,7 @@
 int main(int argc, char **argv)
 {
     static struct options o;
-    /* also sets SIGPIPE to be ignored, because `ip` or a symbol tool may end early */
+    /* Also sets SIGPIPE to be ignored, because `ip` or a symbol tool may end early. */
     int code = options_parse(&o, argc, argv);
 
     if (code >= 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the output of drivers and of the kernel functions to standard error. Adds function, file and line to stack
- * frames. Writes characters that a terminal would interpret as \xNN. Also detects the text for which ndkrun waits.
+ * frames. Replaces each character that a terminal would interpret by \xNN. Also detects the text for which ndkrun
+ * waits.
  */
 #ifndef NDKRUN_OUTPUT_H
 #define NDKRUN_OUTPUT_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* number of events that are printed with the report of a fault, or of a call that does not end */
+/* Number of events that are printed with the report of a fault, or of a call that does not end. */
 enum { OUTPUT_LAST_EVENTS = 20 };
 
 /*

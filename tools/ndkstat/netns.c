@@ -27,7 +27,7 @@ enum {
     MAX_LIST_BYTES = 4 << 20, /* maximum number of bytes that are read from one /proc/PID/net/unix */
     MAX_USER_SOCKETS = 128,   /* maximum number of sockets in all namespaces of one other user together */
     MAX_SOCKETS = 512,        /* maximum number of sockets in all namespaces together */
-    /* maximum number of processes to try in one namespace, because the first ones may have ended */
+    /* Maximum number of processes to try in one namespace, because the first ones may have ended. */
     MAX_TRIES = 4,
     MAX_REPORTS = 10, /* maximum number of messages about other users' namespaces */
 };
@@ -220,7 +220,7 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 }
 
 /*
- * If this user is root, replaces n->names by the names that sock_diag reports. sock_diag also reports the user ID of
+ * Replaces n->names by the names that sock_diag reports, if this user is root. sock_diag also reports the user ID of
  * each socket, translated to ndkstat's user namespace. The names from /proc have no user IDs.
  */
 static void netns_read_users(struct netns *n, int netlink)

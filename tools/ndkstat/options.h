@@ -12,7 +12,7 @@ enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
 
 struct options {
     bool connections, counters, failures, objects; /* the view; at most one is set; none: the default view */
-    /* bit n: show the objects of type view_object_types[n]; 0: all types */
+    /* Bit n: show the objects of type view_object_types[n]; 0: all types. */
     uint32_t object_types;
     /* --state was given: the default view also shows states, and ended objects */
     bool state;

@@ -177,7 +177,7 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        /* the process was not requested; or it has ended, and a child process still has its socket */
+        /* The process was not requested; or it has ended, and a child process still has its socket. */
         peer_end(p, PEER_GONE);
     } else if (process_state(who.pid) == 'T') {
         peer_fail(r, p, "not read, because it is stopped (state T)");

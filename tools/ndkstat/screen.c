@@ -25,7 +25,7 @@
 #include "interrupt.h"
 #include "monotonic.h"
 
-/* switches to the alternate screen, hides the cursor, and turns off the wrapping of long lines */
+/* Switches to the alternate screen, hides the cursor, and turns off the wrapping of long lines. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define HOME "\033[H"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Aligns clocks: see align.h. Two files are linked if one file has frames that the other file received, or if both
- * files have the same clock. The first file is the reference. Then the best link between an aligned file and another
- * file aligns the other file, until no such link is left.
+ * files have the same clock. The first file is the reference. Then each step aligns one more file: the file with the
+ * best link to an aligned file. The alignment ends when no remaining file has such a link.
  */
 #include "align.h"
 
@@ -16,9 +16,9 @@
 #include "base/printable.h"
 
 enum {
-    /* maximum difference between the start times (see align_start_of_host) of two files of one host */
+    /* Maximum difference between the start times (see align_start_of_host) of two files of one host. */
     SAME_HOST_NS = 1000000000,
-    /* for files with the same clock: maximum error of the estimate, in addition to its uncertainty */
+    /* For files with the same clock: maximum error of the estimate, in addition to its uncertainty. */
     SAME_CLOCK_NS = 1000000,
 };
 
@@ -37,7 +37,7 @@ struct align_work {
     const struct trace_file *files;
     const struct trace_records *records;
     struct align_link *links; /* the link of files i and j, with i < j, is links[i * n_files + j] */
-    /* for each file, the index of the reference file to which the file is aligned, directly or through other files */
+    /* For each file, the index of the reference file to which the file is aligned, directly or through other files. */
     size_t *component;
     bool *is_aligned;
 };

@@ -38,7 +38,7 @@ struct align_clock {
 
 struct align {
     struct ends ends;
-    /* for each record of a frame, the index of the record that the other end made of this frame, or END_NONE */
+    /* For each record of a frame, the index of the record that the other end made of this frame, or END_NONE. */
     size_t *partner;
     size_t n_files;
     struct align_clock *clocks; /* one for each file */

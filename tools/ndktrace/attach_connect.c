@@ -37,7 +37,7 @@ enum {
     MAX_ANSWER = 8192,         /* maximum size of the answer in bytes */
     MAX_FOREIGN_SIZE = 1 << 26 /* maximum size in bytes of a ring that belongs to another user's process */
 };
-/* maximum size of a trace file: 2048 MiB of segments, and a header */
+/* Maximum size of a trace file: 2048 MiB of segments, and a header. */
 static const off_t max_own_size = (INT64_C(2048) << 20) + (1 << 20);
 
 struct attaching {

@@ -246,7 +246,7 @@ static bool calls_begin_call(struct calls_search *s, const struct trace_record *
 
     if (!c)
         return false;
-    /* the call has only this event, which was recorded when the call returned */
+    /* The call has only this event, which was recorded when the call returned. */
     if (value_find(r, "duration", &duration)) {
         c->returned = record;
         c->end_ns = c->begin_ns;

@@ -13,15 +13,15 @@ struct call {
     const struct trace_file *file;
     uint32_t thread;
     bool is_callback;
-    /* a call between a driver and the kernel, in either direction; such a call has no completion */
+    /* A call between a driver and the kernel, in either direction; such a call has no completion. */
     bool is_kernel;
     const char *routine; /* the function, for example NdkConnect; for a callback the event, for example connect_event */
     uint64_t object;
     size_t record; /* the event with which the call begins, or the only event of a post */
-    /* the event of the return; for a post the same as `record`; END_NONE: the call has not returned */
+    /* The event of the return; for a post the same as `record`; END_NONE: the call has not returned. */
     size_t returned;
     size_t completed; /* the callback that reports the completion; END_NONE: the trace has none */
-    /* times of day; end_ns is the time of the return, or the end of the trace if the call has not returned */
+    /* Times of day; end_ns is the time of the return, or the end of the trace if the call has not returned. */
     uint64_t begin_ns, end_ns;
     bool has_status;         /* false for a callback without a status, and for a call that has not returned */
     uint64_t status;         /* the status of the completion, or of the return if there is no completion */
@@ -35,7 +35,7 @@ struct calls {
     struct call *calls;
     size_t *by_object;  /* indexes of the calls, sorted by file, object and time */
     size_t *by_created; /* indexes of the calls, sorted by file, `created` and time */
-    /* for each record, the index of the call that the record begins, ends or completes, or END_NONE */
+    /* For each record, the index of the call that the record begins, ends or completes, or END_NONE. */
     size_t *of_record;
 };
 
@@ -51,7 +51,7 @@ size_t calls_of_object(const struct calls *c, const struct trace_file *file, uin
 size_t calls_that_created(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
 /* Returns true if the record is the first or only event of an NDK call. */
 bool calls_is_call(const struct trace_record *r);
-/* Returns true if the record is the first event of a callback of NDK. */
+/* Returns true if the record is the first event of an NDK callback. */
 bool calls_is_callback(const struct trace_record *r);
 /*
  * Returns true if the record begins a call from a driver to the kernel or from the kernel to a driver. Such a call ends

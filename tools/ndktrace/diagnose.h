@@ -18,7 +18,7 @@ struct diagnosis {
         *missing;      /* each member contains sentences, or ""; the first line of `advice` is the change to make */
     char *consequence; /* what the other side reported; "" if it reported nothing */
     bool is_specific;  /* the sentences are more precise than the trace's texts for the reason */
-    /* the trace's texts for the reason and for the Terminate; NULL: the trace has none */
+    /* The trace's texts for the reason and for the Terminate; NULL: the trace has none. */
     const struct schema_name *reason, *terminate;
 };
 

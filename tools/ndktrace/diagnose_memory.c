@@ -13,7 +13,7 @@ struct diagnose_region {
     size_t released; /* the call that invalidated the token before the access */
 };
 
-/* Returns the object's last call of one of the routines that began no later than until_ns, or END_NONE. */
+/* Returns the last call on the object that is one of `routines` and began no later than until_ns, or END_NONE. */
 static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
                                  const char *const *routines, uint64_t until_ns)
 {

@@ -123,7 +123,7 @@ static enum end_list_kind ends_list_of(const struct trace_record *r)
 }
 
 /*
- * Fills the lists of frames of all ends: counts the frames, allocates the memory, and stores the indexes. Returns false
+ * Fills the lists of frames in all ends: counts the frames, allocates the memory, and stores the indexes. Returns false
  * if out of memory.
  */
 static bool ends_list_frames(struct ends *e, const struct trace_records *records)

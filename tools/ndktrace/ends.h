@@ -50,7 +50,7 @@ bool ends_renumber(struct ends *e, const size_t *moved);
  * Limit for times between records, in nanoseconds. A sum of a few such times cannot overflow, whatever a file contains.
  */
 #define ENDS_MAX_TIME (INT64_C(1) << 60)
-/* Returns the time of day of `to` minus that of `from` in nanoseconds, limited by ends_limit_time. */
+/* Returns the time of day at `to` minus the time of day at `from` in nanoseconds, limited by ends_limit_time. */
 int64_t ends_time_between(const struct trace_record *from, const struct trace_record *to);
 /* Returns ns, limited to the range from -ENDS_MAX_TIME to ENDS_MAX_TIME. */
 int64_t ends_limit_time(int64_t ns);

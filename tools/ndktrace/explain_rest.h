@@ -23,7 +23,8 @@ bool explain_unfinished(FILE *out, const struct traces *traces, const struct cal
 /* Prints a section about listeners that failed, and about peers that were refused because resources were exhausted. */
 void explain_refusals(FILE *out, const struct traces *traces, const struct calls *calls);
 /*
- * Calls write(to, text) for each of these listeners and peers, but at most 20 times. Returns the number of all of them.
+ * Calls write(to, text) for each listener that failed and for each peer that was refused, but at most 20 times. Returns
+ * the number of all these listeners and peers.
  */
 size_t explain_each_refusal(const struct traces *traces, const struct calls *calls,
                             void (*write)(void *to, const char *text), void *to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of `ndktrace explain`: see explain_texts.h. */
+/* Writes the texts of `ndktrace explain`: see explain_texts.h. */
 #include "explain_texts.h"
 
 #include <ctype.h>

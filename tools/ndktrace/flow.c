@@ -15,9 +15,9 @@ enum {
     FLAG_ACK = 16,
     TCP_HEADER = 20,
     SYN_OPTIONS = 8, /* size of the TCP options in a SYN: maximum segment size and window scale */
-    /* after this many bytes, creates an acknowledgement without data; traces do not contain any */
+    /* After this many bytes, creates an acknowledgement without data; traces do not contain any. */
     MAX_UNACKED = 256 * 1024,
-    /* maximum payload in bytes; an FPDU beyond this becomes two packets, because IP's length field has 16 bits */
+    /* Maximum payload in bytes; an FPDU beyond this becomes two packets, because IP's length field has 16 bits. */
     MAX_SEGMENT = 60000,
 };
 

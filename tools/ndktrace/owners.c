@@ -33,7 +33,7 @@ struct owner_object {
     uint64_t address;
     struct owner *owner;
     /* Only for a queue pair: */
-    /* the queue pair's completion queues; NULL: not known; [1] is NULL if it equals [0] */
+    /* The queue pair's completion queues; NULL: not known; [1] is NULL if it equals [0]. */
     struct owner_object *queues[2];
     uint64_t qp_context;
     bool is_bound; /* a connector has used the queue pair, so `owner` leads to the connector's connection */
@@ -226,7 +226,7 @@ static struct owner *owner_of(const struct owner_object *object)
         return NULL;
     if (object->n_users == 0)
         return object->owner;
-    /* the tree has one node, and a node begins with a pointer to its element */
+    /* The tree has one node, and a node begins with a pointer to its element. */
     only = *(struct owner_user *const *)object->users;
     return only->qp->owner;
 }
@@ -391,7 +391,7 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
     if (!qp)
         return;
-    /* an earlier attempt with this queue pair has failed; the calls of that attempt keep their owner */
+    /* An earlier attempt with this queue pair has failed; the calls of that attempt keep their owner. */
     if (qp->is_bound)
         qp->owner = owner_new(o, 0, connector);
     else

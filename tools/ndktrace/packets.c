@@ -185,7 +185,7 @@ static void packets_begin_flow(struct packets *p, const struct trace_record *r, 
     f->is_duplicate = !f->is_initiator && tfind(&other, &p->initiators, flow_compare_ends);
     stored = packets_insert_flow(p, &p->flows, f, packets_compare_ids);
     if (stored)
-        /* if a connector connects again, the new connection has the same number, and its flow replaces the old one */
+        /* If a connector connects again, the new connection has the same number, and its flow replaces the old one. */
         *stored = *f;
 }
 

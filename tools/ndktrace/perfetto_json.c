@@ -9,7 +9,7 @@
 #include "html_json.h"
 #include "trace_reader/value.h"
 
-/* first track number for tracks that are no threads; the kernel's thread IDs are less */
+/* First track number for tracks that are no threads; the kernel's thread IDs are less. */
 enum { PERFETTO_FIRST_TID = 1000000000 };
 
 bool perfetto_end(struct perfetto *p)

@@ -10,7 +10,7 @@
 #include "trace_reader/value.h"
 #include "words.h"
 
-/* number of messages of each side that are printed; earlier messages are only counted */
+/* Number of messages of each side that are printed; earlier messages are only counted. */
 enum { TIMELINE_LAST_MESSAGES = 3 };
 
 struct timeline_line {
@@ -138,7 +138,7 @@ static void timeline_add_routine(struct timeline *t, const struct story_side *si
     timeline_add(t, &w, side->role, first->record, first->begin_ns);
 }
 
-/* Adds a line for the queue pair's receives, and a line for the arms of each of its completion queues. */
+/* Adds a line for the queue pair's receives, and a line for the arms of each completion queue that it uses. */
 static void timeline_add_waits(struct timeline *t, const struct story_side *side)
 {
     const struct call *create = story_create_qp(t->story, side);

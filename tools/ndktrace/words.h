@@ -23,8 +23,8 @@ const char *words_call_awaited(const char *state);
 /* Writes a description of an FPDU, for example "a send of 64 bytes (message 3)". */
 void words_fpdu(FILE *out, const struct story *s, size_t record);
 /*
- * Writes a description of the message that begins with frame `i` of the list. As words_fpdu, but with the size of all
- * frames of the message.
+ * Writes a description of the message that begins with frame `i` of the list. The description is that of words_fpdu,
+ * but with the size of all frames of the message.
  */
 void words_message(FILE *out, const struct story *s, const struct end_list *list, size_t i);
 /* Writes the event's first bytes in quotes. Replaces bytes that are not printable ASCII by dots. */
