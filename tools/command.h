@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of a tool: one table declares its options. command_parse uses the table to parse the command line
- * with getopt_long_only, to print --help, and to report wrong values. The shell completions and the manual pages are
- * checked against --help, so every option must be in the table.
+ * Parses the command line of a tool. One table declares the tool's options. command_parse uses the table to parse the
+ * command line with getopt_long_only, to print --help, and to report wrong values. The shell completions and the manual
+ * pages are checked against --help, so every option must be in the table.
  */
 #ifndef TOOLS_COMMAND_H
 #define TOOLS_COMMAND_H

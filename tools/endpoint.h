@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host and a port as the user gives them: "server:7174", "192.0.2.1:ndk", "[::1]:7174", "[fe80::1%eth0]:7174". A host
- * may have several addresses; a client tries one after the other.
+ * Parses a host and a port that the user gives, for example "server:7174", "192.0.2.1:ndk", "[::1]:7174",
+ * "[fe80::1%eth0]:7174". A host may have several addresses; a client tries one after the other.
  */
 #ifndef TOOLS_ENDPOINT_H
 #define TOOLS_ENDPOINT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK objects of a queue, from their creation to their close. All of this runs in the controller's thread at
+ * Creates, connects and closes the NDK objects of a queue. All of this runs in the controller's thread at
  * PASSIVE_LEVEL, so no two calls of this file for one controller overlap.
  *
  * NvmeQueueClose closes each object after the users of the object have ended:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A controller: the connection to one subsystem of a target, with one admin queue and several I/O queues.
+ * Manages a controller, which is the connection to one subsystem of a target. It has one admin queue and several I/O
+ * queues.
  *
  * States of a controller. Only the controller's thread changes them:
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter's disks. A group of disks is one SCSI target. It exists from NvmeDisksConnect until it was removed from
- * the table and its last SRB has completed. A disk keeps its LUN while the controller lists the disk's namespace.
- * During a reconnect the disks remain, and their requests wait in the lower part of the driver.
+ * Manages the adapter's disks. A group of disks is one SCSI target. It exists from NvmeDisksConnect until it was
+ * removed from the table and its last SRB has completed. A disk keeps its LUN while the controller lists the disk's
+ * namespace. During a reconnect the disks remain, and their requests wait in the lower part of the driver.
  *
  * Invariant: from NvmeDisksBegin to NvmeDisksEnd, Outstanding counts the SRB, and the SRB has a reference to the group.
  * So the memory of group and controller remains valid until every completion routine has returned.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a queue. Capsules and responses are in one block, which is registered while the queue exists. The
- * target has no access to this block. The data of a command are registered in the slot's region, but only while the
+ * Manages the memory of a queue. Capsules and responses are in one block, which is registered while the queue exists.
+ * The target has no access to this block. The data of a command are registered in the slot's region, but only while the
  * command is at the target:
  *
  *   NvmeSlotMap         NdkBuildLAM: the addresses of the pages

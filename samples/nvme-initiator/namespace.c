@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The namespaces of a controller: reads the list of active namespaces and the properties of each, and handles the
+ * Reads the list of a controller's active namespaces and the properties of each namespace, and handles the
  * events that report a change. All functions run in the controller's thread at PASSIVE_LEVEL, except EventArrived.
  *
  * One asynchronous event request is always outstanding. When it completes, the thread reads the log page that belongs

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device controls of the NVMe initiator, for programs. A program opens the adapter (\\.\Scsi0:, or another number)
- * and sends IOCTL_MINIPORT_PROCESS_SERVICE_IRP (0x4D038) with an NVME_IOCTL_REQUEST as the input:
+ * Declares the device controls with which programs control the NVMe initiator. A program opens the adapter (\\.\Scsi0:,
+ * or another number) and sends IOCTL_MINIPORT_PROCESS_SERVICE_IRP (0x4D038) with an NVME_IOCTL_REQUEST as the input:
  *
  *   NVME_IOCTL_DISCOVER    Address                 output: NVME_IOCTL_LOG, the subsystems of the target at the address
  *   NVME_IOCTL_CONNECT     Address, Subsystem      output: NVME_IOCTL_CONNECTED; the disks appear

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI commands for blocks. Before a command is sent, its range is compared with the namespace, and its length with the
- * caller's data. NVMe stores the number of blocks minus one, so 0 means one block.
+ * Translates SCSI commands that read, write or unmap blocks. Before a command is sent, its range is compared with the
+ * namespace, and its length with the caller's data. NVMe stores the number of blocks minus one, so 0 means one block.
  */
 #include "nvmescsi.h"
 

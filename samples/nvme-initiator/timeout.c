@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time limits and aborts. The controller's thread calls the two Serve functions several times a second.
+ * Checks time limits and aborts commands. The controller's thread calls the two Serve functions several times a second.
  *
  *   an I/O command exceeds its time limit     the command is aborted, and has AbortSeconds more
  *   an aborted command exceeds this limit     the controller is reset

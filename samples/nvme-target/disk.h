@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The disks of namespaces: memory, or a file. Several threads may use one disk at the same time. The caller has checked
- * that each range lies inside the disk. No read sees a half-written block of up to 4096 bytes, if the block is aligned
- * to its size.
+ * Declares the disks of namespaces. A disk is in memory or in a file. Several threads may use one disk at the same
+ * time. The caller has checked that each range lies inside the disk. No read sees a half-written block of up to 4096
+ * bytes, if the block is aligned to its size.
  */
 #ifndef NVME_TARGET_DISK_H
 #define NVME_TARGET_DISK_H

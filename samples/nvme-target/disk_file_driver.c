@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file as a disk, in the Windows kernel. The handle is a kernel handle, so the worker threads, which belong to the
- * system process, can use it. A write that has returned is in the system's cache; a flush writes it to the disk.
+ * Implements a disk in a file, for the Windows kernel. The handle is a kernel handle, so the worker threads, which
+ * belong to the system process, can use it. A write that has returned is in the system's cache; a flush writes it to
+ * the disk.
  */
 #include <ntifs.h>
 

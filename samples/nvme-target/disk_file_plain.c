@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file as a disk, in a Linux process. A write that has returned is in the system's cache, so it survives the end of
- * the process, but not the end of the machine's power; after a flush it survives both.
+ * Implements a disk in a file, for a Linux process. When a write returns, the data are in the system's cache. So they
+ * survive the end of the process, but not a loss of power. After a flush they survive both.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk in memory. Its operations never wait for a device, so callbacks of the provider may call them. Hosts may read
- * and write the same blocks at the same time. The disk is divided into stripes. A transfer holds a stripe's lock, so no
- * transfer sees half of a written block. Several stripes share one lock: stripe number modulo number of locks.
+ * Implements a disk in memory. Its operations never wait for a device, so callbacks of the provider may call them.
+ * Hosts may read and write the same blocks at the same time. The disk is divided into stripes. A transfer holds a
+ * stripe's lock, so no transfer sees half of a written block. Several stripes share one lock: stripe number modulo
+ * number of locks.
  */
 #include "disk.h"
 

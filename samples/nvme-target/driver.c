@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver: its settings and disks from the registry, its start and its stop. The values of the service's key:
+ * The driver: reads its settings, opens the disks, and starts and stops the target. The service's registry key has
+ * these values:
  *
  *   Interface       REG_DWORD     index of the interface whose adapter is used; default 12
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
- *   Port            REG_DWORD     default 4420
+ *   Port            REG_DWORD     TCP port on which the target listens; default 4420
  *   Nqn             REG_SZ        the subsystem's name
  *   MemoryMiB       REG_DWORD     the size of namespace 1, a disk in memory; 0: none; default 64, with files 0
  *   Files           REG_MULTI_SZ  files as further namespaces, for example \??\C:\disk.img
- *   ReadOnlyFiles   REG_MULTI_SZ  the same, and hosts cannot write
- *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; without it, all
- *   SrqDepth        REG_DWORD     receives of a shared receive queue; 0, the default: each queue pair has its own
- *   Fast            REG_DWORD     not 0: fast registration
- *   Buffers         REG_DWORD     buffers of 128 KiB for each I/O queue
- *   MaxControllers  REG_DWORD     hosts at the same time
- *   MaxQueues       REG_DWORD     connections at the same time
+ *   ReadOnlyFiles   REG_MULTI_SZ  as Files, but hosts cannot write
+ *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; if the value is missing, any host
+ *   SrqDepth        REG_DWORD     number of receives in a shared receive queue; 0, the default: no shared queue
+ *   Fast            REG_DWORD     not 0: the target uses fast registration
+ *   Buffers         REG_DWORD     number of buffers of 128 KiB for each I/O queue
+ *   MaxControllers  REG_DWORD     maximum number of hosts at the same time
+ *   MaxQueues       REG_DWORD     maximum number of connections at the same time
  */
 #include "target.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connect and the properties. Connect of an admin queue creates a controller. Connect of an I/O queue adds the queue to
- * the controller that the host names. Invariant: a queue joins only a controller that the same host has created, and no
- * two queues of a controller have the same number.
+ * Executes Connect, Property Get and Property Set. Connect of an admin queue creates a controller. Connect of an I/O
+ * queue adds the queue to the controller that the host names. Invariant: a queue joins only a controller that the same
+ * host has created, and no two queues of a controller have the same number.
  */
 #include "internal.h"
 

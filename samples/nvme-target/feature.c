@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Set Features, Get Features and Keep Alive. A table lists the features whose value is only stored and returned. Each
- * feature with an effect has functions. Invariant: a controller's features start with their defaults, and the host can
- * set only the bits that feature_values permits.
+ * Executes Set Features, Get Features and Keep Alive. A table lists the features whose value is only stored and
+ * returned. Each feature with an effect has functions. Invariant: a controller's features start with their defaults,
+ * and the host can set only the bits that feature_values permits.
  */
 #include "internal.h"
 

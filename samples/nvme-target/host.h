@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that depend on the platform: locks, threads, memory, time, messages, and the opening of an adapter.
- * host_plain.c implements these functions for a Linux process, host_driver.c for the Windows kernel. All other files
- * that are common to both use only this header, the protocol's headers and NDK.
+ * Declares the functions that depend on the platform: locks, threads, memory, time, messages, and the opening of an
+ * adapter. host_plain.c implements these functions for a Linux process, host_driver.c for the Windows kernel. All other
+ * files that are common to both use only this header, the protocol's headers and NDK.
  *
  * Functions marked "Waits" need a thread that may wait: PASSIVE_LEVEL in a driver, no callback of the provider in a
  * process. All other functions may also be called in callbacks.
@@ -42,7 +42,7 @@ struct host_pages {
 };
 
 typedef SOCKADDR_STORAGE host_address;
-typedef PUNICODE_STRING host_path; /* a file's name, for example \\??\\C:\\disk.img */
+typedef PUNICODE_STRING host_path; /* a file's name, for example \??\C:\disk.img */
 
 #else
 

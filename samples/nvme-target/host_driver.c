@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The target's host in the Windows kernel: see host.h. Winsock Kernel opens the adapter. */
+/* Implements the functions of host.h in the Windows kernel. Winsock Kernel opens the adapter. */
 #include "host.h"
 
 #include <ntstrsafe.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The target's host in a Linux process: see host.h. */
+/* Implements the functions of host.h in a Linux process. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Identify: returns the properties of the controller and its namespaces. Each structure has NVME_PAGE_SIZE bytes.
- * Invariant: identify_run clears the whole buffer first, so that the host never receives bytes of another command.
+ * Executes Identify, which returns the properties of the controller and its namespaces. Each structure has
+ * NVME_PAGE_SIZE bytes. Invariant: identify_run clears the whole buffer first, so that the host never receives bytes of
+ * another command.
  */
 #include "internal.h"
 

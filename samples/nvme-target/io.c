@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's present size
- * directly before the transport receives the range, so a namespace may shrink or disappear between two steps of a
- * command.
+ * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's
+ * present size directly before the transport receives the range, so a namespace may shrink or disappear between two
+ * steps of a command.
  */
 #include "internal.h"
 

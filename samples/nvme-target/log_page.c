@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Get Log Page. The host may read any part of a page. Each page has a function that writes the page in pieces;
+ * Executes Get Log Page. The host may read any part of a page. Each page has a function that writes the page in pieces;
  * target_log_write copies only the bytes that lie in the requested part. Invariant: log_page_run clears the buffer
  * first, so the host reads zeroes after the page's end.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program: its command line, and the signals that stop it. The target itself runs on other threads. */
+/* The program: parses the command line, and waits for the signals that stop it. The target runs on other threads. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>

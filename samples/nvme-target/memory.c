@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and its registration: see memory.h. The region, the mapping and the MDL are deleted before the pages are
+ * Allocates and registers memory: see memory.h. The region, the mapping and the MDL are deleted before the pages are
  * freed, because the adapter can access the pages through them.
  */
 #include "memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a queue pair, from the connection request until the queue pair is freed. Two invariants. After the close
+ * Creates a queue pair for a connection request, and later ends, closes and frees it. Two invariants. After the close
  * of a QP or connector may have begun, nothing is posted to the QP and no function of the connector is called. The
  * memory of a queue pair exists longer than every callback, result and worker that refers to it.
  *

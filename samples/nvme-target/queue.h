@@ -16,7 +16,7 @@ struct pair_buffer {
     struct target_memory memory;
 };
 
-/* Executes one command at a time. */
+/* A slot, which executes one command at a time. */
 struct pair_slot {
     struct target_command command; /* must be the first member: pair_after_command casts a command to its slot */
     struct pair_slot *next;        /* next entry in the list that contains the slot */

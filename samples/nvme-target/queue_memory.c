@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a queue pair: slots, receives, buffers, and the registered memory of messages. Everything is allocated
- * when the queue pair opens, so commands allocate no memory, and a host cannot make the target allocate more.
+ * Allocates the memory of a queue pair: slots, receives, buffers, and the registered memory of messages. Everything is
+ * allocated when the queue pair opens, so commands allocate no memory, and a host cannot make the target allocate more.
  *
  * The memory of messages contains a response and a small buffer for each slot. Without a shared receive queue, the
  * capsules follow. Each larger buffer has its own memory region, so that it can be registered for one command.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's
+ * Creates the objects that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's
  * subsystem, the workers and the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop
  * ends all queue pairs, waits until the last one is closed, and then closes each object before those that it depends
  * on. target_stop also cleans up after a failed start: a pointer is NULL if its object was not created.

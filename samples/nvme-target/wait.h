@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for NDK calls that return STATUS_PENDING. The functions of this file wait: see host.h.
+ * Waits for NDK calls that return STATUS_PENDING. The functions of this file need a thread that may wait: see host.h.
  *
  *     struct target_wait wait;
  *

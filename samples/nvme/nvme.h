@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVM Express and NVMe over Fabrics on the wire: structures, opcodes, status codes, and the numbers of features and
- * properties. nvme_data.h, included below, has the data of Identify and Get Log Page. The names in comments are those
- * of NVM Express 1.4 and NVMe over Fabrics 1.1.
+ * Defines the wire format of NVM Express and NVMe over Fabrics: structures, opcodes, status codes, and the numbers of
+ * features and properties. nvme_data.h, included below, has the data of Identify and Get Log Page. The names in
+ * comments are those of NVM Express 1.4 and NVMe over Fabrics 1.1.
  *
  * Every field has the place and the size that the specifications give it, and is little-endian. So a member of a
  * structure is the value itself, and only little-endian machines can use this header; an assertion checks that.

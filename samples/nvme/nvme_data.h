@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures that Identify and Get Log Page transfer. nvme.h includes this file; its head describes byte order and
- * alignment.
+ * Defines the structures that Identify and Get Log Page transfer. nvme.h includes this file; its head describes byte
+ * order and alignment.
  */
 #ifndef NVME_DATA_H
 #define NVME_DATA_H
@@ -239,7 +239,7 @@ struct nvme_error_entry {
     uint64_t count; /* number of the error, from 1 on; 0: the entry is not in use */
     uint16_t sqid;
     uint16_t cid;
-    uint16_t status;   /* as in a completion */
+    uint16_t status;   /* status field of the completion */
     uint16_t location; /* the wrong field: its byte in bits 7 to 0, its bit in bits 10 to 8; 0xffff: none */
     uint64_t lba;
     uint32_t nsid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of status codes, for log messages. */
+/* Returns texts for status codes, which log messages contain. */
 #include "fabrics.h"
 
 static const struct {

@@ -152,7 +152,7 @@ static void unit_set_limits(struct unit *u, const struct unit_facts *f)
     uint32_t range = MAX_RANGE / u->block_size;
 
     u->max_transfer_blocks = unit_min(u->adapter_max_transfer, UNIT_MAX_TRANSFER) / u->block_size;
-    /* The maximum of the length field in a command of 10 bytes. */
+    /* The length field in a command of 10 bytes has 16 bits. */
     u->max_transfer_blocks = unit_min(u->max_transfer_blocks, UINT16_MAX);
     if (f->max_transfer)
         u->max_transfer_blocks = unit_min(u->max_transfer_blocks, f->max_transfer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI commands to a unit: see unit_command.h. The action after each kind of failure:
+ * Sends SCSI commands to a unit: see unit_command.h. The action depends on the kind of failure:
  *
  *   BUSY, TASK SET FULL, NOT READY (becoming ready)   again after a pause, until the time limit has passed
  *   UNIT ATTENTION, ABORTED COMMAND                   again at once, a few times

@@ -25,7 +25,7 @@ enum {
     POLLS_PER_CHECK = 4096, /* number of idle polls between two checks of the peer */
     ID_BITS = 4
 };
-static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* maximum memory of all queue pairs with --check */
+static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* maximum size of all queue pairs' memory, with --check */
 static const uint64_t IDLE_NS = 100000000;         /* after this time without traffic, this end is idle */
 /* Estimate of the provider's memory for one request and its result. */
 static const uint64_t REQUEST_BYTES = 256;
@@ -340,7 +340,7 @@ static void session_drop_results(struct session *s)
 
 void session_disconnect(struct session *s)
 {
-    session_drop_results(s); /* NdkDisconnect may make requests fail whose results have not been polled */
+    session_drop_results(s); /* polls first, because NdkDisconnect may let unpolled requests fail */
     for (uint32_t i = 0; i < s->lane_count; i++)
         (void)consumer_disconnect(&s->lanes[i].c);
     (void)consumer_disconnect(&s->control);

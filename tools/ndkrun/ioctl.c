@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device controls from the command line: see ioctl.h.
+ * Sends device controls from the command line: see ioctl.h.
  *
  * An IRP belongs to the driver from its dispatch until its completion. The request's thread sends the IRP, and waits
  * for its completion. The program's thread never touches the IRP: it waits for the request's thread, reports through

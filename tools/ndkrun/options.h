@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun's command line. */
+/* Parses ndkrun's command line. */
 #ifndef NDKRUN_OPTIONS_H
 #define NDKRUN_OPTIONS_H
 

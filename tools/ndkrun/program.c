@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other programs: see program.h. */
+/* Checks for other programs: see program.h. */
 #include "program.h"
 
 #include <stdio.h>

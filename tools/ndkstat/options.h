@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkstat's command line. */
+/* Parses ndkstat's command line. */
 #ifndef NDKSTAT_OPTIONS_H
 #define NDKSTAT_OPTIONS_H
 

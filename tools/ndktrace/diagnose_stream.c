@@ -303,7 +303,7 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
-/* Writes whether the last message to the side that disappeared arrived there. */
+/* Writes whether the last message that was sent to the lost side has arrived. */
 static void diagnose_last_message(const struct diagnose_work *w)
 {
     const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sections of `ndktrace explain` that are not about failed connections: failed calls, refusals, and open
+ * Prints the sections of `ndktrace explain` that are not about failed connections: failed calls, refusals, and open
  * connections and adapters.
  */
 #ifndef NDKTRACE_EXPLAIN_REST_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The texts of `ndktrace explain` about failed connections and failed calls. `ndktrace html` shows the same texts.
- * Paragraphs end with '\
- * '. WORDS_SPACE (words.h) is a space at which no line may be broken.
+ * Writes the texts of `ndktrace explain` about failed connections and failed calls. `ndktrace html` shows the same
+ * texts. Each paragraph ends with a line feed. WORDS_SPACE (words.h) is a space at which no line may be broken.
  */
 #ifndef NDKTRACE_EXPLAIN_TEXTS_H
 #define NDKTRACE_EXPLAIN_TEXTS_H

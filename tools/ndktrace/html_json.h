@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /*
- * Writes a string in quotes. Bytes that are not printable UTF-8 are written as \\xNN, as in printable.h. Returns false
+ * Writes a string in quotes. Bytes that are not printable UTF-8 are written as \xNN, as in printable.h. Returns false
  * if out of memory.
  */
 bool html_json_string(FILE *out, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page without data. page/embed.cmake creates it from the files in page/ during the build. */
+/* Declares the page without data. page/embed.cmake creates it from the files in page/ during the build. */
 #ifndef NDKTRACE_HTML_PAGE_H
 #define NDKTRACE_HTML_PAGE_H
 
