@@ -57,9 +57,9 @@ typedef struct _NVME_SETTINGS {
     ULONG IoQueues;         /* number of I/O queues for each controller */
     ULONG QueueDepth;       /* maximum number of outstanding commands for each I/O queue */
     ULONG MaxTransfer;      /* maximum number of data bytes in a command */
-    ULONG KeepAliveSeconds; /* the target ends a controller that sends nothing for this time; 0: never */
-    ULONG CommandSeconds;   /* time limit of commands that have no limit of their own; then a command is aborted */
-    ULONG AbortSeconds;     /* time limit of an aborted command; then the controller is reset */
+    ULONG KeepAliveSeconds; /* the target ends a controller whose host sends nothing for this time; 0: never */
+    ULONG CommandSeconds;   /* time limit of a command whose caller sets none; an expired command is aborted */
+    ULONG AbortSeconds;     /* time limit of an aborted command; if it expires, the controller is reset */
     /* Maximum pause between attempts to reconnect; the pauses are 1, 2, 4... seconds up to this one. */
     ULONG ReconnectSeconds;
     ULONG IoFailSeconds;    /* waiting requests fail after the connection has been lost for this time */
