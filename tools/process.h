@@ -13,7 +13,7 @@ long process_pid_inside(long pid);
  * read.
  */
 char process_state(long pid);
-/* Returns the process's user. Returns (uid_t)-1 if the user cannot be read. */
+/* Returns the ID of the process's user. Returns (uid_t)-1 if the ID cannot be read. */
 uid_t process_uid(long pid);
 /*
  * Sets the object's member "program" to the process's name, which has at most 15 bytes. Uses "" if the name cannot be

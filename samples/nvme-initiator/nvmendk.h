@@ -130,7 +130,7 @@ typedef struct _NVME_QUEUE {
     /* The controller's thread writes the following members. Others read them only while the queue is open or failed. */
     EX_RUNDOWN_REF Starting;  /* one acquisition for each slot with NVME_PENDING_START */
     NVME_SLOT *Slots;
-    NDK_ADAPTER *Adapter;     /* the controller's */
+    NDK_ADAPTER *Adapter;     /* the controller's adapter, which the queue does not close */
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;

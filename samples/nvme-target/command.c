@@ -101,7 +101,7 @@ enum target_action target_fetch(struct target_command *command, uint32_t offset,
 }
 
 /*
- * Checks the SGL of a command with data. If the data are in the capsule, sets command->data to them. Returns
+ * Checks the SGL of a command with data. If the capsule contains the data, sets command->data. Returns
  * NVME_SUCCESS or the status with which the command fails.
  */
 static uint16_t command_check_data(struct target_command *command)
