@@ -13,7 +13,7 @@
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
-    BENCH_GRACE_SECONDS = 60,  /* an alarm ends a process this long after bench_fork's `seconds` have passed */
+    BENCH_GRACE_SECONDS = 60,  /* see bench_fork */
     NS_PER_US = 1000,
     NS_PER_S = 1000000000,
 };
@@ -23,17 +23,17 @@ uint64_t bench_now(void); /* nanoseconds, monotonic */
 /* Prints a message and ends the process with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
-/* Allocates zeroed memory outside of the heap, so that bench_usage.heap does not contain the benchmark's own memory. */
+/* Allocates zeroed memory with mmap, not malloc, so that bench_usage.heap does not include the benchmark's memory. */
 void *bench_pages(size_t size);
 
-/* Measured values. Values beyond the capacity are not stored. */
+/* A list of measured values. */
 struct samples {
     double *values;
-    atomic_size_t count; /* may exceed the capacity */
-    size_t capacity;
+    atomic_size_t count; /* number of calls of samples_add; may exceed `capacity` */
+    size_t capacity;     /* maximum number of stored values */
 };
 void samples_init(struct samples *s, size_t capacity);
-/* May be called by any thread. */
+/* Stores the value. If the list is full, only counts the value. Any thread may call this function. */
 void samples_add(struct samples *s, double value);
 void samples_clear(struct samples *s);
 size_t samples_count(const struct samples *s);
@@ -49,9 +49,9 @@ struct bench_usage {
 struct bench_usage bench_usage(void);
 
 /*
- * Forks the second process and returns what fork returns. *control receives a socket to the other process. Each process
- * may open BENCH_DESCRIPTORS descriptors, and is ended by an alarm after `seconds` + BENCH_GRACE_SECONDS. The child is
- * killed when its parent ends.
+ * Forks the second process. Returns 0 in the child, and the child's process ID in the parent. In each process, sets
+ * *control to a socket that is connected to the other process. Each process may open BENCH_DESCRIPTORS descriptors. An
+ * alarm ends each process after `seconds` + BENCH_GRACE_SECONDS. The kernel kills the child when the parent ends.
  */
 pid_t bench_fork(int *control, unsigned seconds);
 void bench_send(int control, const void *message, size_t size);
@@ -65,7 +65,7 @@ void bench_answer_usage(int control);
 bool bench_answer_usage_once(int control);
 /* Returns the usage of the other process. */
 struct bench_usage bench_request_usage(int control);
-/* Waits for the child. Ends this process if the child has failed. */
+/* Waits until the child has ended. If the child has failed, prints a message and ends this process. */
 void bench_join(pid_t child);
 
 /*
@@ -74,10 +74,10 @@ void bench_join(pid_t child);
  */
 bool bench_pin(unsigned n);
 
-/* The congestion control of this process's first TCP connection, and who has set the connection's buffer sizes. */
+/* Socket options of the first TCP connection of this process. */
 struct bench_sockets {
-    char congestion[32];
-    const char *buffers; /* "auto" if the kernel chooses the sizes, "set" if the program has set them */
+    char congestion[32]; /* name of the congestion control, for example "cubic" */
+    const char *buffers; /* "auto": the kernel chooses the buffer sizes; "set": the program has set the buffer sizes */
 };
 struct bench_sockets bench_sockets(void);
 

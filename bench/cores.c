@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures how fast two processors exchange a cache line while other programs use them. Every 25 ms two pinned threads
- * bounce a cache line for about 20 us. For each of these rounds, prints the time (s, CLOCK_MONOTONIC) and the round
- * trip of the cache line (ns; 0 if there is only one processor). Omits a round if one of the threads starts too late.
+ * Measures how fast two processors exchange a cache line while other programs use these processors. Every 25 ms, two
+ * pinned threads write a shared cache line alternately for about 20 us: a round. For each round, prints the time of
+ * the round (s, CLOCK_MONOTONIC) and the duration of one round trip of the cache line (ns). If there is only one
+ * processor, the duration is 0. If a thread starts a round too late, the round is not printed.
  *   cores <seconds>
  */
 #ifndef _GNU_SOURCE
@@ -23,7 +24,7 @@
 
 enum { INTERVAL_NS = 25000000, TIMEOUT_NS = 200000, SLICE_NS = 100000, WARM_UP = 16, BATCH = 16, BATCHES = 3 };
 
-static _Alignas(128) _Atomic uint64_t ball; /* number of the round << 32 | bounces */
+static _Alignas(128) _Atomic uint64_t ball; /* number of the round << 32 | number of writes in this round */
 static uint64_t deadline;
 
 /*
@@ -44,7 +45,10 @@ static void cores_request_short_slices(void)
     prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* Sleeps until the next round, which begins at the same time in both threads. Returns its number, or 0 at the end. */
+/*
+ * Sleeps until the next round, which begins at the same time in both threads. Returns the number of the round, or 0 if
+ * the deadline has passed.
+ */
 static uint64_t cores_wait_round(void)
 {
     uint64_t round = bench_now() / INTERVAL_NS + 1, at = round * INTERVAL_NS;

@@ -16,7 +16,8 @@ struct crowd;
 /* One connection of the client. */
 struct member {
     struct crowd *crowd;
-    uint64_t sent, trips, all; /* trips: round trips in the measured time; all: all round trips */
+    /* sent: time of the last send in ns; trips: number of round trips in the measured time; all: also in the warm-up */
+    uint64_t sent, trips, all;
     void *carrier;
     int fd;
 };

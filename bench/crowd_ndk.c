@@ -59,7 +59,7 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
     }
 }
 
-/* Returns whether the queue had completions. Ignores failed completions, because a disconnect flushes receives. */
+/* Handles the completions of cq. Ignores failed ones: a disconnect flushes receives. Returns true if there were any. */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];

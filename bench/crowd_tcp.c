@@ -22,7 +22,7 @@ static void crowd_tcp_send(int fd)
         bench_die("send: %s", strerror(errno));
 }
 
-/* Returns false if there is no message, or at the end of the stream. */
+/* Receives one message. Returns false if no message has arrived, or if the peer has closed the connection. */
 static bool crowd_tcp_receive(int fd)
 {
     char message[CROWD_MESSAGE];

@@ -23,8 +23,8 @@ struct end {
     struct ndk_conn *conn;
     struct load load; /* client: opens the connection */
     struct consumer_region region;
-    bool in_notification; /* true: a notification handles messages; false: a notification posts `woken` */
-    sem_t woken;          /* posted by notifications, and by data_prepare at the server */
+    bool in_notification; /* true: the CQ notification handles messages; false: the CQ notification posts `woken` */
+    sem_t woken;          /* posted by the CQ notification, and by data_prepare in the server */
 };
 
 /* ---- requests ---- */

@@ -34,7 +34,7 @@ enum {
     PIECES = 512,
     COPY_BELOW = 512,
     QUICK_ACK = 192 * 1024, /* as in OpenNDK: after receiving this many bytes without sending, acknowledges at once */
-    EARLY = 24 * 1024,      /* as in OpenNDK: bytes of a long message that are sent before the rest is framed */
+    EARLY = 24 * 1024,      /* as in OpenNDK: sends this many bytes of a long message before it frames the rest */
 };
 
 struct floor {
@@ -90,8 +90,9 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes an FPDU at `start`. Its headers are already there and have `headers` bytes. Copies the payload if it is
- * short or if `copies` is true. Otherwise the payload is sent from the caller's memory.
+ * Completes the FPDU at `start`: adds payload, padding and checksum. Requires that the caller has written the headers,
+ * which have `headers` bytes. Copies the payload if the payload is short or if `copies` is true. Otherwise, sends the
+ * payload from the caller's memory.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -125,8 +126,8 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
 }
 
 /*
- * Adds a message in one or more FPDUs. If a read response needs a checksum, its data is copied, because the
- * application may change the data before it is sent.
+ * Adds a message in one or more FPDUs. If the message is a read response and checksums are used, copies the data:
+ * otherwise the application could change the data after the checksum was computed.
  */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
@@ -237,7 +238,7 @@ static void floor_handle_ulpdu(struct link *l, const uint8_t *ulpdu, size_t len)
         l->received++;
 }
 
-/* Handles the FPDU at the start of the `len` bytes at `at`. Returns the FPDU's size, or 0 if it is incomplete. */
+/* Handles the FPDU at `at`. Returns the size of the FPDU, or 0 if the `len` bytes at `at` are not the whole FPDU. */
 static size_t floor_handle_fpdu(struct link *l, const uint8_t *at, size_t len)
 {
     const struct floor *f = l->own;

@@ -19,7 +19,7 @@ enum { CHUNK = 1 << 20, POSTS_PER_CLOCK = 16 };
 
 static const double WARM_UP = 0.1;
 
-/* Receives `size` bytes; polls if the socket is non-blocking. Returns false at the end of the stream. */
+/* Receives `size` bytes. Polls if the socket is non-blocking. Returns false if the peer has closed the connection. */
 static bool tcp_receive(int fd, uint8_t *to, size_t size)
 {
     size_t have = 0;

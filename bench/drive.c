@@ -58,7 +58,8 @@ static void run_set_times(struct run *r)
 }
 
 /*
- * Records the round trip that has just ended. Returns true if the deadline has passed: the next trip must be the last.
+ * Records the duration of the round trip that has just ended, divided by `parts`. Returns true if the deadline has
+ * passed, so that the next round trip must be the last round trip.
  */
 static bool run_next_trip(struct run *r, double parts)
 {
@@ -89,7 +90,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* after the post, so that the answer is sent earlier; more receives are posted already */
+        l->ops->receive(l); /* called after the post, so that the answer is sent earlier; other receives are posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -122,8 +123,8 @@ static void drive_ping_pong(struct link *l, struct run *r)
 /* ---- writes in both directions ---- */
 
 /*
- * Waits until the peer has written a value other than `before`, and returns that value. A passive end does not poll
- * completions. It yields the processor, because the provider's threads may be pinned to the same one.
+ * Waits until the peer has written a value other than `before`, and returns that value. If `passive` is true, does not
+ * poll completions. Instead, yields the processor, because the provider's threads may be pinned to this processor.
  */
 static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {
@@ -145,8 +146,8 @@ static void link_write_value(struct link *l, uint8_t value)
 }
 
 /*
- * Exchanges writes with the peer, one at a time. The last byte of each write differs from the last byte of this
- * end's previous write. In the final write, the last byte is END.
+ * Exchanges writes with the peer, one at a time. The last byte of each write differs from the last byte of the previous
+ * write of this process. The last byte of the final write is END.
  */
 static void drive_write_pong(struct link *l, struct run *r)
 {
@@ -231,7 +232,7 @@ static enum link_op run_request(const struct run *r)
     return !strcmp(r->job->test, "sends") ? LINK_SEND : !strcmp(r->job->test, "writes") ? LINK_WRITE : LINK_READ;
 }
 
-/* Posts requests until the deadline, as many as the window and the peer's receives allow. Returns their number. */
+/* Posts requests until the deadline, limited by the window and the peer's receives. Returns the number of requests. */
 static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t deadline)
 {
     enum link_op op = run_request(r);
@@ -249,7 +250,7 @@ static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t dead
         for (unsigned i = 0; i < j->burst; i++)
             l->ops->post(l, op, i + 1 < j->burst);
         posted += j->burst;
-        if (j->burst == 1 && posted % FEW == 0) /* polls early, not only when the window is full */
+        if (j->burst == 1 && posted % FEW == 0) /* polls even if the window is not full */
             l->ops->poll(l);
     }
     return posted;
@@ -288,7 +289,7 @@ static void drive_measure(struct link *l, struct run *r)
         drive_one_way(l, r);
 }
 
-/* Waits until the other end is ready. Polls meanwhile, because the other end may wait for this end to answer. */
+/* Waits until the other process is ready. Polls meanwhile, because the other process may wait for an answer. */
 static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;

@@ -47,10 +47,10 @@ struct link {
     void *own;            /* for the implementation of ops */
     bool client, sleeps;  /* sleeps: ops->wait or ops->notify will be called */
     size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
-    uint8_t *memory;      /* three areas: data to send; the peer's writes and this end's reads; received messages */
+    uint8_t *memory;      /* three areas: data to send; data of the peer's writes and of own reads; received messages */
     struct link_target peer;
-    uint64_t completed, received, handled; /* handled: messages passed to on_message */
-    atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */
+    uint64_t completed, received, handled; /* number of completed requests, received messages, calls of on_message */
+    atomic_bool ending;                    /* true: the peer may disconnect, so requests may fail */
     void (*on_message)(struct link *l);
     void *context; /* for on_message */
 };
@@ -79,7 +79,7 @@ static inline void link_handle(struct link *l)
     }
 }
 
-/* Sends `ours`, this end's target, to the other process, and stores the other end's target in l->peer. */
+/* Sends `ours`, the target of this process, to the other process. Stores the other process's target in l->peer. */
 void link_exchange(struct link *l, int control, struct link_target ours);
 
 /* The arguments of a measurement; drive.c describes the tests. */

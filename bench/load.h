@@ -32,12 +32,12 @@ struct load {
     void *context; /* for the backend */
     unsigned slots, window;
     bool churns;              /* true after load_churn, false after load_open_all or load_close_all */
-    uint64_t deadline;        /* when load_churn stops opening slots */
+    uint64_t deadline;        /* the time at which load_churn stops opening slots, in nanoseconds */
     uint64_t *opened;         /* for each slot, the time of its last open */
     struct samples latencies; /* load_churn: nanoseconds from open to established */
     atomic_uint next, reached, running;
     atomic_uint_fast64_t done, failed;
-    uint64_t ended; /* the time when the load set `over` */
+    uint64_t ended; /* the time at which the load set `over`, in nanoseconds */
     atomic_bool over;
     sem_t end;
 };

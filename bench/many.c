@@ -32,7 +32,7 @@ struct servers {
 struct figures {
     double open_us, close_us;         /* time for each connection */
     double open_cpu_us, close_cpu_us; /* CPU time of all processes, for each connection */
-    double heap[2], rss[2];           /* bytes for each connection: [0] at the connecting, [1] at the listening end */
+    double heap[2], rss[2];           /* bytes for each connection: [0] in the client, [1] in the servers */
     double queues;                    /* bytes of one connection's two queues, which have depth DEPTH */
     struct bench_sockets sockets;
 };

@@ -83,7 +83,7 @@ static void ndk_conn_set_step(struct ndk_conn *c, const char *step, void (*next)
     c->next = next;
 }
 
-/* Handles the status that the call of the current step returned. If it is not STATUS_PENDING, begins the next step. */
+/* Begins the next step, unless `status`, the status that the call of the current step returned, is STATUS_PENDING. */
 static void ndk_conn_handle_status(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_PENDING)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event-driven NDK consumer for both roles, which uses only ndk/ndkpi.h. The completion of each step of a connection
- * begins the next step. Normally the next step runs inside the provider's callback, as in a driver at DISPATCH_LEVEL.
- * With the option `waiting`, it runs on one thread of the consumer, which sleeps between completions.
+ * An event-driven NDK consumer, for the client and for the server. Uses only ndk/ndkpi.h. Each connection has steps,
+ * for example connect and disconnect. When a step completes, the next step begins. Without the option `waiting`, the
+ * next step begins inside the provider's callback, as in a driver at DISPATCH_LEVEL. With the option `waiting`, every
+ * step begins on one thread of the consumer, which sleeps between completions.
  */
 #ifndef BENCH_NDK_SIDE_H
 #define BENCH_NDK_SIDE_H
@@ -40,10 +41,10 @@ struct ndk_options {
     unsigned depth; /* depth of each receive queue and of each initiator queue */
     unsigned cq_depth;
     unsigned conns;     /* the maximum number of connections at a time */
-    unsigned cqs;       /* number of completion queues, which queue pairs use in turn; 0 counts as 1 */
-    unsigned listeners; /* server: number of listeners; 0 counts as 1 */
-    unsigned reads;     /* inbound and outbound read limit; 0 counts as 1 */
-    ULONG private_len;  /* client: bytes of private data with the connect */
+    unsigned cqs;       /* number of completion queues, which new queue pairs use in rotation; 0 means 1 */
+    unsigned listeners; /* server: number of listeners; 0 means 1 */
+    unsigned reads;     /* inbound and outbound read limit; 0 means 1 */
+    ULONG private_len;  /* client: bytes of private data in the connect request */
     bool waiting;
     bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;

@@ -47,7 +47,7 @@ static bool command(const uint8_t *cdb, bool out, void *data, uint32_t length)
     return ondk_wdk_scsi(port, &c, &status) == 0 && status == 0 && c.scsi_status == 0;
 }
 
-/* Transfers blocks at pseudo-random places, each a multiple of the transfer's size. */
+/* Transfers blocks at pseudo-random offsets, which are multiples of the transfer's size. */
 static void *sender_run(void *context)
 {
     struct sender *s = context;
@@ -77,7 +77,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Returns commands a second, or 0 if one has failed. */
+/* Runs `depth` threads for `seconds`. Returns the number of commands per second, or 0 if a command has failed. */
 static double measure(bool out, uint32_t bytes, unsigned depth, double seconds)
 {
     static struct sender senders[MAX_DEPTH];

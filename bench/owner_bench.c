@@ -106,8 +106,8 @@ static void bench_alone(void)
 }
 
 /*
- * Tries to acquire the owner token PAIRS times. As the owner, increments the counter. If the other thread is the
- * owner, rings the doorbell, so that the owner increments the counter again before it releases the token.
+ * Tries to acquire the owner token PAIRS times. If this thread acquires the token, increments the counter. Otherwise
+ * rings the doorbell, so that the owner (the other thread) increments the counter again before it releases the token.
  */
 static void *contend_thread(void *arg)
 {

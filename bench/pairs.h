@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both ends of any number of connections in one process, over loopback, for measurements that do not need two
- * processes. Each end has an adapter, a protection domain and one completion queue. The passive end can have a shared
- * receive queue, too.
+ * Opens any number of connections whose two ends are both in this process, over loopback. The active end connects, and
+ * the passive end accepts. Each end has an adapter, a protection domain and one completion queue. The passive end can
+ * also have a shared receive queue.
  */
 #ifndef BENCH_PAIRS_H
 #define BENCH_PAIRS_H
@@ -22,7 +22,7 @@ struct pair_end {
     NDK_QP **qps;
     NDK_CONNECTOR **connectors;
     struct consumer_region region;                /* PAIRS_MEMORY bytes */
-    void (*_Atomic notified)(struct pair_end *e); /* called for each notification of cq; may be NULL */
+    void (*_Atomic notified)(struct pair_end *e); /* called in each notification callback of `cq`; may be NULL */
 };
 
 struct pairs {

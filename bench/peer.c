@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main program for a peer: another library (libfabric, UCX) that is measured. Prints one line of JSON.
+ * The main program for a peer: a library (libfabric or UCX) that the benchmark compares with OpenNDK. Prints one line
+ * of JSON.
  *   <peer> <test> <size> <window> <burst> <seconds>   one connection: see drive.c
  *   <peer> establish <at a time> <seconds>            connections that are established and closed
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface between the main program in peer.c and a peer: another library (libfabric, UCX) that is measured. */
+/*
+ * The interface between the main program in peer.c and a peer. A peer is a library (libfabric or UCX) that the
+ * benchmark compares with OpenNDK.
+ */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
@@ -9,27 +12,31 @@
 enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer supports private data */ };
 
 struct peer {
-    const struct link_ops *link;
-    /* The server of many connections. Returns when the other process has closed the control socket. */
+    const struct link_ops *link; /* for the tests over one connection */
+    /* Server: accepts and closes connections until the other process has closed the control socket. */
     void (*serve)(int control);
-    /* The client of many connections. */
-    const struct load_backend *backend;
+    const struct load_backend *backend; /* client: opens and closes the connections of a load */
+    /* Client: prepares at most `conns` connections to the server's `port`. Returns the context of the load. */
     void *(*open)(unsigned conns, uint16_t port);
+    /* Client: handles events until the load `l` is over. `side` is the result of `open`. */
     void (*run)(void *side, struct load *l);
 };
 
 extern const struct peer peer;
 
 /*
- * Returns true if the other process has closed the control socket. Checks at most once in a millisecond: a call within
- * a millisecond after a check returns false.
+ * Returns true if the other process has closed the control socket. Checks the socket at most once in a millisecond. If
+ * the last check was less than a millisecond ago, returns false without a check.
  */
 bool peer_is_over(int control);
 
-/* A queue of slots, for callbacks that must not call the load's functions. */
+/*
+ * A queue of slot numbers. A callback of the library must not call functions of load.h, so the callback pushes the slot
+ * number, and `run` pops the number and calls the function.
+ */
 struct peer_queue {
-    unsigned *slots;
-    unsigned pushed, popped, size;
+    unsigned *slots;               /* a ring of `size` entries */
+    unsigned pushed, popped, size; /* pushed: number of all pushes; popped: number of all pops */
 };
 void peer_queue_init(struct peer_queue *q, unsigned size);
 void peer_queue_push(struct peer_queue *q, unsigned slot);

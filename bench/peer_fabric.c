@@ -100,7 +100,7 @@ static uint16_t fabric_listen(struct side *s)
     return ntohs(at.sin_port);
 }
 
-/* Returns the next event, or 0 after `ms` milliseconds. */
+/* Waits for the next event and returns its number. Returns 0 if no event has happened after `ms` milliseconds. */
 static uint32_t fabric_next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
 {
     char bytes[EVENT_BYTES] __attribute__((aligned(16)));

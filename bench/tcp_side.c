@@ -52,7 +52,10 @@ static int tcp_socket(int flags)
     return fd;
 }
 
-/* Connects from the next free port, stored in *port. Returns the socket. If flags has SOCK_NONBLOCK, does not wait. */
+/*
+ * Connects to `to` from the next free port, and stores that port in *port. Returns the socket. If `flags` has
+ * SOCK_NONBLOCK, does not wait until the connection is established.
+ */
 static int tcp_connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *port)
 {
     static unsigned next;
@@ -115,9 +118,10 @@ static void tcp_side_watch(struct tcp_side *s, int fd, void *data, uint32_t even
 /* ---- client ---- */
 
 /*
- * Binds a socket to a name that only one process can have. The provider reserves addresses in this way. Returns -1 if
- * the name is in use. The kernel hashes a name by the sum of its bytes. Therefore the port's bits are scattered over
- * the digits of the name, so that successive ports have different sums.
+ * Reserves the port, as the provider reserves an address: binds a Unix socket to a name that contains the port. Only
+ * one socket can be bound to a name. Returns the socket, or -1 if the name is in use. The kernel hashes a name by the
+ * sum of its bytes. Therefore the port's bits are scattered over the digits of the name, so that successive ports have
+ * different sums.
  */
 static int tcp_bind_name(uint16_t port)
 {

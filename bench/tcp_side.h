@@ -36,7 +36,10 @@ void tcp_side_run(struct tcp_side *s, struct load *l);
 void tcp_blocking_churn(struct load *l, uint16_t port, double seconds);
 void tcp_blocking_serve(struct tcp_side *s, int control);
 
-/* Connect and accept one blocking connection for data. Its local port is in 49152-65535. */
+/*
+ * tcp_connect_blocking connects from a port in 49152-65535. tcp_accept_blocking accepts a connection. Both return the
+ * blocking socket of the connection.
+ */
 int tcp_connect_blocking(uint16_t port);
 int tcp_accept_blocking(struct tcp_side *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the cost of recording a call: trace_bench FILE. A provider that does nothing is called directly, and through
- * the tables that record into FILE. Both are measured in turn, so that other load affects both. The results are medians
- * of the thread's CPU time.
+ * Measures the cost of recording a call: trace_bench FILE. Calls a provider that does nothing, in turn directly and
+ * through dispatch tables that record each call into FILE. The turns alternate, so that other programs slow down both
+ * kinds of calls equally. Prints medians of the thread's CPU time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static NDK_ADAPTER adapter;
 static NDK_CQ cq;
 static NDK_PD pd;
 static NDK_QP qp;
-static ULONG results_left; /* how many results the next poll returns */
+static ULONG results_left; /* number of results that the next poll returns */
 static NDK_FN_REQUEST_COMPLETION pending;
 static void *pending_context;
 

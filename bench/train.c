@@ -18,10 +18,10 @@ enum {
     MAX_SIZE = 1 << 20,
     TRIPS = 2000,
     ASLEEP = 500,
-    TIMES = 20,  /* number of times that COUNT connections are opened and closed */
-    COUNT = 100, /* connections at a time */
+    TIMES = 20,  /* number of repetitions: each opens and closes COUNT connections */
+    COUNT = 100, /* number of connections that are open at the same time */
     SMALL = 64,
-    EMPTY_POLLS = 3, /* polls before each message, as if the consumer waited for a slow peer */
+    EMPTY_POLLS = 3, /* number of polls before each message, as if the consumer waited for a slow peer */
     FAR = 2 << 20,   /* offset of the memory for the peer's writes, and for receives */
 };
 
@@ -32,8 +32,8 @@ static sem_t over;
 static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
 
 /*
- * One end's numbers of completions: `received` counts receives, `done` counts all other requests. The request context
- * of a receive is the end. The request context of every other request is NULL.
+ * Numbers of completions at one end of a connection: `received` counts receives, `done` counts all other requests. The
+ * request context of a receive is the struct pair_end. The request context of every other request is NULL.
  */
 struct counts {
     unsigned long received, done;

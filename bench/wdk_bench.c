@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares the services of the user-space kernel (src/wdk) with what a Linux program would use instead: pthread
- * mutexes, conditions and spin locks, a queue lock made of atomics, a pool of pthreads, and malloc. A service and its
- * counterpart are measured in turn, so that other load affects both, and their medians are compared. Measurements of
- * one thread use the thread's CPU time. Measurements of several threads use elapsed time.
+ * mutexes, conditions and spin locks, a queue lock made of atomics, a pool of pthreads, and malloc. Measures a service
+ * and its counterpart alternately, so that other programs slow down both equally, and compares the medians.
+ * Measurements of one thread use the thread's CPU time. Measurements of several threads use elapsed time.
  */
 #include <pthread.h>
 #include <stdatomic.h>

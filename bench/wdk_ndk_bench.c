@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the cost of the checks on NDK calls. A driver that has both ends of a connection makes the same calls with
- * the provider's objects (checks off) and with the proxies of src/verify in front of them (checks on). Checks off and
- * on are measured in turn, so that other load affects both. The results are medians of CPU time: of the calling thread
- * if the call does all the work, otherwise of the process.
+ * the provider's objects (checks off) and with the proxies of src/verify (checks on). The measurements with checks off
+ * and with checks on alternate, so that other programs slow down both equally. The results are medians of CPU time. If
+ * the call does all the work, the CPU time is that of the calling thread. Otherwise it is that of the process.
  */
 #include <sched.h>
 #include <stdbool.h>

@@ -33,7 +33,7 @@ static void event_add(struct event *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Waits until the count is above `seen`. Returns false after `ms` milliseconds (0: no limit), or if c is cancelled. */
+/* Waits until e->count exceeds `seen`. Returns false after `ms` milliseconds (0: no limit), or if `c` is cancelled. */
 static bool event_wait(struct consumer *c, struct event *e, unsigned seen, uint64_t ms)
 {
     struct timespec until;
@@ -75,7 +75,7 @@ static void consumer_on_notify(void *context, NTSTATUS status)
 {
     struct consumer *c = context;
 
-    (void)status; /* not used: after the CQ has overflowed, failed results show that its QPs have ended */
+    (void)status; /* ignored: after a CQ overflow, the consumer gets failed results */
     event_add(c->wake);
 }
 
@@ -125,7 +125,7 @@ static ULONG min_ulong(ULONG a, ULONG b)
     return a < b ? a : b;
 }
 
-/* Creates the QP, and its CQ if cq is NULL. */
+/* Creates the QP of `c`. If `cq` is NULL, also creates the CQ of `c`, with `cq_depth` entries. */
 static NTSTATUS consumer_create_queues(struct consumer *c, NDK_CQ *cq, uint32_t cq_depth,
                                        const struct consumer_queues *queues, const char **step)
 {
@@ -293,8 +293,8 @@ static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTAT
 }
 
 /*
- * Stores the connection's read limits. The connecting side may do this until NdkCompleteConnect. On the accepting side,
- * the limits are known after NdkAccept.
+ * Stores the connection's read limits in c->effective. Must be called after the connect or NdkAccept has succeeded. A
+ * client must call this function before NdkCompleteConnect.
  */
 static NTSTATUS consumer_read_limits(struct consumer *c)
 {

@@ -40,9 +40,9 @@ struct consumer {
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
-    struct consumer_limits effective; /* of the connection; set by consumer_connect and consumer_accept */
+    struct consumer_limits effective; /* read limits of the connection; set by consumer_connect and consumer_accept */
     struct event notified;            /* counts CQ notifications, and the peer's disconnect */
-    struct event *wake;               /* the event to wait for: `notified` of this consumer or of the PD's owner */
+    struct event *wake;               /* `notified` of this consumer, or of the consumer that owns the PD */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
     struct event requested;     /* counts connect requests; requested.lock protects the next three members */
@@ -98,7 +98,7 @@ bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 /*
  * Closes the connector and the QP. Must be called before the memory of posted requests is freed, for example by
- * consumer_region_destroy: the receives of a QP that was never connected end only then.
+ * consumer_region_destroy. If a QP was never connected, its posted receives complete only when the QP is closed.
  */
 void consumer_close_qp(struct consumer *c);
 
@@ -118,8 +118,9 @@ bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned se
 bool consumer_next_result_ms(struct consumer *c, NDK_RESULT_EX *result, uint64_t ms);
 
 /*
- * For a thread that polls completion queues itself. The thread calls consumer_wake_count, polls and arms the queues,
- * and then calls consumer_wait_wake, which waits until the count differs from `count`, at most `ms` ms (0: no limit).
+ * Functions for a thread that polls completion queues without consumer_next_result. The thread gets `count` from
+ * consumer_wake_count, polls and arms the queues, and then calls consumer_wait_wake. consumer_wait_wake waits until
+ * consumer_wake_count would return another value than `count`, or until `ms` milliseconds have passed (0: no limit).
  */
 unsigned consumer_wake_count(struct consumer *c);
 void consumer_wait_wake(struct consumer *c, unsigned count, unsigned ms);

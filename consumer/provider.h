@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK provider of this process: OpenNDK's provider, or the provider of a module. Everything that depends on the
- * provider and is not in ndk/ndkpi.h is here: opening and closing adapters, MDLs, settings, and OpenNDK's own
- * observations. The invariant: a function of include/openndk that takes an adapter or an object is never called with a
- * foreign one. So the tools and the consumer call those functions through this file alone.
+ * The NDK provider of this process: OpenNDK's provider, or a foreign provider, which is loaded from a module. This file
+ * has the provider's functions that are not in ndk/ndkpi.h: opening and closing adapters, MDLs, settings, counters and
+ * reasons. The invariant: no function of include/openndk receives an adapter or object of a foreign provider.
+ * Therefore the tools and the consumer call those functions only through this file.
  */
 #ifndef CONSUMER_PROVIDER_H
 #define CONSUMER_PROVIDER_H
@@ -32,13 +32,13 @@ void consumer_close_adapter(NDK_ADAPTER *adapter);
 const char *consumer_open_adapter_name(void);
 void consumer_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 
-/* ---- what OpenNDK observes: nothing is known of a foreign provider's objects ---- */
+/* ---- reasons and counters, which only OpenNDK's provider has ---- */
 
 /* Returns why the connector's last step failed or its connection ended, or 0 if the reason is not known. */
 uint32_t consumer_connector_reason(NDK_CONNECTOR *connector);
 /*
- * `reason` comes from a connector, a completion or a disconnect. Returns whether it is a code of openndk/reason.h.
- * Returns false for 0. Returns false if the provider is foreign, because a foreign provider has its own codes.
+ * Returns true if `reason`, which comes from a connector, a completion or a disconnect, is a code of openndk/reason.h.
+ * Returns false if `reason` is 0. Returns false if the provider is foreign, because a foreign provider has other codes.
  */
 bool consumer_reason_is_openndk(uint32_t reason);
 /* Reads the adapter's counters. Returns false if the provider is foreign. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads a provider module (ndkconform/provider.h). Needs nothing of OpenNDK, so ndkconform uses it, too. */
+/*
+ * Loads a provider module (ndkconform/provider.h). This file must not depend on other files of OpenNDK, because
+ * ndkconform uses it, too.
+ */
 #ifndef CONSUMER_PROVIDER_MODULE_H
 #define CONSUMER_PROVIDER_MODULE_H
 

@@ -12,8 +12,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * For a call that has no function below, or that completes only after the caller has made another call. A struct sync
- * serves one call at a time:
+ * Waits for the completion of an NDK call. Use a struct sync if this file has no function for the call, or if the call
+ * completes only after the caller has made another call. A struct sync can wait for one call at a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);

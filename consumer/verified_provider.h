@@ -5,9 +5,9 @@
 struct ndkconform_provider;
 
 /*
- * Returns a provider that opens the adapters of `provider`. If ONDK_VERIFY turns the verifier on, the verifier stands
- * in front of these adapters. If ONDK_TRACE asks for it, the calls on these adapters are recorded. Supports one
- * provider at a time, because the returned table is static.
+ * Returns a provider that opens the adapters of `provider`. If the environment variable ONDK_VERIFY enables the
+ * verifier, the verifier checks the calls on these adapters. If ONDK_TRACE is set, the calls are recorded. Supports
+ * one provider at a time, because the returned table is static.
  */
 const struct ndkconform_provider *verified_provider(const struct ndkconform_provider *provider);
 

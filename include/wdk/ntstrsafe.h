@@ -27,8 +27,8 @@ EXTERN_C_START
 #define STRSAFE_NULL_ON_FAILURE 0x00000800
 #define STRSAFE_ZERO_LENGTH_ON_FAILURE STRSAFE_NULL_ON_FAILURE
 #define STRSAFE_NO_TRUNCATION 0x00001000
-#define STRSAFE_FILL_BYTE(octet) ((ULONG)((octet) & 0xff) | STRSAFE_FILL_BEHIND_NULL)
-#define STRSAFE_FAILURE_BYTE(octet) ((ULONG)((octet) & 0xff) | STRSAFE_FILL_ON_FAILURE)
+#define STRSAFE_FILL_BYTE(octet) ((ULONG)((octet)&0xff) | STRSAFE_FILL_BEHIND_NULL)
+#define STRSAFE_FAILURE_BYTE(octet) ((ULONG)((octet)&0xff) | STRSAFE_FILL_ON_FAILURE)
 
 typedef PSTR NTSTRSAFE_PSTR;
 typedef PWSTR NTSTRSAFE_PWSTR;
@@ -37,7 +37,7 @@ typedef PCWSTR NTSTRSAFE_PCWSTR;
 
 /*
  * `how` has the caller's flags and two internal bits: EX for functions with Ex in the name, APPEND for functions that
- * append. `unit` is the size of a character in bytes. `cap`, `most` and *remaining are numbers of characters.
+ * append. `unit` is sizeof(character) in bytes: 1 or 2. `cap`, `most` and *remaining are numbers of characters.
  */
 #define ONDK_STRSAFE_EX 0x10000
 #define ONDK_STRSAFE_APPEND 0x20000
@@ -48,117 +48,117 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * Defines the Cb or the Cch functions for one character type (A or W). `unit` is the size of a character in bytes. Cb
- * functions count `size`, `most` and *remaining in bytes, and `scale` is the size of a character. Cch functions count
- * in characters, and `scale` is 1.
+ * Defines the RtlStringCb or the RtlStringCch functions for one character type. `count` is Cb or Cch, `letter` is A or
+ * W, and `unit` is sizeof(type) in bytes. `scale` converts the functions' counts (`size`, `most`, *remaining) to
+ * characters: characters = count / scale. Cb functions count bytes, so their `scale` equals `unit`. Cch functions count
+ * characters, so their `scale` is 1.
  */
-#define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
-    FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \
-    { \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, 0, NULL, NULL); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CopyN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most) \
-    { \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), 0, NULL, NULL); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##Cat##letter(type *dest, SIZE_T size, const type *source) \
-    { \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, ONDK_STRSAFE_APPEND, NULL, \
-                                 NULL); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CatN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most) \
-    { \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), ONDK_STRSAFE_APPEND, NULL, \
-                                 NULL); \
-    } \
-    FORCEINLINE NTSTATUS ondk_strsafe_ex_##count##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
-                                                         ULONG how, type **end, SIZE_T *remaining) \
-    { \
-        SIZE_T left = 0; \
-        PVOID at = NULL; \
-        NTSTATUS status = ondk_strsafe_copy(dest, size / (scale), unit, source, most, how | ONDK_STRSAFE_EX, &at, \
-                                            &left); \
- \
-        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) { \
-            if (end) \
-                *end = (type *)at; \
-            if (remaining) \
-                *remaining = left * (scale) + size % (scale); \
-        } \
-        return status; \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CopyEx##letter(type *dest, SIZE_T size, const type *source, type **end, \
-                                                          SIZE_T *remaining, ULONG flags) \
-    { \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags, end, remaining); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CopyNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
-                                                           type **end, SIZE_T *remaining, ULONG flags) \
-    { \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags, end, remaining); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CatEx##letter(type *dest, SIZE_T size, const type *source, type **end, \
-                                                         SIZE_T *remaining, ULONG flags) \
-    { \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags | ONDK_STRSAFE_APPEND, \
-                                               end, remaining); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##CatNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
-                                                          type **end, SIZE_T *remaining, ULONG flags) \
-    { \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags | ONDK_STRSAFE_APPEND, end, \
-                                               remaining); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##VPrintf##letter(type *dest, SIZE_T size, const type *format, va_list args) \
-    { \
-        return ondk_strsafe_print(dest, size / (scale), unit, 0, NULL, NULL, format, args); \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##VPrintfEx##letter(type *dest, SIZE_T size, type **end, SIZE_T *remaining, \
-                                                             ULONG flags, const type *format, va_list args) \
-    { \
-        SIZE_T left = 0; \
-        PVOID at = NULL; \
-        NTSTATUS status = ondk_strsafe_print(dest, size / (scale), unit, flags | ONDK_STRSAFE_EX, &at, &left, format, \
-                                             args); \
- \
-        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) { \
-            if (end) \
-                *end = (type *)at; \
-            if (remaining) \
-                *remaining = left * (scale) + size % (scale); \
-        } \
-        return status; \
-    } \
-    static inline __attribute__((unused)) NTSTATUS RtlString##count##Printf##letter(type *dest, SIZE_T size, \
-                                                                                   const type *format, ...) \
-    { \
-        va_list args; \
-        NTSTATUS status; \
- \
-        va_start(args, format); \
-        status = RtlString##count##VPrintf##letter(dest, size, format, args); \
-        va_end(args); \
-        return status; \
-    } \
-    static inline __attribute__((unused)) NTSTATUS RtlString##count##PrintfEx##letter( \
-        type *dest, SIZE_T size, type **end, SIZE_T *remaining, ULONG flags, const type *format, ...) \
-    { \
-        va_list args; \
-        NTSTATUS status; \
- \
-        va_start(args, format); \
-        status = RtlString##count##VPrintfEx##letter(dest, size, end, remaining, flags, format, args); \
-        va_end(args); \
-        return status; \
-    } \
-    FORCEINLINE NTSTATUS RtlString##count##Length##letter(const type *text, SIZE_T most, SIZE_T *length) \
-    { \
-        SIZE_T n = 0; \
-        NTSTATUS status = ondk_strsafe_length(text, unit, most / (scale), &n); \
- \
-        if (length) \
-            *length = n * (scale); \
-        return status; \
+#define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale)                                                          \
+    FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source)                   \
+    {                                                                                                                  \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, 0, NULL, NULL);                \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CopyN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most)     \
+    {                                                                                                                  \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), 0, NULL, NULL);                   \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##Cat##letter(type *dest, SIZE_T size, const type *source)                    \
+    {                                                                                                                  \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, ONDK_STRSAFE_APPEND, NULL,     \
+                                 NULL);                                                                                \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CatN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most)      \
+    {                                                                                                                  \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), ONDK_STRSAFE_APPEND, NULL, NULL); \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS ondk_strsafe_ex_##count##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,     \
+                                                         ULONG how, type **end, SIZE_T *remaining)                     \
+    {                                                                                                                  \
+        SIZE_T left = 0;                                                                                               \
+        PVOID at = NULL;                                                                                               \
+        NTSTATUS status = ondk_strsafe_copy(dest, size / (scale), unit, source, most, how | ONDK_STRSAFE_EX, &at,      \
+                                            &left);                                                                    \
+                                                                                                                       \
+        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) {                                            \
+            if (end)                                                                                                   \
+                *end = (type *)at;                                                                                     \
+            if (remaining)                                                                                             \
+                *remaining = left * (scale) + size % (scale);                                                          \
+        }                                                                                                              \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CopyEx##letter(type *dest, SIZE_T size, const type *source, type **end,     \
+                                                          SIZE_T *remaining, ULONG flags)                              \
+    {                                                                                                                  \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags, end, remaining);          \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CopyNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,   \
+                                                           type **end, SIZE_T *remaining, ULONG flags)                 \
+    {                                                                                                                  \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags, end, remaining);             \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CatEx##letter(type *dest, SIZE_T size, const type *source, type **end,      \
+                                                         SIZE_T *remaining, ULONG flags)                               \
+    {                                                                                                                  \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags | ONDK_STRSAFE_APPEND,     \
+                                               end, remaining);                                                        \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##CatNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,    \
+                                                          type **end, SIZE_T *remaining, ULONG flags)                  \
+    {                                                                                                                  \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags | ONDK_STRSAFE_APPEND, end,   \
+                                               remaining);                                                             \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##VPrintf##letter(type *dest, SIZE_T size, const type *format, va_list args)  \
+    {                                                                                                                  \
+        return ondk_strsafe_print(dest, size / (scale), unit, 0, NULL, NULL, format, args);                            \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##VPrintfEx##letter(type *dest, SIZE_T size, type **end, SIZE_T *remaining,   \
+                                                             ULONG flags, const type *format, va_list args)            \
+    {                                                                                                                  \
+        SIZE_T left = 0;                                                                                               \
+        PVOID at = NULL;                                                                                               \
+        NTSTATUS status = ondk_strsafe_print(dest, size / (scale), unit, flags | ONDK_STRSAFE_EX, &at, &left, format,  \
+                                             args);                                                                    \
+                                                                                                                       \
+        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) {                                            \
+            if (end)                                                                                                   \
+                *end = (type *)at;                                                                                     \
+            if (remaining)                                                                                             \
+                *remaining = left * (scale) + size % (scale);                                                          \
+        }                                                                                                              \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    static inline __attribute__((unused))                                                                              \
+    NTSTATUS RtlString##count##Printf##letter(type *dest, SIZE_T size, const type *format, ...)                        \
+    {                                                                                                                  \
+        va_list args;                                                                                                  \
+        NTSTATUS status;                                                                                               \
+                                                                                                                       \
+        va_start(args, format);                                                                                        \
+        status = RtlString##count##VPrintf##letter(dest, size, format, args);                                          \
+        va_end(args);                                                                                                  \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    static inline __attribute__((unused)) NTSTATUS RtlString##count##PrintfEx##letter(                                 \
+        type *dest, SIZE_T size, type **end, SIZE_T *remaining, ULONG flags, const type *format, ...)                  \
+    {                                                                                                                  \
+        va_list args;                                                                                                  \
+        NTSTATUS status;                                                                                               \
+                                                                                                                       \
+        va_start(args, format);                                                                                        \
+        status = RtlString##count##VPrintfEx##letter(dest, size, end, remaining, flags, format, args);                 \
+        va_end(args);                                                                                                  \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    FORCEINLINE NTSTATUS RtlString##count##Length##letter(const type *text, SIZE_T most, SIZE_T *length)               \
+    {                                                                                                                  \
+        SIZE_T n = 0;                                                                                                  \
+        NTSTATUS status = ondk_strsafe_length(text, unit, most / (scale), &n);                                         \
+                                                                                                                       \
+        if (length)                                                                                                    \
+            *length = n * (scale);                                                                                     \
+        return status;                                                                                                 \
     }
 
 ONDK_STRSAFE_FAMILY(Cb, A, CHAR, 1, 1)
@@ -186,8 +186,7 @@ NTKERNELAPI NTSTATUS RtlUnicodeStringCopy(_Inout_ PUNICODE_STRING DestinationStr
                                           _In_ PCUNICODE_STRING SourceString);
 NTKERNELAPI NTSTATUS RtlUnicodeStringCopyString(_Inout_ PUNICODE_STRING DestinationString,
                                                 _In_z_ NTSTRSAFE_PCWSTR SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringCat(_Inout_ PUNICODE_STRING DestinationString,
-                                         _In_ PCUNICODE_STRING SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringCat(_Inout_ PUNICODE_STRING DestinationString, _In_ PCUNICODE_STRING SourceString);
 NTKERNELAPI NTSTATUS RtlUnicodeStringCatString(_Inout_ PUNICODE_STRING DestinationString,
                                                _In_z_ NTSTRSAFE_PCWSTR SourceString);
 NTKERNELAPI NTSTATUS RtlUnicodeStringVPrintf(_Inout_ PUNICODE_STRING DestinationString,

@@ -24,7 +24,7 @@ struct call {
     unsigned completions; /* the value of p->completions when the call began: see call_set_completed */
     struct exclusive_visit visit;
     struct call *outer;
-    struct stack_call outer_stack; /* the stack_call before this call began; call_end restores it */
+    struct stack_call outer_stack; /* the thread's stack_call from before call_begin; call_end restores this value */
 };
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uses a unit of a Storport miniport as a disk. The unit has a size and abilities, and executes requests, which are
- * measured in bytes. A request of any length is sent as SCSI commands that the unit and its adapter accept. Several
- * threads may use a unit at the same time.
+ * Accesses a SCSI logical unit of a Storport miniport as a disk. unit_init queries the disk's size and the commands
+ * that the disk supports. The other functions read, write, trim or zero a range of bytes. They divide a request of any
+ * length into SCSI commands that are short enough for the disk and its adapter. Several threads may use a unit at once.
  */
 #ifndef NBDKIT_UNIT_H
 #define NBDKIT_UNIT_H
@@ -39,9 +39,9 @@ struct unit {
     bool has_fua;
 };
 
-/* Each of these functions returns true on success. After a failure it stores the error in *e and returns false. */
+/* Each of the following functions returns true, or stores the reason of its failure in *e and returns false. */
 
-/* Queries the unit's size and abilities. Requires that the caller has set the first members of *u. */
+/* Queries the disk and sets the members under "Set by unit_init". Requires that the caller has set all others. */
 bool unit_init(struct unit *u, struct unit_error *e);
 
 /* Read or write `length` bytes at `offset`. Both must be multiples of the block size; otherwise the error is EINVAL. */

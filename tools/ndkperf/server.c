@@ -26,7 +26,10 @@ struct server {
     struct outcome outcome;
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
-    /* Time at which this end's last request in the run (with --check: in the lap) completed, or 0. */
+    /*
+     * The time at which the server's last request of the run completed, in nanoseconds. With --check, the time at which
+     * the server's last request of the current lap completed. 0: that request has not completed yet.
+     */
     uint64_t pumped_at;
     uint64_t live_at;
     double live_traffic, run_traffic; /* result of server_traffic at the last live line, and at the start of the run */

@@ -20,8 +20,9 @@ enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2, CRA
 static FILE *fault_out;
 
 /*
- * Prints the fault to the output stream, so that output in the stream's buffer is not lost. Such a write is not
- * async-signal-safe and may deadlock; alarm() then ends the program.
+ * Prints the fault, the call stack and the last trace events to fault_out, and ends the program with the signal. Uses
+ * the buffered stream, so that output that is already in the buffer is not lost. fprintf is not async-signal-safe and
+ * may deadlock. Therefore alarm() ends the program after REPORT_TIMEOUT_SECONDS.
  */
 static void fault_handle(int number, siginfo_t *info, void *context)
 {
@@ -32,10 +33,10 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     alarm(REPORT_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(fault_out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    /* Subtracts 1, because a return address is after its call instruction. */
+    /* The first printed frame is the address of the fault. The others are return addresses, which follow the call. */
     for (int i = CRASH_OWN_FRAMES; i < depth; i++)
         frames_print_line(fault_out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
-    fflush(fault_out); /* flushed before the events are printed, which may fail */
+    fflush(fault_out); /* so that the stack is written even if ondk_trace_print_last faults */
     (void)ondk_trace_print_last(fault_out, OUTPUT_LAST_EVENTS);
     fflush(fault_out);
     raise(number);
@@ -47,8 +48,8 @@ bool fault_has_sanitizer(void)
 }
 
 /*
- * Installs the handlers, and gives this thread a signal stack. The threads of the libraries and of call.c already have
- * one.
+ * Installs the signal handlers, and gives the calling thread a stack for them. The threads that OpenNDK's libraries and
+ * call.c create already have such a stack.
  */
 void fault_install_handlers(FILE *out)
 {

@@ -17,11 +17,15 @@
 #include "nbd.h"
 #include "program.h"
 
-/* Environment variables that ndkrun sets before it executes itself, so that the new ndkrun does not do it again. */
+/*
+ * Names of environment variables. ndkrun sets IN_NETWORK before it restarts itself in a new network namespace, and
+ * PRELOADED before it restarts itself with AddressSanitizer preloaded. A set variable makes the restarted ndkrun skip
+ * that step.
+ */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED NBD_PRELOADED
 
-enum { MAX_PREFIX = 8 /* MAX_PREFIX: maximum number of words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
+enum { MAX_PREFIX = 8 /* maximum number of words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
 
 const char *__asan_default_options(void)
 {

@@ -185,7 +185,10 @@ static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_c
             diagnose_who(c->finder, false));
 }
 
-/* Explains why the message that caused the error has a result with STATUS_SUCCESS, if it has one. */
+/*
+ * If the sender's program got the result STATUS_SUCCESS for the message that caused the error, writes what this result
+ * means: TCP has taken the bytes, but the receiver has not accepted them.
+ */
 static void diagnose_write_success(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct trace_records *records = &w->s->traces->records;

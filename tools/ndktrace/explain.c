@@ -61,8 +61,8 @@ static bool explain_is_chosen(const struct explain *e, const struct story *s)
 }
 
 /*
- * Collects the connections to explain. If the traces contain both ends of a connection, collects the connection only
- * once, at the end that begins first.
+ * Collects a story for each connection in the traces. If the traces contain both ends of a connection (the records of
+ * the client and the records of the server), collects one story for both ends. Returns false if out of memory.
  */
 static bool explain_collect(struct explain *e)
 {

@@ -105,7 +105,7 @@ NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
     return STATUS_INVALID_DEVICE_REQUEST;
 }
 
-static _Atomic(struct driver_model *) models; /* a list from which nothing is removed, so that walking needs no lock */
+static _Atomic(struct driver_model *) models; /* a list; models are never removed, so that a reader needs no lock */
 
 void driver_add_model(struct driver_model *model)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading and unloading of drivers: what other files use or provide. */
+/* The functions of driver.c, which loads and unloads drivers, and the interface for driver models such as KMDF. */
 #ifndef ONDK_WDK_DRIVER_H
 #define ONDK_WDK_DRIVER_H
 
@@ -10,18 +10,19 @@
 #include "base/private_export.h"
 
 /*
- * Runs routine(context) at PASSIVE_LEVEL on a new thread, as Windows calls drivers, and waits until it has returned.
- * Returns false if no thread could be created.
+ * Creates a thread that calls routine(context) at PASSIVE_LEVEL, and waits until `routine` has returned. In the same
+ * way, Windows calls DriverEntry and DriverUnload on a system thread. Returns false if no thread could be created.
  */
 bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
- * A driver model beside WDM: Storport's miniports or KMDF. A model takes part in loading and unloading. A model
- * registers itself in a constructor of its library. Any thread may load that library, perhaps while a driver is being
- * loaded. A model stays registered, and its library stays mapped, until the process ends.
+ * The callbacks of a driver model beside WDM, which are called when a driver is loaded or unloaded. The models are
+ * Storport and KMDF. The constructor of the model's library calls driver_add_model. Any thread may load that library,
+ * even while a driver is being loaded. The model stays registered, and its library stays mapped, until the process
+ * ends.
  *
- * The functions are called for every driver, also for a driver that does not use the model. The calls are made at
- * PASSIVE_LEVEL on the host program's thread, and never for two drivers at once. A function may be NULL.
+ * The callbacks are called for every driver, even if the driver does not use the model. They are called at
+ * PASSIVE_LEVEL on the host program's thread, and never for two drivers at the same time. A callback may be NULL.
  */
 struct driver_model {
     /* Called after DriverEntry has failed. DriverUnload will not be called. */
@@ -36,7 +37,7 @@ struct driver_model {
 };
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
-/* The default of every entry of MajorFunction. Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. */
+/* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. The initial value of every entry of MajorFunction. */
 DRIVER_DISPATCH driver_invalid_request;
 
 #endif
