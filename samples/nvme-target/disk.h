@@ -15,7 +15,10 @@ struct disk;
 struct disk_operations {
     bool (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);
     bool (*write)(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length);
-    /* Writes the data of completed writes to permanent storage, so that they survive a loss of power. */
+    /*
+     * Writes the data of completed writes to permanent storage, so that they survive a loss of power. After one failure
+     * every later call fails, until the disk is opened again.
+     */
     bool (*flush)(struct disk *disk);
     /* Makes the range read as zeroes. If `deallocate` is true, the disk may free the storage of the range. */
     bool (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);

@@ -11,6 +11,7 @@
 struct file_disk {
     struct disk disk; /* first */
     HANDLE handle;
+    volatile LONG has_failed; /* not 0: a flush has failed, so completed writes may be lost */
 };
 
 static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
@@ -35,13 +36,23 @@ static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, u
         block.Information == length;
 }
 
+/*
+ * Fails for ever after one failure, because the system may report an error of a write to the device only once. A later
+ * flush would succeed although data are lost.
+ */
 static bool file_flush(struct disk *disk)
 {
+    struct file_disk *file = (struct file_disk *)disk;
     IO_STATUS_BLOCK block;
+    NTSTATUS status;
 
     if (disk->is_read_only)
         return true; /* nothing was written, and a flush needs write access */
-    return NT_SUCCESS(ZwFlushBuffersFile(((struct file_disk *)disk)->handle, &block));
+    status = file->has_failed ? STATUS_IO_DEVICE_ERROR : ZwFlushBuffersFile(file->handle, &block);
+    if (!NT_SUCCESS(status) && !InterlockedExchange(&file->has_failed, 1))
+        host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the target "
+            "restarts", (unsigned)status);
+    return NT_SUCCESS(status) && !file->has_failed;
 }
 
 static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,6 +19,8 @@
 struct file_disk {
     struct disk disk; /* first */
     int fd;
+    pthread_mutex_t flush_lock;
+    bool has_failed; /* a flush has failed, so completed writes may be lost; guarded by flush_lock */
 };
 
 static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
@@ -50,9 +53,25 @@ static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, u
     return true;
 }
 
+/*
+ * Fails for ever after one failure, because Linux reports an error of a write to the device only once. A later fdatasync
+ * would succeed although data are lost. The lock is held during fdatasync, so that a flush of another thread cannot
+ * succeed between the report and the change of has_failed.
+ */
 static bool file_flush(struct disk *disk)
 {
-    return fdatasync(((struct file_disk *)disk)->fd) == 0;
+    struct file_disk *file = (struct file_disk *)disk;
+    bool is_done;
+
+    pthread_mutex_lock(&file->flush_lock);
+    if (!file->has_failed && fdatasync(file->fd)) {
+        file->has_failed = true;
+        host_log("a flush has failed: %s; completed writes may be lost, and all flushes fail until the target restarts",
+                 strerror(errno));
+    }
+    is_done = !file->has_failed;
+    pthread_mutex_unlock(&file->flush_lock);
+    return is_done;
 }
 
 /* Writes zeroes. Used if the file system cannot zero a range without writing data. */
@@ -75,8 +94,11 @@ static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool 
 
 static void file_close(struct disk *disk)
 {
-    close(((struct file_disk *)disk)->fd);
-    host_free(disk);
+    struct file_disk *file = (struct file_disk *)disk;
+
+    close(file->fd);
+    pthread_mutex_destroy(&file->flush_lock);
+    host_free(file);
 }
 
 /*
@@ -139,5 +161,6 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
     file->disk.is_read_only = is_read_only;
     file->disk.may_wait = true;
     file->fd = fd;
+    pthread_mutex_init(&file->flush_lock, NULL);
     return &file->disk;
 }

@@ -296,7 +296,7 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     const struct target_command *command = &slot->command;
     struct disk *disk = command->disk.ns->disk;
     uint64_t offset = command->disk.offset, length = command->disk.length;
-    bool is_done = false;
+    bool is_done = false, flushes = command->disk.fua;
 
     switch (command->disk.operation) {
     case TARGET_DISK_READ:
@@ -306,16 +306,19 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
         is_done = disk->operations->write(disk, offset, command->disk.data, (uint32_t)length);
         break;
     case TARGET_DISK_FLUSH:
-        is_done = disk->operations->flush(disk);
+        is_done = true;
+        flushes = true;
         break;
     case TARGET_DISK_WRITE_ZEROES:
     case TARGET_DISK_DEALLOCATE:
         is_done = disk->operations->zero(disk, offset, length, command->disk.operation == TARGET_DISK_DEALLOCATE);
         break;
     }
-    if (is_done && command->disk.fua)
-        is_done = disk->operations->flush(disk);
-    return is_done ? NVME_SUCCESS : NVME_WRITE_FAULT;
+    if (!is_done)
+        return NVME_WRITE_FAULT;
+    if (flushes && !disk->operations->flush(disk))
+        return NVME_WRITE_FAULT | NVME_DNR; /* a retry would fail, too */
+    return NVME_SUCCESS;
 }
 
 /* Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. */
