@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. The result is not expanded again. */
+/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. Variables in the value of a variable stay as is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +27,9 @@ static struct piece registry_find_variable(const WCHAR *environment, const WCHAR
 }
 
 /*
- * Expands the first part of the text, which is the %NAME% of an existing variable or else one unit. Sets *piece to the
- * result, and returns the length of the part.
+ * Expands the first part of `text`. If `text` begins with the %NAME% of an existing variable, the part is %NAME%, and
+ * *piece receives the variable's value. Otherwise the part is one unit, and *piece receives that unit. Returns the
+ * length of the part in units.
  */
 static size_t registry_expand_next(const WCHAR *text, size_t units, const WCHAR *environment, struct piece *piece)
 {

@@ -29,7 +29,7 @@ static bool registry_host_widen(UNICODE_STRING *out, const char *text)
     return true;
 }
 
-/* Translates HKEY_LOCAL_MACHINE\... and the like to \Registry\...; copies a path that begins with a backslash. */
+/* Translates a path, for example HKEY_LOCAL_MACHINE\A to \Registry\Machine\A. Only copies a path that begins with \. */
 static bool registry_host_translate_path(char *out, const char *key)
 {
     static const struct {
@@ -75,8 +75,8 @@ static int registry_host_fail(const char *key, NTSTATUS status)
 }
 
 /*
- * Sets or removes a value. Setting a value creates a key that does not exist. If name is NULL, only creates the key.
- * Removing a value that does not exist is no error.
+ * Sets or removes a value of the key. Before it sets a value, creates the key if the key does not exist. If `name` is
+ * NULL, only creates the key. If a value to remove does not exist, succeeds.
  */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)
@@ -107,8 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * Sets a string or a list. For a list, `length` includes the terminator of each string. This function adds one more
- * terminator: the end of the list, or the end of a single string.
+ * Sets a value to a string, or to a list of strings. Adds one terminator to `text`: it ends the string or the list. For
+ * a list, `text` already has a terminator after each string, which `length` includes.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
@@ -132,7 +132,7 @@ static int registry_host_remove_key(const char *key)
     if (!found)
         return 0;
     registry_lock();
-    while (found->children && !status) { /* from the leaves up */
+    while (found->children && !status) { /* removes keys without subkeys first */
         struct registry_key *leaf = found->children;
 
         while (leaf->children)

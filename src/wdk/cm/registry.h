@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry: a tree of keys in memory. Names are compared without regard to case. The registry's lock protects every
- * key and value; a pointer to a value is valid only under the lock.
+ * The registry: a tree of keys in memory. Comparison of names ignores case. The registry's lock protects every key and
+ * every value. After registry_unlock, a pointer to a value is no longer valid.
  */
 #ifndef ONDK_WDK_REGISTRY_H
 #define ONDK_WDK_REGISTRY_H
@@ -17,12 +17,10 @@ struct registry_value {
     void *data;
 };
 
-/*
- * A registry key, which is a counted object (object.h). The parent has a reference to the key, and so has each handle.
- */
+/* A registry key, which is a counted object (object.h). The parent and each open handle have a reference to the key. */
 struct registry_key {
     struct registry_key *parent, *children, *next;
-    struct registry_value *values; /* in the order of their creation, like the children */
+    struct registry_value *values; /* list of values, oldest first; the list of children has the same order */
     UNICODE_STRING name;
     LARGE_INTEGER written;
     bool deleted;
@@ -30,7 +28,7 @@ struct registry_key {
 
 extern POBJECT_TYPE const registry_key_type;
 
-/* The lock is required for every access to a key's members. */
+/* Acquire or release the registry's lock, which is required for every access to the members of a key. */
 void registry_lock(void);
 void registry_unlock(void);
 

@@ -207,9 +207,9 @@ static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy
 }
 
 /*
- * Copies data of up to four bytes to EntryContext. For longer data, the first LONG of the driver's buffer is the
- * buffer's size, possibly negated. If the LONG is negative, writes only the data. Otherwise writes size, type and
- * data.
+ * Copies the data to `out`, the driver's EntryContext. If the data has more than four bytes, the driver has set the
+ * first LONG of its buffer to the buffer's size or to the negated size. If that LONG is negative, writes only the data.
+ * If that LONG is positive, writes size, type and data.
  */
 static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {
@@ -358,8 +358,8 @@ static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_R
 }
 
 /*
- * Copies the value at `index`. Returns false if there is no such value, or if out of memory. If out of memory, sets
- * *has_memory to false; otherwise sets it to true.
+ * Copies the value at `index`. Returns false if there is no such value, or if out of memory. Sets *has_memory to false
+ * if out of memory, and to true otherwise.
  */
 static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct registry_value_copy *copy,
                                    bool *has_memory)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses that are constants in a driver's source, and the host's addresses that replace them (openndk/wdk.h). The
- * types are plain C, because files with the host's socket headers and files with Windows' headers include this header.
+ * Replaces addresses that are constants in a driver's source by addresses of the host, and the reverse (see
+ * openndk/wdk.h). The types are plain C, because files with the host's socket headers and files with Windows' headers
+ * include this header.
  */
 #ifndef WDK_ADDRESS_MAP_H
 #define WDK_ADDRESS_MAP_H
@@ -21,8 +22,8 @@ void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);
 
 /*
- * Replace Windows' AF_INET6 in a sockaddr by the host's, and the host's by Windows'. Leave every other family
- * unchanged.
+ * Convert the family of a sockaddr. address_family_to_host replaces Windows' value of AF_INET6 by the host's value.
+ * address_family_to_driver does the reverse. Neither changes a family other than AF_INET6.
  */
 void address_family_to_host(void *sockaddr, size_t length);
 void address_family_to_driver(void *sockaddr, size_t length);

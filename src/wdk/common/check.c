@@ -8,7 +8,7 @@
 #include "verify/setting.h"
 #include "wdk/common/check.h"
 
-/* Windows' bug check codes. Findings of Driver Verifier have 0xC4. */
+/* Windows' bug check codes. Driver Verifier reports with code 0xC4. */
 enum {
     IRQL_NOT_LESS_OR_EQUAL = 0x0a,
     SPIN_LOCK_ALREADY_OWNED = 0x0f,
@@ -127,8 +127,8 @@ static void check_print_breach(FILE *out, const struct breach *b)
 }
 
 /*
- * Sets the mode of the checks, which is VERIFY_STOP unless ONDK_VERIFY is set. Runs before the library's other
- * constructors, so that they run in that mode.
+ * Sets the mode of the checks from the environment variable ONDK_VERIFY. If ONDK_VERIFY is not set, the mode is
+ * VERIFY_STOP. Priority 101 runs this constructor before the library's other constructors, which depend on the mode.
  */
 __attribute__((constructor(101))) static void check_start(void)
 {

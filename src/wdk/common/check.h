@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's rules, which a driver can break. src/verify has the rules about NDK and prints the reports. A check
- * calls check_on() first and so costs one load while checks are off. A few routines detect and report a broken rule
- * even while checks are off.
+ * The rules for drivers that the kernel checks. src/verify has the rules for NDK calls, and prints the reports of all
+ * rules. Each check first calls check_on(), so a check costs one load while checks are off. A few routines detect and
+ * report a broken rule even while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -22,8 +22,8 @@ static inline bool check_on(void)
 }
 
 /*
- * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists the rules. A comment here
- * describes the misuse, or names the report's parameters p1 to p4.
+ * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists the rules. A comment at a rule
+ * describes what the driver did wrong, or lists the parameters p1 to p4 of the report.
  */
 enum check_rule {
     CHECK_WAIT_AT_DISPATCH,     /* KeWait... or KeDelayExecutionThread at or above DISPATCH_LEVEL */

@@ -52,7 +52,7 @@ errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize
     return crt_move_bounded(destination, size, source, count);
 }
 
-/* If the destination is too small, leaves it unchanged. memcpy_s sets such a destination to zero. */
+/* Copies `count` bytes. If the destination is too small, does not change the destination, which memcpy_s would zero. */
 errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
     if (count && destination && source && count > size)
@@ -247,7 +247,10 @@ static void crt_terminate(void *destination, size_t at, size_t unit)
     memset((char *)destination + at * unit, 0, unit);
 }
 
-/* Copies at most `count` units of `unit` bytes each, or as many as fit if `count` is _TRUNCATE. */
+/*
+ * Copies a string and a terminator. Copies at most `count` units of `unit` bytes each. If `count` is _TRUNCATE, copies
+ * as many units as fit.
+ */
 static errno_t crt_copy_s(void *destination, size_t size, const void *source, size_t count, size_t unit)
 {
     size_t length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The printf functions of drivers. If the text does not fit into the caller's buffer, these functions differ in what
- * they write and in what they return.
+ * The printf functions that drivers call. If the text does not fit into the caller's buffer, some functions write a
+ * shortened text and others an empty text, and their return values differ.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -63,13 +63,13 @@
 FAMILY(CHAR, narrow, format_narrow, ondk__vsnprintf, ondk_vsprintf_s, ondk__vsnprintf_s, ondk__vscprintf)
 FAMILY(WCHAR, wide, format_wide, ondk__vsnwprintf, ondk_vswprintf_s, ondk__vsnwprintf_s, ondk__vscwprintf)
 
-/* As in C: returns the length of the complete text. */
+/* Works as vsnprintf in C: returns the length of the complete text, even if the text does not fit into `size`. */
 int ondk_vsnprintf(PSTR out, size_t size, PCSTR format, va_list args)
 {
     return (int)narrow(out, size ? size - 1 : 0, size > 0, format, args);
 }
 
-/* As in C: returns -1 if there is not enough room. */
+/* Works as vswprintf in C: returns -1 if the text does not fit into `size`. */
 int ondk_vswprintf(PWSTR out, size_t size, PCWSTR format, va_list args)
 {
     return ondk__vsnwprintf_s(out, size, _TRUNCATE, format, args);

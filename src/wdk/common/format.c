@@ -16,7 +16,7 @@ struct sink {
     char *narrow;
     WCHAR *wide;
     bool is_wide;
-    bool full; /* a character did not fit: nothing more is written */
+    bool full; /* true: a character did not fit, so no further characters are written */
     size_t cap, wrote, length;
 };
 

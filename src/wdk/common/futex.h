@@ -23,8 +23,8 @@ struct deadline {
 };
 
 /*
- * Sleeps while *word equals `seen`. Returns false if the deadline has passed. After true the caller must check the word
- * again.
+ * Sleeps while *word equals `seen`. Returns false if the deadline has passed. Otherwise returns true. The caller must
+ * then read *word again, because *word may still equal `seen`.
  */
 static inline bool futex_sleep(void *word, unsigned seen, const struct deadline *until)
 {

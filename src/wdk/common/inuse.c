@@ -96,7 +96,7 @@ static void inuse_describe_use(char *text, size_t room, const struct inuse_found
                        block->tag);
 }
 
-/* Reports a use that was found. If the memory is a pool block, `block` describes that block; otherwise it is NULL. */
+/* Reports the use `found`. If the memory is a pool block, `block` describes that block. Otherwise `block` is NULL. */
 static void inuse_report(const char *routine, const void *start, const struct inuse_found *found,
                          const struct inuse_block *block)
 {

@@ -14,22 +14,23 @@
 
 struct inuse_found {
     const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
-    const void *object;      /* the thing in use, which begins inside the searched memory */
+    const void *object;      /* address of the object in use, inside the searched memory */
     const char *what;        /* for example "event that a thread waits for" */
     const char *routine;     /* the call that began the use, for example "NdkConnect"; NULL: not known */
     const char *owner_type;  /* the NDK object that uses the memory, for example "NDK_QP"; NULL: none */
     const void *owner;
     struct stack by;     /* stack of the call that began the use; its depth is 0 if the stack is not known */
-    bool may_begin_anew; /* the object must not be freed, but may be initialized again */
+    bool may_begin_anew; /* true: the object may be initialized again while it is in use, but must not be freed */
 };
 
 /*
- * Finds something that begins inside [start, start + size) and is in use. Describes the use in *out and returns true.
- * Called with no lock held. May acquire only locks that are held for a short time.
+ * Finds an object that is in use and begins inside [start, start + size). Describes the use in *out and returns true.
+ * Returns false if there is no such object. The caller holds no lock. The function may acquire only locks that are
+ * held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 
-/* Registers a function for ever. At most 16 functions can be registered. Idempotent. */
+/* Registers a function, which stays registered until the process ends. At most 16 can be registered. Idempotent. */
 void inuse_add_source(inuse_find *find);
 
 /* Must be called before memory is freed. Reports the first use that is found. Does nothing while checks are off. */

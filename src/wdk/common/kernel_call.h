@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the drivers' calls of this kernel, and the kernel's calls of drivers, as events of trace/wdk_events.h. While
- * tracing is off, a call costs one branch when it begins and one when it returns. Nothing here changes what a call
- * does.
+ * tracing is off, recording costs one branch when a call begins and one branch when the call returns.
  */
 #ifndef WDK_KERNEL_CALL_H
 #define WDK_KERNEL_CALL_H

@@ -60,7 +60,7 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
     struct entry *e = calloc(1, sizeof *e), *old;
 
     if (!e)
-        return; /* out of memory: a report will not list the thing */
+        return; /* out of memory: the thing is not registered, and reports do not list it */
     e->key = (struct key){ thing, kind };
     e->what = what;
     e->stack = *made;
@@ -191,9 +191,9 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Adds 1 if the thing ends without a further call by the driver. Counts every work item, because the sources visit only
- * work items that are queued or running. live_is_busy returns false for work items, because it is also called for
- * registered work items, which may be idle.
+ * Increments the number at `context` if the thing ends without a further call by the driver. Counts every work item,
+ * because the sources visit only work items that are queued or running. live_is_busy returns false for work items,
+ * because live_is_busy is also called for registered work items, which may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
@@ -240,8 +240,8 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
 }
 
 /*
- * Prints every live thing that a source reports, and returns the number of things. All sources are called twice: first
- * to count the things, then to copy them. Things that appear between the two calls and find no room are not printed.
+ * Prints every live thing that a source visits, and returns the number of things. Calls all sources twice: first to
+ * count the things, then to copy them. If the number has grown between the two calls, some things are not printed.
  */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {

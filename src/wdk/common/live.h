@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The registry of things that a driver must release before its unload. Each entry has the stack that created the
- * thing. Pool is not registered here: mm/pool.h counts it. Any thread may call these functions. With the registry's
- * lock held, functions of other files are called only to print a report.
+ * thing. Pool memory is not registered here, because mm/pool.h counts pool memory. Any thread may call these functions.
+ * While the registry's lock is held, functions of other files are called only to print a report.
  */
 #ifndef ONDK_WDK_LIVE_H
 #define ONDK_WDK_LIVE_H
@@ -51,8 +51,8 @@ bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_rem
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /*
- * Returns how many threads, set timers, DPCs, queued work items and pending requests there are. These end without a
- * further call by the driver. Memory, for example, does not, because the driver must free it.
+ * Returns the number of live things that end without a further call by the driver: threads, set timers, DPCs, queued
+ * work items and pending requests. Does not count, for example, memory, because the driver must free memory.
  */
 uint32_t live_busy(void);
 /*
@@ -77,7 +77,7 @@ void live_walk_sources(live_on_entry *visit, void *context);
  */
 void live_add_foreign_source(live_walk *walk);
 
-/* Prints each thing that the driver has not released. Returns their number. */
+/* Prints each thing that the driver has not released. Returns the number of these things. */
 uint32_t live_report(FILE *out);
 /*
  * Like live_report, but reports only things whose stack has a frame in the module at [start, start + size). Finds none

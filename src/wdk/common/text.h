@@ -19,7 +19,10 @@
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);
 
-/* Returns the length in units of 1 or 2 bytes, or `max` if none of the first `max` units is a terminator. */
+/*
+ * Returns the length of `text` in units. A unit has `unit` bytes (1 or 2). If none of the first `max` units is a
+ * terminator, returns `max`.
+ */
 size_t text_length(const void *text, size_t unit, size_t max);
 size_t text_wide_length(const WCHAR *s);
 

@@ -162,9 +162,9 @@ static struct owner *owner_create(void)
 }
 
 /*
- * Reports a thread that has shared ownership of the resource and is about to wait for exclusive access. The thread
- * would wait for itself for ever, as it would on Windows. Returns true for such a thread. Always returns false while
- * checks are off.
+ * If the calling thread has shared access to the resource and is about to wait for exclusive access, reports the
+ * deadlock and returns true: the thread would wait for itself for ever, as on Windows. Otherwise returns false. While
+ * checks are off, always returns false.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
@@ -205,8 +205,8 @@ static BOOLEAN resource_acquire(const char *routine, ERESOURCE *r, enum kind kin
 }
 
 /*
- * Drops one acquisition by the thread. Returns false if the thread is not an owner. If this function sets *removed,
- * the caller must free that entry.
+ * Drops one acquisition by the thread. Returns false if the thread is not an owner. If the thread's entry was removed,
+ * sets *removed to the entry, and the caller must free the entry.
  */
 static bool resource_remove_owner(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **removed, struct wake_list *wake)
 {
@@ -248,7 +248,7 @@ static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD
         thread_remove_lock(r);
 }
 
-static atomic_uint resources; /* initialized resources; while there are none, no search is needed */
+static atomic_uint resources; /* number of initialized resources; if 0, resource_find_in_use searches nothing */
 
 /* For inuse.h: finds a resource that was not deleted. */
 static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reader-writer spin locks. The word has the number of readers and two bits. One bit is set while a writer holds the
- * lock. The other bit is set while a writer waits, and blocks new readers. The word has no room for the owner, which
- * is recorded only while checks are on.
+ * lock. The other bit is set while a writer waits, and blocks new readers. The word has no room for the owner's thread.
+ * The owner is recorded elsewhere, and only while checks are on.
  */
 #include "wdm.h"
 
@@ -76,7 +76,10 @@ static void rwspin_acquire_at_dpc(const char *routine, EX_SPIN_LOCK *lock, bool 
     rwspin_acquire(routine, lock, exclusive, by);
 }
 
-/* Returns true if the release is valid. The wrong kind of release would corrupt the count, as it does on Windows. */
+/*
+ * Returns true if the release is valid, or if checks are off. A shared release of an exclusive lock, or the reverse,
+ * would corrupt the lock's word, as on Windows.
+ */
 static bool rwspin_check_release(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
 {
     if (!check_on())

@@ -39,7 +39,7 @@ static void slist_unlock(PSLIST_HEADER head, PSLIST_ENTRY first)
     __atomic_store_n(&head->Region, (ULONGLONG)(uintptr_t)first, __ATOMIC_RELEASE);
 }
 
-/* The store is atomic, because QueryDepthSList reads the depth without the lock. */
+/* Sets the depth, with an atomic store, because QueryDepthSList reads the depth without the lock. Requires the lock. */
 static void slist_set_depth(PSLIST_HEADER head, ULONGLONG depth)
 {
     ULONGLONG old = __atomic_load_n(&head->Alignment, __ATOMIC_RELAXED);

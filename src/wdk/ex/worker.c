@@ -23,8 +23,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
-static unsigned queued, popped; /* the number of items in the queue, and of items removed from it so far */
-static unsigned workers, idle;  /* the number of worker threads, and of those that wait for an item */
+static unsigned queued, popped; /* number of items in the queue; number of items that were removed from it so far */
+static unsigned workers, idle;  /* number of worker threads; number of worker threads that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
 static const void *running_io[MAX_WORKERS];        /* like `running`, but only routines of Io items; under `lock` */

@@ -27,15 +27,15 @@ const void *worker_call_routine(const struct worker_call *c);
 void worker_call_run(const struct worker_call *c);
 
 /*
- * Queues the item. Returns false if it is queued already. If `prepare` is not NULL, calls it before a worker can remove
- * the item.
+ * Queues the item. Returns false if the item is already queued. If `prepare` is not NULL, calls prepare(context) before
+ * a worker can remove the item from the queue.
  */
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
  * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. Such a
- * routine calls the driver, then signals a thread that waits for the end of that call, and then returns. The routine's
- * work after the signal does not concern the driver. At most four routines can be registered. Idempotent.
+ * routine calls the driver and then signals the thread that waits for that call. The routine may still run when the
+ * driver is unloaded, because it no longer uses the driver. At most four routines can be registered. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 

@@ -23,7 +23,7 @@
 
 struct device {
     DEVICE_OBJECT object; /* first member: a PDEVICE_OBJECT points at it; the driver's extension follows the struct */
-    PDEVICE_OBJECT below; /* the device to which this one is attached */
+    PDEVICE_OBJECT below; /* the device to which this device is attached, or NULL */
     bool deleted;
     struct device_start_io start_io;
     struct device *shutdown_next;
@@ -392,8 +392,8 @@ static void shutdown_notify(struct device *d)
 }
 
 /*
- * Unregisters each device before it notifies the device, so that no device is notified twice. Does not hold the lock
- * while a driver runs.
+ * Notifies every device that is registered for shutdown. Unregisters each device before the notification, so that no
+ * device is notified twice. Does not hold the lock while a driver runs.
  */
 void ondk_wdk_shutdown(void)
 {

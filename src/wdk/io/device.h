@@ -14,8 +14,8 @@
 struct device_start_io {
     bool deferred, not_cancelable; /* see IoSetStartIoAttributes */
     struct spin lock;              /* guards the members below */
-    unsigned running;              /* calls of StartIo that have not returned */
-    unsigned n_requested;          /* calls of IoStartNextPacket... that were deferred */
+    unsigned running;              /* number of calls of StartIo that have not returned */
+    unsigned n_requested;          /* number of calls of IoStartNextPacket... that were deferred */
     unsigned flags;                /* `flags` and `key` are those of the last deferred call */
     ULONG key;
 };

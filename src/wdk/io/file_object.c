@@ -70,8 +70,8 @@ static void file_object_send_close(void *context)
 }
 
 /*
- * Called when the last reference is dropped. Drivers receive IRP_MJ_CLOSE at PASSIVE_LEVEL, so at a higher IRQL another
- * thread sends the IRP.
+ * Closes the file after its last reference was dropped. Drivers must receive IRP_MJ_CLOSE at PASSIVE_LEVEL. Therefore,
+ * if the IRQL is higher, another thread sends the IRP.
  */
 static void file_object_destroy(void *object)
 {
@@ -165,7 +165,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     return status;
 }
 
-/* FsContext is the descriptor + 1, so that NULL means none. */
+/* Stores descriptor + 1 in FsContext. NULL in FsContext means that the file has no descriptor of the host. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
 {
     PFILE_OBJECT f = file_object_create(access);

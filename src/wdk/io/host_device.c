@@ -136,7 +136,7 @@ static void host_request_print(const struct irp_pending *p, FILE *out)
 }
 
 /*
- * Prints the pending requests, at most ROOM. Returns how many of the printed requests are still in a dispatch routine.
+ * Prints at most ROOM pending requests. Returns the number of printed requests whose dispatch routine has not returned.
  */
 uint32_t ondk_wdk_report_requests(uint32_t thread, FILE *out)
 {

@@ -110,8 +110,9 @@ PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 }
 
 /*
- * A driver must not call this for an IRP of IoAllocateIrp: on Windows the IRP loses its allocation flags, and freeing
- * it fails. While checks are on, reports such a call and keeps the flags.
+ * Initializes an IRP in memory that the driver has allocated. A driver must not call this routine for an IRP of
+ * IoAllocateIrp: on Windows such an IRP loses its allocation flags, and IoFreeIrp then fails. While checks are on,
+ * reports such a call and keeps the flags.
  */
 VOID IoInitializeIrp(PIRP Irp, USHORT PacketSize, CCHAR StackSize)
 {
@@ -267,7 +268,7 @@ static bool irp_check_completion(PIRP irp)
     return true;
 }
 
-/* Called when the completion has passed all locations. Signals the sender and releases the IRP. */
+/* Signals the sender and releases the IRP. The caller has completed all stack locations. */
 static void irp_finish(PIRP irp, struct irp_block *b)
 {
     pthread_mutex_lock(&lock);

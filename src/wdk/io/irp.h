@@ -98,7 +98,10 @@ struct irp_pending {
     const void *cancel; /* the cancel routine, or NULL */
     char driver[64];    /* the name of the highest device's driver */
 };
-/* Copies at most `room` of the requests that `thread` has sent (0: any thread). Returns how many requests there are. */
+/*
+ * Copies at most `room` of the pending requests that `thread` (0: any thread) has sent. Returns the number of all such
+ * requests, which may exceed `room`.
+ */
 unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room);
 
 /* Frees a request that was not sent. */

@@ -54,8 +54,8 @@ VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockS
 }
 
 /*
- * Drops the caller's acquisition and the initial count. Then waits until all other acquisitions are released. After the
- * call has begun, IoAcquireRemoveLock fails.
+ * Drops the caller's acquisition and the initial count of 1. Then waits until all other acquisitions are released. As
+ * soon as this call has begun, IoAcquireRemoveLock fails.
  */
 VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize)
 {

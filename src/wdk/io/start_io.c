@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * StartIo: see wdm/startio.h. With DeferredStartIo, a call of IoStartNextPacket does not call StartIo while StartIo
- * runs for the same device. The thread that runs StartIo calls StartIo for the next packet later, when the running
- * call has returned.
+ * StartIo: see wdm/startio.h. If a device has DeferredStartIo and StartIo is running for it, IoStartNextPacket does not
+ * call StartIo. Instead, the thread that runs StartIo calls StartIo again after the running call has returned.
  */
 #include "wdm.h"
 

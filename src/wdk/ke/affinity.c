@@ -18,9 +18,9 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 }
 
 /*
- * Waits for the threads that are waking t (wait_wake in wait.c). Such a thread finally binds t to all processors,
- * which would undo the driver's choice. Sleeps, because a thread under a real-time policy does not yield to one of
- * lower priority.
+ * Waits until no thread is waking `t` (wait_wake in wait.c). A waking thread finally binds `t` to all processors, which
+ * would undo the driver's choice. Sleeps between checks, because a thread of a real-time policy does not yield to
+ * threads of lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)
 {

@@ -25,7 +25,7 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
-/* A mask for each component. If a bit is set, texts of that level are not printed. */
+/* For each component, a mask of levels. If the bit of a level is set, texts of that level are not printed. */
 static atomic_uint hidden[COMPONENTS];
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ ULONG DbgPrint(PCSTR Format, ...)
     return STATUS_SUCCESS;
 }
 
-/* Returns FALSE always: there is no debugger in which Ctrl-C could be pressed. */
+/* Prints the text. Always returns FALSE, because there is no debugger in which the user could press Ctrl-C. */
 ULONG DbgPrintReturnControlC(PCCH Format, ...)
 {
     va_list args;

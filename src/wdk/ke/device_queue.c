@@ -18,7 +18,7 @@ static PKDEVICE_QUEUE_ENTRY device_queue_entry_at(PLIST_ENTRY at)
     return CONTAINING_RECORD(at, KDEVICE_QUEUE_ENTRY, DeviceListEntry);
 }
 
-/* Returns the first entry whose key is at least `key`, or the head. */
+/* Returns the first entry whose key is at least `key`. If there is no such entry, returns the list's head. */
 static PLIST_ENTRY device_queue_find(PKDEVICE_QUEUE queue, uint64_t key)
 {
     PLIST_ENTRY at = queue->DeviceListHead.Flink;
@@ -90,8 +90,8 @@ PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG 
 }
 
 /*
- * This function need not test Busy: a queue that is not busy is empty, and device_queue_remove does not change an empty
- * queue.
+ * Removes an entry if the queue is busy. Does not test Busy: a queue that is not busy is empty, and device_queue_remove
+ * does not change an empty queue that is not busy.
  */
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {

@@ -60,7 +60,10 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     return true;
 }
 
-/* Removes the first DPC. The caller reads only the copy, because *dpc may be queued again or freed from now on. */
+/*
+ * Removes the first DPC from the queue, and sets *dpc to its address and *copy to its contents. Returns false if the
+ * queue is empty. The caller must read only *copy, because the driver may queue the DPC again or free it at once.
+ */
 static bool dpc_queue_pop(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
 {
     bool any;
@@ -248,8 +251,8 @@ static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArg
 }
 
 /*
- * Waits until all DPCs that are now in the queue have run. For this, queues a DPC of its own behind them and waits for
- * it.
+ * Waits until all DPCs that are now in the queue have run. For this purpose, queues another DPC at the end of the queue
+ * and waits until that DPC has run.
  */
 static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {

@@ -117,9 +117,9 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Binds a thread (0: the calling thread) to all processors that the process had at its start. If the process has lost
- * all of these processors since, the host refuses. The function then requests all possible processors, and the host
- * binds the thread to those that it permits.
+ * Binds a thread (0: the calling thread) to all processors that the process could use at its start. If the process may
+ * no longer use any of these processors, the host refuses the binding. Then this function requests all processors, and
+ * the host binds the thread to the processors that the process may use.
  */
 static void processor_bind_to_allowed(pid_t thread)
 {

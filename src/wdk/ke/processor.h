@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The processors that the process may run on when it starts, numbered from 0, in groups of 64.
- */
+/* The processors that the process may use at its start. They have indexes from 0, and form groups of 64. */
 #ifndef WDK_PROCESSOR_H
 #define WDK_PROCESSOR_H
 

@@ -175,9 +175,9 @@ static void cache_write_all(struct writer *w)
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
 /*
- * An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode has one mask. If the caller
- * asks for one processor, this is the mask of that processor's group. Otherwise it is the mask of the group with most
- * of the node's processors.
+ * Writes an entry for each node. An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode
+ * has only one mask. If the caller has requested one processor, this mask is the mask of that processor's group.
+ * Otherwise this mask is the mask of the group with most of the node's processors.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

@@ -18,8 +18,8 @@ C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 
 static _Thread_local struct {
     struct ondk_seh_frame *innermost;
-    bool raised;     /* true from the jump until a handler runs */
-    NTSTATUS status; /* of the last exception */
+    bool raised;     /* true: an exception was raised, and no handler has run yet */
+    NTSTATUS status; /* the status of the last exception */
 } seh;
 
 /* Converts a frame's buffer to the type that the host's longjmp requires. */

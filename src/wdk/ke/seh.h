@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exceptions that a kernel routine raises because of a mistake of its caller. */
+/* Raises an exception in a kernel routine because the driver has called the routine wrongly. */
 #ifndef WDK_SEH_H
 #define WDK_SEH_H
 

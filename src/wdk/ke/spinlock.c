@@ -116,7 +116,7 @@ BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
 }
 
-/* A threaded DPC runs at PASSIVE_LEVEL, so the IRQL must be raised. */
+/* Acquires the lock and raises the IRQL, because a threaded DPC runs at PASSIVE_LEVEL. */
 KIRQL KeAcquireSpinLockForDpc(PKSPIN_LOCK SpinLock)
 {
     return KeAcquireSpinLockRaiseToDpc(SpinLock);
@@ -141,8 +141,9 @@ static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before,
 }
 
 /*
- * Bit 0 of me->Lock means that the thread waits. The previous thread in the queue clears the bit when it releases the
- * lock. If the queue was empty, the thread has the lock at once, never reads the bit and leaves it set.
+ * Acquires the lock with the handle `me`. Bit 0 of me->Lock means that the thread waits. When the previous thread in
+ * the queue releases the lock, the previous thread clears the bit. If the queue is empty, acquires the lock at once,
+ * and leaves the bit set, because the owner of the lock does not read it.
  */
 static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {

@@ -118,7 +118,7 @@ struct kernel_thread *thread_adopt(void)
     struct kernel_thread *t = thread_objects->create();
 
     if (!t)
-        abort(); /* out of memory: every routine needs the thread's state */
+        abort(); /* out of memory, and no routine can work without the thread's state */
     t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;
@@ -155,8 +155,8 @@ static void held_lock_copy(struct held_lock *to, struct held_lock *from)
 }
 
 /*
- * Removes the lock from the thread's list. Searches from the newest lock on, because a thread nearly always releases
- * that lock.
+ * Removes the lock from the thread's list of held locks. Begins the search at the newest lock, because a thread usually
+ * releases the lock that it has acquired last.
  */
 void thread_remove_lock(const void *lock)
 {

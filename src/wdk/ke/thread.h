@@ -50,7 +50,7 @@ enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 struct kernel_thread {
     DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
-    /* The thread's present wait. The dispatcher's lock guards the members from wait_ended to mutants. */
+    /* The state of the thread's current wait. The dispatcher's lock guards the members from wait_ended to mutants. */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;
@@ -66,17 +66,17 @@ struct kernel_thread {
      * Only the thread itself writes the members below. Before the thread begins, its creator writes them. Other
      * threads may write `priority` and `pulls`.
      */
-    int critical, guarded; /* critical and guarded regions entered; an owned KMUTEX counts as one critical region */
+    int critical, guarded; /* numbers of critical and guarded regions entered; an owned KMUTEX is a critical region */
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
-    atomic_uint pulls;       /* how many threads bind this thread to their processor while they wake it (wait.c) */
+    atomic_uint pulls;       /* number of threads in wait_wake (wait.c) that bind this thread to their processor */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count, unwatched; /* the number of locks in `held`, and of locks for which `held` has no room */
+    unsigned held_count, unwatched; /* number of locks in `held`; number of held locks for which `held` has no room */
     struct held_lock held[THREAD_MAX_LOCKS];
 };
 

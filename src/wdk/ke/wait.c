@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits. A wait that cannot end at once puts a wait block into the list of each object and sleeps on a word of its
- * thread. The thread that satisfies the wait changes the objects for the waiting thread. For example, it resets an
- * event, or makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the waiting thread. The
- * invariant: WaitAll acquires all of its objects in one step under the lock, or none.
+ * Waits. If a wait cannot end at once, the waiting thread adds a wait block to the list of each object, and sleeps on a
+ * word of its kernel_thread. Later another thread signals an object. This other thread then changes the objects on
+ * behalf of the waiting thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then
+ * it removes the wait blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all
+ * objects in one step under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -31,10 +32,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns true if t shall continue on the processor of the thread that wakes it. Linux may keep t waiting up to 4 ms
- * for the processor that t last ran on. A thread of the provider yields its processor when its callbacks have
- * returned, so a worker that a callback wakes can continue there. A thread whose processors the driver has chosen is
- * not moved.
+ * Returns true if `t` must be moved to the processor of the calling thread, which wakes `t`. Otherwise Linux may let
+ * `t` wait up to 4 ms for the processor on which `t` ran last. A provider's thread yields its processor when its
+ * callbacks have returned, so a worker that a callback wakes can continue on that processor. If the driver has chosen
+ * processors for `t`, returns false.
  */
 static bool wait_can_pull(struct kernel_thread *t)
 {
@@ -44,8 +45,8 @@ static bool wait_can_pull(struct kernel_thread *t)
 }
 
 /*
- * Marks t as woken, and wakes t if t sleeps. After the call, t may have ended and may be freed. A worker never ends,
- * so the caller may still use t if t is a worker.
+ * Marks `t` as woken, and wakes `t` if `t` sleeps. After the call, the caller may use `t` only if `t` is a worker,
+ * because workers never end. Any other thread may have ended, and `t` may be freed.
  */
 static void wait_signal_woken(struct kernel_thread *t)
 {

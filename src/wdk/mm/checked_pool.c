@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* this thread holds the lock, so a fault is not the driver's */
+static _Thread_local bool inside; /* true: this thread holds the lock, so the driver has not caused a fault */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pool while checks are on. Every block is recorded with the stacks that allocated and freed it, and misuse is
- * reported. A freed block goes to a quarantine: its memory is not reused until 8192 blocks or 64 MiB were freed after
- * it. Reports are printed with no lock held.
+ * Pool while checks are on. Records every block with the stacks that allocated and freed it, and reports misuse. A
+ * freed block stays in a quarantine: its memory is not reused until 8192 blocks or 64 MiB were freed after the block.
+ * Reports are printed while no lock is held.
  *
  * A block lies in special pool (special_pool.h) if special pool has room for it. An access outside of the block, or
  * after it was freed, is then reported when it happens. Otherwise the block comes from malloc, between two guard areas
@@ -64,8 +64,8 @@ static inline bool checked_pool_is_on(void)
 void *checked_pool_alloc(const struct pool_request *request);
 
 /*
- * Frees the block at `start` and reports misuse of it. Tag 0 matches every tag. A block that is freed already is
- * reported and stays as it is. Returns false if no block is recorded there.
+ * Frees the block that begins at `start`, and reports misuse of the block. `tag` 0 matches every tag. If the block is
+ * already freed, reports this and changes nothing. Returns false if no recorded block begins at `start`.
  */
 bool checked_pool_free(const char *routine, void *start, uint32_t tag);
 
@@ -89,7 +89,8 @@ bool checked_pool_find_freed(const void *address, struct pool_block *copy);
  */
 void checked_pool_report(FILE *out);
 /*
- * Like checked_pool_report, but prints only blocks that code in [start, start + size) allocated. Returns their number.
+ * Like checked_pool_report, but prints only blocks that code in [start, start + size) allocated. Returns the number of
+ * these blocks.
  */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 

@@ -17,7 +17,7 @@ struct page_range {
 static struct spin lock;
 static struct page_range ranges[MAX_RANGES];
 static unsigned range_count;
-static unsigned unrecorded; /* MDLs that had no room */
+static unsigned unrecorded; /* number of locked MDLs for which the table had no room */
 
 static struct page_range page_range_of(const void *start, size_t size)
 {

@@ -103,8 +103,8 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 }
 
 /*
- * Does not access the buffer, which may be freed already. A mapping need not be removed, because the mapping is the
- * buffer itself.
+ * Frees the MDL. Does not access the buffer, which may already be freed. Does not remove a mapping, because the mapping
+ * of an MDL is the buffer itself.
  */
 VOID IoFreeMdl(PMDL Mdl)
 {
@@ -351,8 +351,8 @@ static PMDL mdl_alloc_pages(const char *routine, const struct limits *limits, SI
 }
 
 /*
- * Returns the limits of the first range. If SkipBytes is not 0, the driver allows further ranges above the first one.
- * Every address from `low` on is then accepted, even an address between two ranges.
+ * Returns the limits of the range `low` to `high`. If `skip` is not 0, the driver also allows higher ranges. Then the
+ * limits accept every address from `low` on, even an address between two ranges.
  */
 static struct limits limits_from_ranges(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYSICAL_ADDRESS skip)
 {

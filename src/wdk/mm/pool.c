@@ -110,8 +110,8 @@ static void *pool_alloc_in_run(size_t size, unsigned index, bool zero)
 
 /*
  * Allocates a block from malloc, for an alignment that malloc does not guarantee. The block begins at a multiple of
- * `align`. A block smaller than a page must not cross a page boundary. If it would, it begins at that boundary
- * instead, and needs `slack` more bytes.
+ * `align`. A block smaller than a page must not cross a page boundary. If such a block would cross a boundary, the
+ * block begins at the boundary, and needs `slack` additional bytes.
  */
 static void *pool_alloc_aligned(size_t size, size_t align, unsigned index, bool zero)
 {

@@ -3,8 +3,8 @@
  * Pool: ExAllocatePool... and ExFreePool... for drivers, and the functions below for the kernel's own use.
  *
  * With checks off, a block comes from malloc or pool_pages.h, has a header of 16 bytes and is counted for its tag. A
- * free checks nothing. With checks on (or under AddressSanitizer) checked_pool.h records every block. A block of either
- * kind may be freed in either mode.
+ * free then checks nothing. With checks on (or under AddressSanitizer), checked_pool.h records every block. A block
+ * that was allocated with checks off may be freed with checks on, and the reverse.
  */
 #ifndef WDK_POOL_H
 #define WDK_POOL_H
@@ -35,7 +35,7 @@ uint64_t pool_block_count(void);
  * freed blocks that were written to. Returns the number of blocks.
  */
 uint32_t pool_report(FILE *out);
-/* Prints the blocks that code in [start, start + size) allocated while checks were on. Returns their number. */
+/* Prints the blocks that code in [start, start + size) allocated while checks were on. Returns the number of blocks. */
 uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
 enum pool_state { POOL_UNKNOWN, POOL_ALLOCATED, POOL_ALLOCATED_PAGED, POOL_FREED };

@@ -18,7 +18,7 @@ struct thread_counts {
 _Thread_local struct pool_tag_local pool_tag_local;
 
 static _Atomic uint32_t tags[MAX_POOL_TAGS];          /* 0: the entry is not used */
-static struct pool_count ended_counts[MAX_POOL_TAGS]; /* the sums of threads that have ended; guarded by `lock` */
+static struct pool_count ended_counts[MAX_POOL_TAGS]; /* sums of the counts of threads that have ended; under `lock` */
 static LIST_HEAD(, thread_counts) all_counts = LIST_HEAD_INITIALIZER(all_counts);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_exit_key;

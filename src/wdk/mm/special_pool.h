@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Special pool: each block has pages of its own. The block ends as near to the next page as its alignment permits. That
- * next page is closed, which means that it allows no access. The pages of a freed block are closed, too. All blocks lie
- * in one reservation of address space, so that the fault handler finds the block of a faulting address.
+ * Special pool: each block has pages of its own, followed by a closed page. A closed page allows no access. The block
+ * ends as near to the closed page as its alignment permits. When a block is freed, its pages are closed, too. All
+ * blocks lie in one reservation of address space, so that the fault handler finds the block of a faulting address.
  *
  * Callers serialise all functions except special_contains, special_open and special_close. special_open and
  * special_close change mappings, which takes too long under the caller's lock.

@@ -8,8 +8,8 @@
 
 /*
  * Prints why WskOpenNdkAdapter has returned STATUS_INVALID_PARAMETER for driver_index, which is mapped to host_index
- * (ondk_wdk_map_interface). Either the interface has no address, or it does not exist. In the latter case, lists the
- * interfaces that exist.
+ * (ondk_wdk_map_interface). Either the interface has no address, or the interface does not exist. If the interface does
+ * not exist, also lists the interfaces that exist.
  */
 void explain_interface(uint32_t driver_index, uint32_t host_index, FILE *out);
 

@@ -13,7 +13,7 @@
 #include "ndkpi.h"
 
 /*
- * Passes the provider's adapter, which the caller has opened, to the driver. Sets *out to the adapter or its proxy.
+ * Passes the provider's adapter, which the caller has opened, to the driver. Sets *out to the adapter or to its proxy.
  * `routine` is the name of the function that the driver has called, for reports. If out of memory, returns
  * STATUS_INSUFFICIENT_RESOURCES, and the caller keeps the provider's adapter.
  */
@@ -25,8 +25,9 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
  */
 NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out);
 /*
- * Called before a close of the adapter. Reports the call if the IRQL is too high. `routine` is the name of the closing
- * function. Does nothing in a callback of the adapter, because verify_close then reports the close.
+ * Checks the IRQL before the adapter is closed, and reports an IRQL that is too high. `routine` is the name of the
+ * function that the driver has called. Does nothing in a callback of the adapter, because then verify_close reports the
+ * call.
  */
 void ndk_adapter_check_close_irql(const char *routine, const NDK_ADAPTER *adapter);
 /*

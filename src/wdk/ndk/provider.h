@@ -13,8 +13,8 @@
 #include "ndkpi.h"
 
 /*
- * Returns true if the provider is foreign. It then uses the host's AF_INET6 instead of Windows', and so must be behind
- * the verify layer, which converts addresses (verify_host.c).
+ * Returns true if the provider is foreign. A foreign provider uses the host's value of AF_INET6 instead of Windows'
+ * value. Therefore drivers must use the proxies of the verify layer, which converts addresses (verify_host.c).
  */
 bool ndk_provider_is_foreign(void);
 

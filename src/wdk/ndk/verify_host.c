@@ -83,7 +83,7 @@ static uint32_t host_memory_state(const void *address)
     }
 }
 
-/* If the pages were locked with read access only, MDL_WRITE_OPERATION is not set. */
+/* Returns true if the MDL's pages were locked for read access only: MDL_WRITE_OPERATION is then not set. */
 static bool host_mdl_is_read_only(const MDL *mdl)
 {
     const unsigned others = MDL_WRITE_OPERATION | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL | MDL_IO_PAGE_READ |
@@ -104,7 +104,7 @@ static uint32_t host_mdl_state(const MDL *mdl)
     return (unsigned)mdl->MdlFlags & locked ? ONDK_VERIFY_MDL_LOCKED : ONDK_VERIFY_MDL_UNLOCKED;
 }
 
-/* The members that are not set have defaults. The defaults suit threads of the C library. */
+/* The kernel's functions for the verify layer. A member that is not set here has the default of openndk/verify.h. */
 static const ondk_verify_host_t kernel_host = {
     .size = sizeof kernel_host,
     .irql = host_irql,

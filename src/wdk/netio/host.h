@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes in plain C: no file can include both the host's socket headers and
- * Windows' (include/wdk). Interface indexes and addresses here are the host's; the callers map them.
+ * Queries the host's interfaces, addresses and routes. The types are plain C, because no file can include both the
+ * host's socket headers and Windows' headers (include/wdk). The interface indexes and addresses in this file are those
+ * of the host, and the callers map them to the driver's.
  */
 #ifndef ONDK_WDK_NETIO_HOST_H
 #define ONDK_WDK_NETIO_HOST_H
@@ -20,7 +21,7 @@ struct netio_interface {
     uint64_t in_bytes, in_packets, in_errors, in_dropped, out_bytes, out_packets, out_errors, out_dropped;
 };
 
-/* The bytes are in network order; an IPv4 address uses the first four. */
+/* An address of an interface. `bytes` has the address in network byte order; an IPv4 address uses the first 4 bytes. */
 struct netio_address {
     uint32_t index, scope;
     bool v6;

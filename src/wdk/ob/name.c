@@ -193,9 +193,9 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
  * Stores a copy of the path that follows the object's name in *rest. Returns false if out of memory.
  *   text       the path in upper case
  *   name       the whole name as the driver passed it, which has the driver's case
- *   unchanged  how many units at the end of `name` no link has replaced
- * If the path has at most `unchanged` units, it is also the end of `name` and is copied from there, with the driver's
- * case. Otherwise `text` is copied.
+ *   unchanged  number of units at the end of `name` that no link has replaced
+ * If `text` has at most `unchanged` units, `name` ends with the same path. Then copies the end of `name`, which has the
+ * driver's case. Otherwise copies `text`.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

@@ -17,7 +17,7 @@ struct object {
     uint64_t magic;
     POBJECT_TYPE type;
     atomic_int references;
-    int driver_references; /* those of `references` that belong to the driver; guarded by driver_lock */
+    int driver_references; /* number of references that belong to the driver; guarded by driver_lock */
 };
 
 enum { HEADER = 32 }; /* a multiple of 16, the alignment of the object */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The I/O controls of the port's device. A program's buffer is validated before a request is made from it. No
- * completion returns more bytes than the program's buffer has.
+ * Handles the I/O controls of the port's device. Validates the program's buffer before it creates a request from the
+ * buffer. The invariant: no completion returns more bytes than the program's buffer has.
  */
 #include <pthread.h>
 #include <string.h>
@@ -184,7 +184,7 @@ static ULONG port_device_inquiry_header_size(const struct port_adapter *a)
     return (ULONG)(offsetof(SCSI_ADAPTER_BUS_INFO, BusData) + a->config.NumberOfBuses * sizeof(SCSI_BUS_DATA));
 }
 
-/* Writes the units of one bus at offset *at, each with the offset of the next one. Requires the lock. */
+/* Writes an entry for each unit of one bus, from offset *at on. Requires the lock. */
 static void port_device_list_bus(struct port_adapter *a, struct port_control *c, UCHAR path, ULONG *at)
 {
     SCSI_BUS_DATA *bus = &((SCSI_ADAPTER_BUS_INFO *)c->buffer)->BusData[path];

@@ -47,7 +47,7 @@ enum port_rescue { RESCUE_NONE, RESCUE_UNIT_RESET, RESCUE_BUS_RESET };
 
 struct port_request {
     LIST_ENTRY link; /* in `waiting` or `started` */
-    int references;  /* one of the queue, one of the sender, one during HwStartIo; under the adapter's lock */
+    int references;  /* the queue, the sender and a running HwStartIo each have one; under the adapter's lock */
     enum port_state state;
     enum port_rescue rescue;
     bool completed;       /* `call` has the results */
@@ -86,7 +86,7 @@ struct port_adapter {
     atomic_bool running;
     bool link_down, resetting, watched;
     bool removing; /* set when the removal begins; from then on no timer is set and no work item is queued */
-    ULONG users;   /* work items, and threads that start or complete requests; the removal waits for them */
+    ULONG users;   /* number of work items and of threads that start or complete requests; the removal waits until 0 */
     bool scanning, scan_again, no_scan;
     bool refused; /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
     WORK_QUEUE_ITEM scan_item;
@@ -170,7 +170,7 @@ void port_pause_after_reset(struct port_adapter *a);
 KDEFERRED_ROUTINE port_watch;
 /* Sets the timer a->watch, except if that timer is set already. Requires the lock. */
 void port_watch_arm(struct port_adapter *a);
-/* Fails the waiting requests whose deadline has passed; during removal, all waiting requests. Requires the lock. */
+/* Fails the waiting requests whose deadline has passed. If a->removing, fails all of them. Requires the lock. */
 void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */

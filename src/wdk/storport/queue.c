@@ -79,7 +79,10 @@ static bool port_is_paused(ULONG active, ULONG busy_until, int64_t paused_until,
     return (busy_until != UINT32_MAX && active > busy_until) || paused_until > now;
 }
 
-/* Only SCSI commands wait for busy units; a reset must not wait behind a request that hangs. */
+/*
+ * Returns true if the request can be started now. SCSI commands wait while the unit is busy. Other requests do not: for
+ * example, a reset must not wait for a request that hangs.
+ */
 static bool port_can_start(const struct port_adapter *a, const struct port_request *r, int64_t now)
 {
     const struct port_unit *u = r->unit;
@@ -265,7 +268,7 @@ static void port_remove_started(struct port_adapter *a, struct port_request *r)
     (void)live_remove(LIVE_SRB, r->srb);
 }
 
-/* Pauses for `time` from now on. Does not shorten a longer pause, which the miniport may have requested. */
+/* Sets *paused_until to now + `time`, unless a longer pause, for example of the miniport, is already set. */
 static void port_pause_until(int64_t *paused_until, int64_t time)
 {
     int64_t deadline = clock_interrupt() + time;

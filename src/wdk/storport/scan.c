@@ -146,7 +146,7 @@ static VOID port_scan_run(PVOID context)
     } while (again);
 }
 
-/* Sets `scanning`, so that a bus change during this scan causes another scan after this scan has ended. */
+/* Scans on the calling thread. Sets `scanning`, so that a bus change during the scan causes another scan afterwards. */
 void port_scan(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);

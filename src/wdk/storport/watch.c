@@ -63,7 +63,10 @@ static bool port_watch_is_reset(const struct port_request *r)
     return r->call.function == SRB_FUNCTION_RESET_LOGICAL_UNIT;
 }
 
-/* Takes the next measure against a late request. Returns true if bus *path must be reset. Requires the lock. */
+/*
+ * Takes the next measure against a late request: a unit reset, a bus reset, or abandoning the request. Returns true if
+ * the caller must reset the bus *path. Requires the lock.
+ */
 static bool port_watch_escalate(struct port_adapter *a, struct port_request *r, int64_t now, UCHAR *path)
 {
     r->deadline = now + RESCUE_S * CLOCK_UNITS;

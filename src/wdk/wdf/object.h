@@ -20,7 +20,7 @@ struct wdf_object {
     struct wdf_object *parent;
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
-    bool deleted;                       /* its cleanup has begun */
+    bool deleted;                       /* true: the cleanup of the object has begun */
     bool released;                      /* the object's first reference is being dropped or was dropped */
     void (*stop)(struct wdf_object *o); /* called before the cleanup callbacks; may be NULL */
     struct wdf_context *contexts;
