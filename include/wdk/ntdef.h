@@ -316,8 +316,20 @@ typedef const STRING *PCSTRING, *PCANSI_STRING, *PCOEM_STRING;
 #define UNICODE_STRING_MAX_BYTES ((USHORT)65534)
 #define UNICODE_STRING_MAX_CHARS 32767
 #define ANSI_NULL ((CHAR)0)
+#ifdef __cplusplus
+extern "C++" {
+/* Returns the literal as the pointer that a string's Buffer is. */
+template <typename Character> constexpr Character *ondk_string_buffer(const Character *literal)
+{
+    return const_cast<Character *>(literal);
+}
+}
+#define RTL_CONSTANT_STRING(literal) \
+    { sizeof(literal) - sizeof((literal)[0]), sizeof(literal), ondk_string_buffer(literal) }
+#else
 #define RTL_CONSTANT_STRING(literal) \
     { sizeof(literal) - sizeof((literal)[0]), sizeof(literal), (PVOID)(uintptr_t)(literal) }
+#endif
 #define DECLARE_CONST_UNICODE_STRING(name, literal)                                          \
     static const WCHAR name##_buffer[] = literal;                                            \
     static const UNICODE_STRING name = { sizeof(literal) - sizeof(WCHAR), sizeof(literal),   \

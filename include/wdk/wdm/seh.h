@@ -74,6 +74,18 @@ NTKERNELAPI NTSTATUS ondk_seh_status(VOID);
                            ondk_seh_unwinding.once;                                                \
                            ondk_seh_unwinding.once = FALSE, ondk_seh_unwind_end(&ondk_seh_unwinding))
 
+/* The other spellings of Microsoft's compiler and of its excpt.h. */
+#define _try __try
+#define _leave __leave
+#define _except __except
+#define _finally __finally
+#ifndef __cplusplus
+#define try __try
+#define leave __leave
+#define except __except
+#define finally __finally
+#endif
+
 EXTERN_C_END
 
 #endif

@@ -53,6 +53,11 @@ CODE = '''#include <ntddk.h>
 // end_wpp
 #define WPP_CONTROL_GUIDS WPP_DEFINE_BIT(T_ALL)
 /* long */ unsigned long a; long long b; char c[] = "long \\" long", d = 'l'; va_list v = NULL;
+#define T(a, ...) f(__FUNCTION__ ": " a, __VA_ARGS__)
+#ifdef X
+_A_(1) int g(int a) {
+#else
+struct s { int f() { return __FUNCTION__ "x"; } } t[] = { { 0 } }; /* { */
 '''
 PIECES = ('$(A)', '%(PreprocessorDefinitions)', "'", '"', '<', '>', '&amp;', '&lt;', '!include sources\n', '!if ',
           '!endif\n',

@@ -133,6 +133,152 @@ def languages(tmp):
     check('Latin letters in a comment, one file, clang', code == 0, text)
 
 
+DIALECT_HEADER = r'''
+#define TRACE(text, ...) RtlStringCbPrintfA(line, sizeof line, __FUNCTION__ ": " text, __VA_ARGS__)
+#define TWO_LINES(text, \
+                  ...) RtlStringCbPrintfA(line, sizeof line, text, \
+                                          __VA_ARGS__)
+#define COMMA_IN_TEXT(...) ", __VA_ARGS__"
+static char line[64];
+static __inline const char *in_header(void) { return __FUNCTION__ "!"; }
+'''
+DIALECT = r'''
+#include <ntstrsafe.h>
+#include "trace.h"
+/* int comment() { " */
+struct table { int (*call)(int); } table[] = { { NULL } };
+#ifdef NEVER
+int never(int a) {
+#else
+_IRQL_requires_max_(PASSIVE_LEVEL) __declspec(noinline)
+const char *annotated(void) {
+#endif
+    TRACE("no arguments");
+    return line;
+}
+const char *more(int n) { TWO_LINES("%d", n); return line; } const char *same_line(void) { return __FUNCTION__; }
+const char *none(int n)
+{
+    TWO_LINES("none"); return COMMA_IN_TEXT(n); }
+int line_number(void) { return __LINE__; }
+int tries(int how)
+{
+    volatile int r = 0;
+    try { if (how == 1) ExRaiseStatus(STATUS_UNSUCCESSFUL); if (how == 2) leave; r = 1; }
+    except (EXCEPTION_EXECUTE_HANDLER) { r = 2; }
+    _try { try { if (how) ExRaiseStatus(STATUS_UNSUCCESSFUL); } finally { r += 10; } }
+    _except (EXCEPTION_EXECUTE_HANDLER) { r += 100; }
+    _try { if (how) _leave; r += 1000; } _finally { r += 2000; }
+    return r;
+}
+'''
+
+
+def dialect(tmp):
+    put(tmp, {'main.c': ENTRY + DIALECT, 'Trace.h': DIALECT_HEADER})
+    for cc in ('gcc', 'clang'):
+        driver, text = built(f'dialect {cc}', tmp, '--cc', cc)
+        if not driver:
+            continue
+        check(f'{cc}: no message', not text, text)
+        for function in ('annotated', 'more', 'same_line', 'none'):
+            getattr(driver, function).restype = ctypes.c_char_p
+        check(f'{cc}: __FUNCTION__ beside a literal, no arguments', driver.annotated() == b'annotated: no arguments',
+              driver.annotated())
+        check(f'{cc}: arguments behind the comma', driver.more(7) == b'7', driver.more(7))
+        check(f'{cc}: two functions in one line', driver.same_line() == b'same_line', driver.same_line())
+        check(f'{cc}: a text that looks like arguments', driver.none(1) == b', __VA_ARGS__', driver.none(1))
+        wanted = (ENTRY + DIALECT).split('int line_number')[0].count('\n') + 1
+        check(f'{cc}: lines stay those of the source', driver.line_number() == wanted, driver.line_number())
+        seen = [driver.tries(how) for how in range(3)]
+        check(f'{cc}: try, except, finally and leave', seen == [3011, 2112, 2110], seen)
+
+
+CPLUSPLUS = r'''
+extern "C" {
+#include <ntddk.h>
+DRIVER_INITIALIZE DriverEntry;
+int total(void);
+int raises(int how);
+const char *who(int which);
+}
+const ULONG Tag = 'gTpC';
+void *__cdecl operator new(size_t size) { return ExAllocatePoolWithTag(NonPagedPool, size, Tag); }
+void *__cdecl operator new[](size_t size) { return ExAllocatePoolWithTag(NonPagedPool, size, Tag); }
+void *operator new(size_t size, POOL_TYPE type, ULONG tag) { return ExAllocatePoolWithTag(type, size, tag); }
+void __cdecl operator delete(void *p) { if (p) ExFreePool(p); }
+void __cdecl operator delete(void *p, size_t) { if (p) ExFreePool(p); }
+void __cdecl operator delete[](void *p) { ExFreePool(p); }
+class Shape { public: virtual ~Shape() {} virtual int Area() = 0; };
+namespace N {
+class Square final : public Shape {
+    int side;
+public:
+    Square(int a) : side(a) {}
+    int Area() override { return side * side; }
+    static const char *Inside() { return __FUNCTION__ "."; }
+    static const char *Outside();
+};
+}
+const char *N::Square::Outside() { return __FUNCTION__ "."; }
+template <class T> class Lock {
+    T *lock; KIRQL old;
+public:
+    explicit Lock(T *l) : lock(l), old() { KeAcquireSpinLock(lock, &old); }
+    ~Lock() { KeReleaseSpinLock(lock, old); }
+};
+static KSPIN_LOCK Spin;
+struct Global { int value; Global() : value(7) {} ~Global() {} };
+int total(void)
+{
+    static Global once;
+    Lock<KSPIN_LOCK> held(&Spin);
+    Shape *shape = new N::Square(5);
+    int sum = shape->Area();
+    delete shape;
+    N::Square *square = new (NonPagedPool, Tag) N::Square(2);
+    sum += square->Area();
+    delete square;
+    int *numbers = new int[3];
+    numbers[2] = sum;
+    sum = numbers[2];
+    delete[] numbers;
+    return sum + once.value;
+}
+const char *who(int which) { return which ? N::Square::Inside() : N::Square::Outside(); }
+int raises(int how)
+{
+    int r = 0;
+    __try { if (how) ExRaiseStatus(STATUS_UNSUCCESSFUL); r = 1; } __except (EXCEPTION_EXECUTE_HANDLER) { r = 2; }
+    _try { if (how) _leave; r += 5; } _finally { r += 10; }
+    return r;
+}
+extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING)
+{
+    PCHAR narrow = "x"; PWCHAR wide = L"x";
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\X");
+    return narrow && wide && name.Length == 18 ? STATUS_SUCCESS : STATUS_UNSUCCESSFUL;
+}
+'''
+
+
+def cplusplus(tmp):
+    """A driver with classes, templates and operators of its own, without exceptions."""
+    put(tmp, {'main.cpp': CPLUSPLUS})
+    for cc in ('gcc', 'clang'):
+        driver, text = built(f'C++ {cc}', tmp, '--cc', cc)
+        if not driver:
+            continue
+        check(f'{cc}: no message', not text, text)
+        driver.who.restype = ctypes.c_char_p
+        check(f'{cc}: objects of pool', driver.total() == 36, driver.total())
+        seen = [driver.who(which) for which in (0, 1)]
+        check(f'{cc}: names of member functions', seen == [b'N::Square::Outside.', b'N::Square::Inside.'], seen)
+        seen = [driver.raises(how) for how in (0, 1)]
+        check(f'{cc}: __try in C++', seen == [16, 12], seen)
+        check(f'{cc}: literals', driver.DriverEntry(None, None) == 0, text)
+
+
 def warnings(tmp):
     """A warning is printed alone: gcc would report options that it does not have beside it, and clang extensions."""
     source = tmp / 'warns.c'
@@ -254,7 +400,7 @@ def nested(tmp):
 
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, order, languages, warnings, words, malformed, nested):
+    for case in (spelling, sources_file, vcxproj, order, languages, dialect, cplusplus, warnings, words, malformed, nested):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

@@ -2,12 +2,13 @@
 """
 Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
 #line directives make debuggers, sanitizers and messages name the original files. If a va_list is initialized with
-NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
+NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. dialect.py describes the
+other changes.
 """
 import os
 import re
 
-from . import read_file, wpp
+from . import dialect, read_file, wpp
 from .paths import find
 
 MAX_SOURCE = 64 * 1024 * 1024 # bytes of a source or header
@@ -104,15 +105,16 @@ class Translator:
 
     def write(self):
         """Writes the copies of all files that were read; copy_of has their paths."""
+        literal = any(dialect.uses_literal_function('\n'.join(lines)) for lines, _ in self.files.values())
         for path, (lines, resolved) in self.files.items():
             for number, found in resolved.items():
                 lines[number] = self.rewritten(lines[number], found)
-            lines = [VA_LIST.sub(r'\1;', line) for line in lines]
+            text = dialect.rewrite('\n'.join(VA_LIST.sub(r'\1;', line) for line in lines), literal)
             copy = self.copy_of(path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             name = path.replace('\\', '\\\\').replace('"', '\\"')
             with open(copy, 'w', encoding='utf-8', errors='surrogateescape') as file:
-                file.write(f'#line 1 "{name}"\n' + '\n'.join(lines))
+                file.write(f'#line 1 "{name}"\n' + text)
         if self.traces:
             with open(os.path.join(self.build_dir, 'trace.tmh'), 'w', encoding='utf-8') as file:
                 file.write(wpp.header(self.functions, self.bits))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""
+Rewrites what Microsoft's compiler accepts and gcc and clang do not. Nothing else of a source changes, and lines and
+columns stay those of the original.
+
+- __FUNCTION__ is a string literal: `__FUNCTION__ ": text"`. Before the body of each function a #define gives the name.
+- A comma before an empty __VA_ARGS__ disappears: `f(a, __VA_ARGS__)` becomes `f(a __VA_OPT__(,) __VA_ARGS__)`.
+"""
+import re
+
+# An unterminated comment or string matches up to the end, because the search would otherwise take quadratic time.
+COMMENT = r'/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*'
+STRING = r'"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?'
+TOKEN = re.compile(rf'(?P<comment>{COMMENT})|(?P<string>{STRING})|(?P<number>\.?\d(?:[eEpP][+-]|\'?[\w.])*)'
+                   r'|(?P<directive>^[ \t]*#(?:/\*.*?(?:\*/|\Z)|\\\n|[^\n])*)|(?P<word>[A-Za-z_]\w*)'
+                   r'|(?P<sign>::|[(){};=:])', re.S | re.M)
+# __FUNCTION__ beside a literal, beside the name of a macro that may be one, or as the value of a macro.
+LITERAL_FUNCTION = re.compile(r'\b__FUNCTION__(?:(?:[ \t]|\\\n)*[A-Za-z_]|[\s\\]*")|"[\s\\]*__FUNCTION__\b'
+                              r'|#[ \t]*define[ \t]+\w+[ \t]+__FUNCTION__\b')
+VARIADIC = re.compile(rf'{COMMENT}|{STRING}|,(?P<space>(?:\s|\\\n)*)__VA_ARGS__\b', re.S)
+DEFINE = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(')
+NOT_A_NAME = re.compile(r'__attribute__|__declspec|noexcept|alignas|_\w+_|DECLSPEC_\w+|if|while|for|switch|'
+                        r'sizeof|final')
+SCOPES = {'namespace', 'class', 'struct', 'union'}
+# Limits: without them, a hostile source could need quadratic time or memory.
+MAX_SCOPES, MAX_NAME, MAX_COLUMN = 64, 256, 200
+
+
+def uses_literal_function(text):
+    """Returns whether the text needs __FUNCTION__ as a literal."""
+    return '__FUNCTION__' in text and bool(LITERAL_FUNCTION.search(text))
+
+
+def _drop_comma(match):
+    space = match.group('space')
+    return match.group(0) if space is None else f' __VA_OPT__(,){space}__VA_ARGS__'
+
+
+def variadic(directive):
+    """Returns a #define in which a comma before an empty __VA_ARGS__ disappears."""
+    if '__VA_ARGS__' not in directive or '__VA_OPT__' in directive or not DEFINE.match(directive):
+        return directive
+    return VARIADIC.sub(_drop_comma, directive)
+
+
+class Functions:
+    """Finds the bodies of functions. Looks at tokens only: a body follows `name(...)` outside of other bodies."""
+
+    def __init__(self):
+        self.depth, self.parens, self.scopes = 0, 0, []  # of braces inside of a body; the open transparent braces
+        self.branches = []                               # the state at each open #if
+        self.start()
+
+    def start(self):
+        self.last, self.before, self.name, self.fixed = '', '', None, False
+        self.scope = None  # the name behind `namespace`, `class`, `struct` or `union`; '' behind `extern "C"`
+
+    def directive(self, text):
+        word = re.match(r'\s*#\s*(\w*)', text).group(1)
+        if word in ('if', 'ifdef', 'ifndef'):
+            self.branches.append((self.depth, self.parens, list(self.scopes)))
+        elif word in ('else', 'elif') and self.branches:
+            self.depth, self.parens, self.scopes = self.branches[-1][:2] + (list(self.branches[-1][2]),)
+        elif word == 'endif' and self.branches:
+            self.branches.pop()
+
+    def word(self, text):
+        """Reads a word, or a string as ''."""
+        if not self.parens and not self.depth:
+            joined = self.last == '::' and len(self.before) < MAX_NAME
+            self.before = self.before + text if joined else text
+            if text in SCOPES or (text == 'extern' and self.scope is None):
+                self.scope = ''
+            elif self.scope is not None and not self.fixed and not NOT_A_NAME.fullmatch(text):
+                self.scope = self.before
+        self.last = text
+
+    def sign(self, sign):
+        """Reads punctuation. Returns the function's name if its body begins here."""
+        found = None
+        if sign == '{':
+            found = self.open_brace()
+        elif sign == '}':
+            self.close_brace()
+        elif self.depth:
+            return None
+        elif sign == '(':
+            if not self.parens and not self.fixed and self.before and not NOT_A_NAME.fullmatch(self.before):
+                self.name = self.before
+            self.parens += 1
+        elif sign == ')':
+            self.parens = max(0, self.parens - 1)
+        elif sign == ';' and not self.parens:
+            self.start()
+        elif sign == '::' and not self.parens and len(self.before) < MAX_NAME:
+            self.before += '::'
+        elif sign in ('=', ':') and not self.parens:  # an initializer; or a constructor's list behind its name
+            self.name, self.fixed = (None if sign == '=' else self.name), True
+            self.scope = None if sign == '=' else self.scope
+        self.last = sign
+        return found
+
+    def open_brace(self):
+        if self.depth:
+            self.depth += 1
+            return None
+        name = self.name
+        if not name and self.scope is not None and len(self.scopes) < MAX_SCOPES:
+            self.scopes.append(self.scope)
+        else:
+            self.depth = 1
+        within = '::'.join(filter(None, self.scopes))
+        self.parens = 0
+        self.start()
+        return name and (f'{within}::{name}' if within else name)
+
+    def close_brace(self):
+        if self.depth:
+            self.depth -= 1
+        elif self.scopes:
+            self.scopes.pop()
+        if not self.depth:
+            self.start()
+
+
+def rewrite(text, literal_function):
+    """Returns the text for gcc and clang. `literal_function`: whether __FUNCTION__ has to be a literal."""
+    if not literal_function and '__VA_ARGS__' not in text:
+        return text
+    parts, at, line, line_at, functions = [], 0, 1, 0, Functions()
+    for token in TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == 'directive':
+            functions.directive(token.group())
+            parts += [text[at:token.start()], variadic(token.group())]
+            at = token.end()
+        elif kind == 'word':
+            functions.word(token.group())
+        elif kind == 'sign' and literal_function:
+            name = functions.sign(token.group())
+            if name:
+                start = token.start()
+                line += text.count('\n', line_at, start)
+                line_at = start
+                column = start - text.rfind('\n', 0, start) - 1
+                parts += [text[at:start], f'\n#undef __FUNCTION__\n#define __FUNCTION__ "{name}"\n#line {line}\n',
+                          ' ' * min(column, MAX_COLUMN)]
+                at = start
+    return ''.join(parts) + text[at:]
