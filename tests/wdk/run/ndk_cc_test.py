@@ -290,6 +290,65 @@ def warnings(tmp):
         check(f'{cc}: no other', len(re.findall('warning:|unrecognized|unknown', text)) == 1, text)
 
 
+ADVICE_SOURCE = ENTRY + '''static void mine(char *p) { (void)p; }
+void f(void) { int *a = 0; char *b = a; (void)b; (void)mine; }
+void g(void) { KeFrobnicate(1); }
+void h(void) { FltRegisterFilter(0); }
+void i(void) { RtlStringCbPrintfA(0); }
+void j(void) { helper(); helper(); }
+void k(void) { helper(); }
+Unknown x;
+SOCKADDR_INET y;
+WDF_DMA_ENABLER z;
+'''
+ADVICE_LINK = ENTRY + '''void KeFrobnicate(int); void FltRegisterFilter(int); void helper(void);
+void f(void) { KeFrobnicate(1); }
+void g(void) { FltRegisterFilter(0); }
+void h(void) { helper(); }
+'''
+# Source, compiler's options, and the explanations, in any order, and no others.
+ADVISED = (
+    ('types.c', (5, 'KeFrobnicate: no header that was included declares it, and OpenNDK has no such routine'),
+     (6, 'FltRegisterFilter: belongs to minifilters, which OpenNDK does not have'),
+     (7, 'RtlStringCbPrintfA: no header that was included declares it: include <ntstrsafe.h>'),
+     (8, 'helper: no header that was included declares it: include its header'),
+     (10, 'Unknown: a type that no header declares'),
+     (11, 'SOCKADDR_INET: no header that was included has this type: include <ws2ipdef.h>'),
+     (12, 'WDF_DMA_ENABLER: belongs to DMA, which OpenNDK does not have')),
+    ('filter.c', (3, 'fltKernel.h: belongs to minifilters, which OpenNDK does not have')),
+    ('link.c', (4, 'KeFrobnicate: the driver calls it, and neither the driver nor OpenNDK has it (docs/'),
+     (5, 'FltRegisterFilter: belongs to minifilters, which OpenNDK does not have'),
+     (6, 'helper: the driver calls it, and neither the driver nor OpenNDK has it: is a source file')))
+
+
+def advice(tmp):
+    """Each explanation names file and line, and there is none without its message."""
+    put(tmp, {'types.c': ADVICE_SOURCE, 'filter.c': ENTRY + '#include "fltKernel.h"\n',
+              'link.c': ADVICE_LINK})
+    for cc in ('gcc', 'clang'):
+        for name, *wanted in ADVISED:
+            code, text = ndk_cc(tmp / name, '-o', tmp / 'x.so', '--cc', cc)
+            said = sorted(line for line in text.splitlines() if line.startswith('ndk-cc: '))
+            wanted = sorted(f'ndk-cc: {tmp / name}:{line}: {words}' for line, words in wanted)
+            good = code == 1 and len(said) == len(wanted) and all(map(str.startswith, said, wanted))
+            check(f'{cc}: explanations of {name}', good, (wanted, text))
+
+
+def families(_):
+    """The document names each family that is out of scope, and no routine that OpenNDK has belongs to one."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    sys.path.insert(0, str(root / 'tools' / 'ndk-cc'))
+    sys.dont_write_bytecode = True
+    from ndk_cc import scope # pylint: disable=import-outside-toplevel
+    page = (root / 'docs' / 'driver-differences.md').read_text()
+    page = page[page.index('## Out of scope'):page.index('## What ndk-cc understands')]
+    named = re.findall(r'^\| `([^`]+)` \|', page, re.M)
+    check('families in the document', sorted(named) == sorted(entry[0] for entry in scope.FAMILIES), named)
+    routines = re.findall(r'`(\w+)`', (root / 'docs' / 'kernel-routines.md').read_text())
+    claimed = {name: scope.family(name) for name in routines if scope.family(name)}
+    check('no routine of OpenNDK is out of scope', not claimed, claimed)
+
+
 def words(tmp):
     put(tmp, {'missing.c': ENTRY + '#include "Nowhere.h"\n', 'routine.c': ENTRY + 'void f(void) { KeFrobnicate(1); }\n',
         'link.c': ENTRY + 'void KeFrobnicate(int);\nvoid f(void) { KeFrobnicate(1); }\n',
@@ -304,7 +363,8 @@ def words(tmp):
     put(tmp, {'callback.c': ENTRY + 'typedef void (*CALL)(int);\nvoid take(CALL);\nvoid take(CALL c) { c(1); }\n'
         'static void mine(char *p) { (void)p; }\nvoid f(void) { take(mine); }\n'})
     code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so')
-    check('a callback of another type is told, and built', code == 0 and 'causes a bug check' in text, (code, text))
+    check('a callback of another type is told, and built',
+          code == 0 and 'callback.c:7: a callback of another type' in text, (code, text))
     for argument, wanted in ((tmp / 'nothing', 'no such file or folder'), (tmp / 'text.txt', 'neither a folder')):
         code, text = ndk_cc(argument)
         check(f'{argument.name}: {wanted}', code == 2 and wanted in text, (code, text))
@@ -400,7 +460,8 @@ def nested(tmp):
 
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, order, languages, dialect, cplusplus, warnings, words, malformed, nested):
+    for case in (spelling, sources_file, vcxproj, order, languages, dialect, cplusplus, warnings, advice, families, words,
+                 malformed, nested):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

@@ -1,36 +1,145 @@
 # SPDX-License-Identifier: MIT
-"""Explains messages of the compiler and the linker to a driver's author."""
+"""Explains messages of the compiler and the linker to a driver's author: file, line, and what to do."""
+import os
 import re
 
+from . import scope
+
+LISTS = 'docs/kernel-routines.md lists those that OpenNDK has'
+KERNEL = re.compile(r'(?:Cc|Cm|Dbg|Etw|Ex|Flt|FsRtl|Hal|Io|Kd|Ke|Ki|Mm|Ndis|Ndk|Nt|Ob|Po|Ps|Rtl|ScsiPort|Se|StorPort|'
+                    r'Wdf|Wmi|Wsk|Zw)f?[A-Z]\w*')
+PLACE = re.compile(r'^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error|warning): (?P<text>.*)$',
+                   re.M)
+LINKED = re.compile(r'^(?:\S*ld(?:\.\w+)?: )?(?P<file>[^\n]*?):(?:(?P<line>\d+):|\([^)\n]*\):) '
+                    r'undefined reference to [`\'‘](?P<name>\w+)', re.M)
+LINKED_BY_LLD = re.compile(r'undefined symbol: (?P<name>\w+)[^\n]*\n>>> referenced by [^\n]*?'
+                           r'\(?(?P<file>[^\s:()]+):(?P<line>\d+)\)?', re.M)
+# Routines whose names OpenNDK's headers make with macros.
+MADE = ((re.compile(r'RtlString(?:Cb|Cch)\w+'), 'ntstrsafe.h'),
+        (re.compile(r'Rtl(?:U?(?:Char|Short|Int|Long|LongLong)(?:Ptr)?|SizeT|DWord)(?:Add|Sub|Mult)'), 'ntintsafe.h'))
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
+
+
+class Headers:
+    """Finds the header of OpenNDK that has a name. Reads the headers when the first name is looked up."""
+
+    def __init__(self, folder):
+        self.folder, self.names = folder, None
+
+    def of(self, name):
+        """Returns the header to include for the name, or None."""
+        if self.names is None:
+            self.names = {}
+            for at, _, files in os.walk(self.folder):
+                for file in sorted(files):
+                    with open(os.path.join(at, file), encoding='utf-8') as text:
+                        self.add(os.path.relpath(os.path.join(at, file), self.folder), text.read())
+        return self.names.get(name) or next((header for made, header in MADE if made.fullmatch(name)), None)
+
+    def add(self, path, text):
+        top = path if os.sep not in path else {'scsi': 'scsi.h', 'storport': 'storport.h'}.get(
+            path.split(os.sep)[0], 'wdm.h')
+        text = COMMENT.sub(' ', text)
+        declared = re.findall(r'\b(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*[;{]', text)
+        declared += re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)', text, re.M)
+        for names in re.findall(r'\}\s*([\w\s,*]+);', text) + re.findall(r'\btypedef\b[^;{}()]*?([\w*,\s]+);', text):
+            declared += re.findall(r'\w+', names)
+        for name in declared:
+            self.names.setdefault(name, top)
+
+
+def missing_header(name, _):
+    what = scope.family(name)
+    return scope.message(name, what) if what else (
+        f"{name}: neither in the driver's folders nor among OpenNDK's headers; -I DIR adds a folder to look in")
+
+
+def undeclared(name, headers):
+    header, what = headers.of(name), scope.family(name)
+    if header:
+        return f'{name}: no header that was included declares it: include <{header}>'
+    if what:
+        return scope.message(name, what)
+    if KERNEL.fullmatch(name):
+        return f'{name}: no header that was included declares it, and OpenNDK has no such routine ({LISTS})'
+    return f'{name}: no header that was included declares it: include its header (-I DIR adds a folder to look in)'
+
+
+def unknown_type(name, headers):
+    header, what = headers.of(name), scope.family(name)
+    if header:
+        return f'{name}: no header that was included has this type: include <{header}>'
+    if what:
+        return scope.message(name, what)
+    return (f'{name}: a type that no header declares; on Windows it may come from a header that another one includes: '
+            'include its header (-I DIR adds a folder to look in)')
+
+
+def undefined(name, _):
+    what = scope.family(name)
+    if what:
+        return scope.message(name, what)
+    why = f' ({LISTS})' if KERNEL.fullmatch(name) else ': is a source file or a library missing from the project?'
+    return f'{name}: the driver calls it, and neither the driver nor OpenNDK has it{why}'
+
+
+def callback(_, __):
+    return 'a callback of another type than the routine expects: it compiles, on Windows too, and causes a bug ' \
+        'check there; give the callback the declared type'
+
+
+def function_name(_, __):
+    return '__FUNCTION__ is a literal for Microsoft\'s compiler and a variable here: print it with %s'
+
+
+def short_wchar(_, __):
+    return 'compile with -fshort-wchar'
+
+
+# Patterns of a message's first line. `callback` needs the type of a function in the lines below it, too.
 ADVICE = (
-    (r"fatal error: '?([^':]+)'?(?: file not found|: No such file)",
-     '{0}: neither in the driver\'s folders nor among OpenNDK\'s headers; -I DIR adds a folder to look in'),
-    (r"implicit declaration of function ['‘`](\w+)",
-     '{0}: no header that was included declares it. If it is a routine of the kernel: docs/kernel-routines.md lists '
-     'those that OpenNDK has'),
-    (r"undeclared function '(\w+)'",
-     '{0}: no header that was included declares it. If it is a routine of the kernel: docs/kernel-routines.md lists '
-     'those that OpenNDK has'),
-    (r"unknown type name ['‘`](\w+)",
-     '{0}: a type that no header declares; on Windows it may come from a header that another one includes'),
-    (r"undefined (?:reference to|symbol:) [`'‘]?(\w+)",
-     '{0}: the driver calls it, and neither the driver nor OpenNDK has it (docs/kernel-routines.md lists the '
-     'routines). Is a source file missing from the project?'),
-    (r"incompatible(?: function)?[- ]pointer[- ]types?",
-     'a callback or pointer of another type than the routine expects compiles, on Windows too, and causes a bug '
-     'check there'),
-    (r"before ['‘`]?__FUNCTION__",
-     '__FUNCTION__ is a literal for Microsoft\'s compiler and a variable for this one: print it with %s'),
-    (r"static assertion failed: .*-fshort-wchar", 'compile with -fshort-wchar'),
+    (r"['‘]?([^':‘’]+)[’']?(?: file not found|: No such file)", missing_header),
+    (r"implicit declaration of function ['‘](\w+)", undeclared),
+    (r"(?:call to )?undeclared function '(\w+)'", undeclared),
+    (r"use of undeclared identifier '(\w+)'", undeclared),
+    (r"['‘](\w+)['’] (?:was not declared in this scope|undeclared|has not been declared)", undeclared),
+    (r"unknown type name ['‘](\w+)", unknown_type),
+    (r"['‘](\w+)['’] does not name a type", unknown_type),
+    (r"incompatible(?: function)?[- ]pointer[- ]types?", callback),
+    (r"before ['‘]?__FUNCTION__", function_name),
+    (r"static assertion failed:? .*-fshort-wchar", short_wchar),
 )
 
 
-def advise(output):
-    """Returns an explanation for each known message in a compiler's output, without duplicates."""
-    lines = []
+def explain(text, below, headers):
+    """Returns the explanation of one message, or None. `below`: the lines between it and the next one."""
     for pattern, words in ADVICE:
-        for match in re.finditer(pattern, output):
-            line = words.format(*match.groups())
-            if line not in lines:
-                lines.append(line)
-    return lines
+        match = re.search(pattern, text)
+        if match and not (words is callback and '(*)(' not in text + below and 'function pointer' not in text):
+            return words(match.group(1) if match.groups() else None, headers)
+    return None
+
+
+def findings(output, headers):
+    """Yields place and explanation for each known message."""
+    messages = list(PLACE.finditer(output))
+    ends = [message.start() for message in messages[1:]] + [len(output)]
+    for message, end in zip(messages, ends):
+        words = explain(message['text'], output[message.end():end], headers)
+        if words:
+            yield f"{message['file']}:{message['line']}", words
+    for pattern in (LINKED, LINKED_BY_LLD):
+        for match in pattern.finditer(output):
+            line = f":{match['line']}" if match['line'] else ''
+            yield f"{match['file']}{line}", undefined(match['name'], headers)
+
+
+def advise(output, folder):
+    """Returns an explanation for each known message, each at its first place. `folder`: that of OpenNDK's headers."""
+    places = {}
+    for place, words in findings(output, Headers(folder)):
+        where = places.setdefault(words, [])
+        if place not in where:
+            where.append(place)
+    return [f'{where[0]}: {words}' + (f' (and in {len(where) - 1} more lines)' if len(where) > 1 else '')
+            for words, where in places.items()]

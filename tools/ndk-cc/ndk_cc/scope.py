@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""What Windows' kernel has and OpenNDK does not intend to have: docs/driver-differences.md, "Out of scope"."""
+import re
+
+DOCUMENT = 'docs/driver-differences.md, "Out of scope"'
+
+# What it is called, the names of its routines and types, its headers. The first match counts.
+FAMILIES = (
+    ('minifilters', r'Flt(?!\w*PushLock)[A-Z]\w*|PFLT_\w+|FLT_\w+|FsRtl\w+', r'fltkernel\.h|fltuser\.h'),
+    ('WFP callouts', r'Fwp[msk]?[A-Z]?\w*|FWP[MS]?_\w+|FwpsCallout\w*', r'fwp\w*\.h'),
+    ('NDIS drivers', r'Ndis(?!MoveMemory|ZeroMemory|EqualMemory|FillMemory)[A-Z]\w*|NET_BUFFER\w*|PNET_BUFFER\w*|'
+     r'NDIS_(?:MINIPORT|FILTER|PROTOCOL|OID|STATUS_INDICATION)\w*', r'ndis\w*\.h|net(?:adapter|ring|packet)\w*\.h'),
+    ('WMI and event tracing', r'IoWMI\w*|Wmi[A-Z]\w*|WMI\w+|Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evntrace\.h'),
+    ('power management', r'Po(?!CallDriver)[A-Z]\w*|PoFx\w*|WdfDevice\w*(?:Power|Wake|Idle)\w*|PO_FX_\w+',
+     r'poclass\.h|wdmguid_po\.h'),
+    ('DMA', r'IoGetDmaAdapter|\w*DmaAdapter|\w*ScatterGather\w*|WdfDma\w*|WdfCommonBuffer\w*|WDF_?DMA\w*|'
+     r'P?DMA_ADAPTER|P?DMA_OPERATIONS|P?SCATTER_GATHER_LIST|HalAllocate\w*|\w*MapRegisters', r'dma\w*\.h'),
+    ('hardware', r'IoConnectInterrupt\w*|IoDisconnectInterrupt\w*|KeSynchronizeExecution|Hal[A-Z]\w*|'
+     r'(?:READ|WRITE)_(?:PORT|REGISTER)_\w+|MmMapIoSpace\w*|MmUnmapIoSpace|WdfInterrupt\w*|WdfIoResourceList\w*|'
+     r'WdfCmResourceList\w*|P?CM_(?:PARTIAL_)?RESOURCE_\w+|P?IO_RESOURCE_\w+|P?KINTERRUPT|'
+     r'(?:Usb|USB|Gpio|Spb|Hid|HID|WdfUsb|Acpi|Pci|PCI)[A-Z_]\w*', r'usb\w*\.h|hid\w*\.h|acpi\w*\.h|spb\w*\.h|'
+     r'wdfusb\.h|gpio\w*\.h|pci\w*\.h|poclass\.h|ks\w*\.h|portcls\.h|d3d\w*\.h|disp\w*\.h|bth\w*\.h|video\w*\.h'),
+    ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
+     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*',
+     r'wdfbus\.h'),
+)
+
+
+def family(name):
+    """Returns what the routine, type or header belongs to that is out of scope; None if it is in scope."""
+    column = 2 if name.lower().endswith('.h') else 1
+    for entry in FAMILIES:
+        if re.fullmatch(entry[column], name.rpartition('/')[2].lower() if column == 2 else name):
+            return entry[0]
+    return None
+
+
+def message(name, what):
+    return f'{name}: belongs to {what}, which OpenNDK does not have ({DOCUMENT}): leave this part out of the build'
