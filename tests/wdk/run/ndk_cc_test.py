@@ -113,6 +113,48 @@ def vcxproj(tmp):
     check('a project below the folder', value(driver, 'own') == 6, text)
 
 
+SHEETS = r'''<Project xmlns="http://schemas.microsoft.com/developer/msbuild/2003">
+<PropertyGroup><ConfigurationType>Driver</ConfigurationType></PropertyGroup>
+<Import Project="$(SolutionDir)Sheets\Common.props" />
+<ItemDefinitionGroup><ClCompile>
+<PreprocessorDefinitions>EMPTY=$(NothingSetsThis);SOLUTION_$(SolutionName);%(PreprocessorDefinitions)
+</PreprocessorDefinitions>
+<AdditionalIncludeDirectories>$(SolutionDir)inc;$(DDK_INC_PATH)</AdditionalIncludeDirectories>
+<AdditionalOptions>/wd4201 -DOPTION=5 /D "QUOTED=6" /UREMOVED -I..\opt %(AdditionalOptions)</AdditionalOptions>
+<WarningLevel>Level4</WarningLevel><EnablePREfast>true</EnablePREfast></ClCompile></ItemDefinitionGroup>
+<ItemGroup><ClCompile Include="$(MSBuildThisFileDirectory)main.c" /></ItemGroup></Project>'''
+
+
+def sheets(tmp):
+    """$(SolutionDir), property sheets, Directory.Build.props, options of the compiler, ignored settings."""
+    metadata = '<ItemDefinitionGroup><ClCompile><PreprocessorDefinitions>%s;%%(PreprocessorDefinitions)' \
+        '</PreprocessorDefinitions></ClCompile></ItemDefinitionGroup>'
+    put(tmp, {'All.sln': '', 'Directory.Build.props': PROJECT % (metadata % 'IMPLICIT=1;REMOVED=1'),
+              'sheets/common.props': PROJECT % ('<Import Project="More.props"/>' + metadata % 'COMMON=2' +
+                                                '<ItemGroup><ClCompile Include="other.c"/></ItemGroup>'),
+              'sheets/more.props': PROJECT % ("<Import Project=\"$([MSBuild]::GetPathOfFileAbove('Above.props', "
+                                              "'$(MSBuildThisFileDirectory)../'))\"/>" + metadata % 'MORE=3'),
+              'above.props': PROJECT % (metadata % 'ABOVE=4'), 'inc/inc.h': '#define INC 10\n',
+              'opt/opt.h': '#define OPT 20\n', 'driver/p.vcxproj': SHEETS, 'driver/other.c': 'int other;\n',
+              'driver/main.c': ENTRY + '#include <inc.h>\n#include <opt.h>\n#ifdef REMOVED\n#error not undefined\n'
+              '#endif\n#ifndef SOLUTION_All\n#error the name of the solution\n#endif\nint other;\n'
+              'int sum(void) { return EMPTY + IMPLICIT + COMMON + MORE + ABOVE + OPTION + QUOTED + INC + OPT; }\n'})
+    driver, text = built('property sheets', tmp / 'driver', '-v')
+    check('property sheets: definitions and folders', value(driver, 'sum') == 1 + 2 + 3 + 4 + 5 + 6 + 10 + 20, text)
+    check('settings that are ignored are noted', 'ignored: EnablePREfast, WarningLevel' in text, text)
+    check('an unset property is noted', 'EMPTY=$(NothingSetsThis): a property that nothing sets' in text, text)
+
+
+def beside(tmp):
+    """A project that lists no files, with a `sources` file beside it."""
+    put(tmp, {'p.vcxproj': PROJECT % '<PropertyGroup><ConfigurationType>Driver</ConfigurationType></PropertyGroup>',
+              'sources': 'TARGETNAME=x\nSOURCES=listed.c\nC_DEFINES=-DNINE=9\n', 'not.c': '#error not listed\n',
+              'listed.c': ENTRY + 'int nine(void) { return NINE; }\n'})
+    driver, text = built('sources beside a project', tmp, '-v')
+    check('the sources file counts', value(driver, 'nine') == 9, text)
+    check('it is noted', 'p.vcxproj lists no C files: those of' in text, text)
+
+
 def order(tmp):
     application = VCXPROJ.replace('>Driver<', '>Application<')
     put(tmp, {'App.vcxproj': application, 'SOURCES': 'SOURCES=only.c\n',
@@ -460,8 +502,8 @@ def nested(tmp):
 
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, order, languages, dialect, cplusplus, warnings, advice, families, words,
-                 malformed, nested):
+    for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, warnings,
+                 advice, families, words, malformed, nested):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

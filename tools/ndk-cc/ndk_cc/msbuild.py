@@ -6,9 +6,14 @@ import xml.etree.ElementTree as xml
 
 from . import Trouble, read_file, wpp
 from .macros import MAX_DEPTH, MAX_FILES, MAX_PROJECT, Substitution, equal
-from .paths import find, match
+from .paths import find, match, names
 
 MAX_CONDITION = 8192
+MAX_UP = 8            # folders above the project's in which a solution and Directory.Build.props are looked for
+ABOVE = r"\$\(\[MSBuild\]::(GetPathOfFileAbove|GetDirectoryNameOfFileAbove)\(([^()]*)\)\)"
+# Settings of a compilation that ndk-cc uses. Others have no meaning here.
+USED = {'PreprocessorDefinitions', 'AdditionalIncludeDirectories', 'ForcedIncludeFiles', 'ExcludedFromBuild',
+        'WppTraceFunction', 'WppAdditionalOptions', 'AdditionalOptions', 'UndefinePreprocessorDefinitions'}
 
 
 class Tree(xml.TreeBuilder):
@@ -24,15 +29,45 @@ def parse(path):
         raise Trouble(f'{path} is not XML: {error}') from None
 
 
+def above(folder, matches):
+    """Returns the first file that matches(folder) returns for the folder or one above it, or None."""
+    for _ in range(MAX_UP):
+        found = matches(folder)
+        if found:
+            return found
+        if os.path.dirname(folder) == folder:
+            break
+        folder = os.path.dirname(folder)
+    return None
+
+
+def solution(folder):
+    """Returns the solution (*.sln) in the folder, or None."""
+    found = sorted(name for lower, name in names(folder).items() if lower.endswith(('.sln', '.slnx')))
+    return os.path.join(folder, found[0]) if found else None
+
+
+def named(name):
+    """Returns a function that finds the file of this name in a folder."""
+    def matches(folder):
+        path = find(folder, name)
+        return path if path and os.path.isfile(path) else None
+    return matches
+
+
 class Evaluator:
     """Reads elements in order, as MSBuild does: properties, conditions, and imports that exist in the tree."""
 
     def __init__(self, project, configuration):
         self.project = project
         name, _, platform = configuration.partition('|')
+        of = above(project.folder, solution)
         self.properties = {'configuration': name, 'platform': platform or 'x64', 'projectdir': project.folder + '/',
-                           'projectname': project.name, 'solutiondir': project.folder + '/'}
+                           'projectname': project.name, 'solutionname': os.path.splitext(os.path.basename(of or ''))[0],
+                           'solutiondir': os.path.dirname(of) + '/' if of else project.folder + '/',
+                           'msbuildprojectdirectory': project.folder, 'msbuildprojectname': project.name}
         self.fixed = set(self.properties)
+        self.ignored = set()
         self.compiled, self.metadata, self.seen = [], {}, set()
         self.substitution, self.depth = Substitution(), 0
 
@@ -40,7 +75,18 @@ class Evaluator:
         """Returns the text with $(NAME) replaced for each known property. Does not change other $(NAME)."""
         def value(found):
             return self.properties.get(found.group(1).lower(), found.group(0))
-        return self.substitution.put(r'\$\(([\w.]+)\)', text or '', value)
+        text = self.substitution.put(r'\$\(([\w.]+)\)', text or '', value)
+        return self.substitution.put(ABOVE, text, self.file_above) if '[MSBuild]' in text else text
+
+    def file_above(self, call):
+        """Evaluates GetPathOfFileAbove(file, folder) and GetDirectoryNameOfFileAbove(folder, file)."""
+        arguments = [argument.strip().strip("'\"") for argument in call.group(2).split(',')]
+        of_path = call.group(1).lower() == 'getpathoffileabove'
+        if not of_path:
+            arguments.reverse()
+        folder = find(self.folder, arguments[1]) if len(arguments) > 1 else self.folder
+        path = above(folder, named(arguments[0])) if folder and arguments[0] else None
+        return (path if of_path else os.path.dirname(path)) if path else ''
 
     def is_true(self, element):
         condition = element.get('Condition')
@@ -67,10 +113,15 @@ class Evaluator:
         if len(self.seen) > MAX_FILES:
             raise Trouble(f'the project imports more than {MAX_FILES} files')
         root = parse(path)
-        before, self.folder = getattr(self, 'folder', None), os.path.dirname(path)
-        self.properties['msbuildthisfiledirectory'] = self.folder + '/'
+        before = getattr(self, 'folder', None)
+        self.enter(os.path.dirname(path))
         self.children(root)
-        self.folder = before
+        if before:
+            self.enter(before)
+
+    def enter(self, folder):
+        self.folder = folder
+        self.properties['msbuildthisfiledirectory'] = folder + '/'
 
     def children(self, parent):
         if self.depth == MAX_DEPTH:
@@ -112,6 +163,8 @@ class Evaluator:
             if not isinstance(element.tag, str) or not self.is_true(element):
                 continue
             name = element.tag.rpartition('}')[2]
+            if name not in USED:
+                self.ignored.add(name)
             inherited = into.get(name, self.metadata.get(name, ''))
             into[name] = self.substitution.put(rf'%\({re.escape(name)}\)', self.expand(element.text),
                                                lambda _: inherited).strip()
@@ -123,11 +176,38 @@ class Evaluator:
             own = {}
             self.read_metadata(item, own)
             for written in filter(None, (part.strip() for part in self.expand(item.get('Include')).split(';'))):
-                self.compiled.append((written, self.folder, own))
+                at = find(self.project.folder, written) and self.project.folder  # MSBuild's rule, then what is meant
+                self.compiled.append((written, at or self.folder, own))
 
 
 def words(text):
     return [word.strip() for word in text.split(';') if word.strip() and '%(' not in word]
+
+
+def definitions(text, project):
+    """Returns the definitions in a list. A property that nothing sets is empty."""
+    found = []
+    for word in words(text):
+        plain = re.sub(r'\$\([^()]*\)', '', word).strip()
+        if plain != word:
+            project.notes.append(f'{word}: a property that nothing sets; it counts as empty')
+        if re.match(r'[A-Za-z_]', plain):
+            found.append(plain)
+    return found
+
+
+def options(text, project):
+    """Reads -D, -U, -I and -FI of additional options of the compiler."""
+    for kind, quoted, plain in re.findall(r'(?:^|\s)[-/](D|U|I|FI)\s*(?:"([^"]*)"|([^\s"]+))', text):
+        word = (quoted or plain).replace('\\"', '"')
+        if kind == 'D':
+            project.defines += definitions(word, project)
+        elif kind == 'U':
+            project.undefines.append(word)
+        elif kind == 'I':
+            project.add_include(word)
+        else:
+            project.forced.append(word)
 
 
 def files(written, folder):
@@ -139,6 +219,9 @@ def files(written, folder):
 def read_vcxproj(path, project, configuration):
     project.kind = 'project file'
     evaluator = Evaluator(project, configuration)
+    implicit = above(project.folder, named('Directory.Build.props'))  # as Microsoft.Cpp.Default.props
+    if implicit:
+        evaluator.read(implicit)
     evaluator.read(path)
     common = evaluator.metadata
     for written, folder, own in evaluator.compiled:
@@ -147,15 +230,20 @@ def read_vcxproj(path, project, configuration):
         for source in files(written, folder):
             project.add_source(source, written)
             if 'PreprocessorDefinitions' in own:
-                project.per_file[source] = words(own['PreprocessorDefinitions'])
+                project.per_file[source] = definitions(own['PreprocessorDefinitions'], project)
         for folder_written in words(own.get('AdditionalIncludeDirectories', '')):
             project.add_include(folder_written)
         project.wpp += words_of_wpp(own)
-    project.defines += words(common.get('PreprocessorDefinitions', ''))
+    project.defines += definitions(common.get('PreprocessorDefinitions', ''), project)
+    project.undefines += words(common.get('UndefinePreprocessorDefinitions', ''))
+    options(common.get('AdditionalOptions', ''), project)
     for written in words(common.get('AdditionalIncludeDirectories', '')):
         project.add_include(written)
     project.forced += words(common.get('ForcedIncludeFiles', ''))
     project.wpp += words_of_wpp(common)
+    if evaluator.ignored:
+        ignored = ', '.join(sorted(evaluator.ignored)[:20])
+        project.notes.append(f'{path}: settings without meaning here are ignored: {ignored}')
 
 
 def words_of_wpp(metadata):

@@ -11,12 +11,13 @@ MAX_NAMES = 100000 # file names that are examined for one pattern
 
 
 @functools.lru_cache(maxsize=None)
-def _names(folder):
+def names(folder):
+    """Returns the folder's names by their lower case; none if it cannot be read."""
     try:
-        names = os.listdir(folder)
+        found = os.listdir(folder)
     except OSError:
         return {}
-    return {name.lower(): name for name in sorted(names, reverse=True)}
+    return {name.lower(): name for name in sorted(found, reverse=True)}
 
 
 def find(folder, written):
@@ -30,7 +31,7 @@ def find(folder, written):
             continue
         exact = os.path.join(at, part)
         if not os.path.lexists(exact):
-            name = _names(at).get(part.lower())
+            name = names(at).get(part.lower())
             if name is None:
                 return None
             exact = os.path.join(at, name)

@@ -19,7 +19,7 @@ class Project:
     def __init__(self, name, folder):
         self.name, self.folder = name, folder
         self.sources, self.includes, self.defines, self.forced = [], [], [], []
-        self.per_file, self.wpp, self.notes = {}, [], []
+        self.undefines, self.per_file, self.wpp, self.notes = [], {}, [], []
         self.kind = ''
 
     def add_source(self, path, written):
@@ -97,6 +97,10 @@ def from_file(path, configuration):
     if path.lower().endswith('.vcxproj'):
         project = Project(os.path.splitext(os.path.basename(path))[0], folder)
         read_vcxproj(path, project, configuration)
+        beside = find(folder, 'sources')
+        if not project.sources and beside and os.path.isfile(beside):
+            project.notes.append(f'{path} lists no C files: those of {beside} are used')
+            read_sources(beside, project)
     else:
         project = Project(os.path.basename(folder), folder)
         read_sources(path, project)
