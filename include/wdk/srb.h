@@ -340,6 +340,9 @@ typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA {
 #define SRBEX_DATA_BIDIRECTIONAL_LENGTH ((4 * sizeof(ULONG)) + sizeof(PVOID) - (2 * sizeof(ULONG)))
 #define SRBEX_DATA_SCSI_CDB16_LENGTH ((sizeof(SRBEX_DATA_SCSI_CDB16)) - (2 * sizeof(ULONG)))
 #define SRBEX_DATA_SCSI_CDB32_LENGTH ((sizeof(SRBEX_DATA_SCSI_CDB32)) - (2 * sizeof(ULONG)))
+#define SRBEX_DATA_SCSI_CDB_VAR_LENGTH_MIN ((sizeof(SRBEX_DATA_SCSI_CDB_VAR)) - (2 * sizeof(ULONG)))
+#define SRBEX_DATA_WMI_LENGTH ((sizeof(SRBEX_DATA_WMI)) - (2 * sizeof(ULONG)))
+#define SRBEX_DATA_POWER_LENGTH ((sizeof(SRBEX_DATA_POWER)) - (2 * sizeof(ULONG)))
 #define SRBEX_DATA_PNP_LENGTH ((sizeof(SRBEX_DATA_PNP)) - (2 * sizeof(ULONG)))
 #define SRBEX_DATA_IO_INFO_LENGTH ((sizeof(SRBEX_DATA_IO_INFO)) - (2 * sizeof(ULONG)))
 
@@ -374,6 +377,37 @@ typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA_SCSI_CDB32 {
     PVOID SenseInfoBuffer;
     UCHAR DECLSPEC_ALIGN(8) Cdb[32];
 } SRBEX_DATA_SCSI_CDB32, *PSRBEX_DATA_SCSI_CDB32;
+
+typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA_SCSI_CDB_VAR {
+    SRBEXDATATYPE Type;
+    ULONG Length;
+    UCHAR ScsiStatus;
+    UCHAR SenseInfoBufferLength;
+    UCHAR Reserved[2];
+    ULONG CdbLength;
+    ULONG Reserved1[2];
+    PVOID SenseInfoBuffer;
+    UCHAR DECLSPEC_ALIGN(8) Cdb[ANYSIZE_ARRAY];
+} SRBEX_DATA_SCSI_CDB_VAR, *PSRBEX_DATA_SCSI_CDB_VAR;
+
+typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA_WMI {
+    SRBEXDATATYPE Type;
+    ULONG Length;
+    UCHAR WMISubFunction;
+    UCHAR WMIFlags;
+    UCHAR Reserved[2];
+    ULONG Reserved1;
+    PVOID DataPath;
+} SRBEX_DATA_WMI, *PSRBEX_DATA_WMI;
+
+typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA_POWER {
+    SRBEXDATATYPE Type;
+    ULONG Length;
+    UCHAR SrbPowerFlags;
+    UCHAR Reserved[3];
+    STOR_DEVICE_POWER_STATE DevicePowerState;
+    STOR_POWER_ACTION PowerAction;
+} SRBEX_DATA_POWER, *PSRBEX_DATA_POWER;
 
 typedef struct DECLSPEC_ALIGN(8) _SRBEX_DATA_PNP {
     SRBEXDATATYPE Type;

@@ -24,6 +24,7 @@
 #include "wdm/pool.h"
 #include "wdm/mdl.h"
 #include "wdm/rtl.h"
+#include "wdm/pnp.h"
 #include "wdm/io.h"
 #include "wdm/csq.h"
 #include "wdm/startio.h"

@@ -197,6 +197,34 @@ typedef struct _WSACMSGHDR {
 #define NS_ALL 0
 #define NS_DNS 12
 
+typedef struct addrinfo {
+    int ai_flags;
+    int ai_family;
+    int ai_socktype;
+    int ai_protocol;
+    SIZE_T ai_addrlen;
+    PSTR ai_canonname;
+    struct sockaddr *ai_addr;
+    struct addrinfo *ai_next;
+} ADDRINFOA, *PADDRINFOA;
+
+typedef struct addrinfoW {
+    int ai_flags;
+    int ai_family;
+    int ai_socktype;
+    int ai_protocol;
+    SIZE_T ai_addrlen;
+    PWSTR ai_canonname;
+    struct sockaddr *ai_addr;
+    struct addrinfoW *ai_next;
+} ADDRINFOW, *PADDRINFOW;
+#ifdef UNICODE
+typedef ADDRINFOW ADDRINFOT, *PADDRINFOT;
+#else
+typedef ADDRINFOA ADDRINFOT, *PADDRINFOT;
+#endif
+typedef ADDRINFOA ADDRINFO, *LPADDRINFO;
+
 typedef struct addrinfoexW {
     int ai_flags;
     int ai_family;

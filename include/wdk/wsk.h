@@ -12,6 +12,7 @@
 
 #include "wdm.h"
 #include "ws2def.h"
+#include "ws2ipdef.h"
 
 EXTERN_C_START
 

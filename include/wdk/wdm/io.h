@@ -6,6 +6,7 @@
 #define ONDK_WDK_WDM_IO_H
 
 #include "../ntdef.h"
+#include "pnp.h"
 #include "../ntstatus.h"
 #include "devicequeue.h"
 #include "dispatcher.h"
@@ -261,6 +262,27 @@ typedef struct _IO_STACK_LOCATION {
             ULONG Length;
             ULONG POINTER_ALIGNMENT FileInformationClass;
         } QueryFile;
+        struct {
+            DEVICE_RELATION_TYPE Type;
+        } QueryDeviceRelations;
+        struct {
+            PDEVICE_CAPABILITIES Capabilities;
+        } DeviceCapabilities;
+        struct {
+            BUS_QUERY_ID_TYPE IdType;
+        } QueryId;
+        struct {
+            ULONG SystemContext;
+            POWER_STATE_TYPE POINTER_ALIGNMENT Type;
+            POWER_STATE POINTER_ALIGNMENT State;
+            POWER_ACTION POINTER_ALIGNMENT ShutdownType;
+        } Power;
+        struct {
+            ULONG_PTR ProviderId;
+            PVOID DataPath;
+            ULONG BufferSize;
+            PVOID Buffer;
+        } WMI;
         struct {
             PVOID Argument1;
             PVOID Argument2;

@@ -7,11 +7,15 @@
 #include <ntddscsi.h>
 #include <ntddstor.h>
 #include <ntdddisk.h>
+#include <mountdev.h>
+#include <wmistr.h>
 #else
 #include "ntddscsi.h"
 #include "ntddstor.h"
 #include "ntdddisk.h"
 #include "storport.h"
+#include "mountdev.h"
+#include "wmistr.h"
 #endif
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);
