@@ -6,5 +6,6 @@
 #define ONDK_WDK_NTDDK_H
 
 #include "wdm.h"
+#include "wdm/table.h"
 
 #endif
