@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The header that file system drivers include, and drivers that flush files. It declares what wdm.h declares, and of
- * the routines for file systems only the one below.
+ * the routines for file systems only those below.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
@@ -15,6 +15,25 @@ EXTERN_C_START
  * returns STATUS_ACCESS_DENIED. The driver of a device receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
+
+/*
+ * Creates an event and a handle to it, which ZwClose closes. OBJ_OPENIF opens an event of the same name and returns
+ * STATUS_OBJECT_NAME_EXISTS; without it, such an event is STATUS_OBJECT_NAME_COLLISION. Names begin with a backslash;
+ * RootDirectory must be NULL. DesiredAccess has no effect. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwCreateEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
+                                   _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_ EVENT_TYPE EventType,
+                                   _In_ BOOLEAN InitialState);
+NTKERNELAPI NTSTATUS ZwOpenEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
+                                 _In_ POBJECT_ATTRIBUTES ObjectAttributes);
+/* *PreviousState is not 0 if the event was signaled. PASSIVE_LEVEL. */
+NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG PreviousState);
+/* Waits as KeWaitForSingleObject does, for an event or a thread. Other handles are a mismatch. PASSIVE_LEVEL. */
+NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
+
+/* Returns the process of the IRP's thread, NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI ULONG IoGetRequestorProcessId(_In_ PIRP Irp);
+NTKERNELAPI PEPROCESS IoGetRequestorProcess(_In_ PIRP Irp);
 
 EXTERN_C_END
 

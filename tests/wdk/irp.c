@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "openndk/wdk.h"
 #include "report.h"
@@ -473,7 +473,7 @@ static PIRP make_for_deleted_device(void)
     PDEVICE_OBJECT device;
     PIRP irp;
 
-    kept_type = (struct _OBJECT_TYPE){ "driver", on_freed, NULL };
+    kept_type = (struct _OBJECT_TYPE){ "driver", on_freed, NULL, false };
     is_freed = false;
     owner = ob_new(&kept_type, sizeof *owner);
     assert_non_null(owner);
@@ -507,6 +507,27 @@ static void test_device_deleted_before_request(void **state)
     assert_int_equal(live_count(), before);
 }
 
+static void test_requestor(void **state)
+{
+    PIRP irp = IoAllocateIrp(1, FALSE);
+    PGENERIC_MAPPING mapping = IoGetFileObjectGenericMapping();
+
+    (void)state;
+    irp->Tail.Overlay.Thread = NULL;
+    assert_int_equal(IoGetRequestorProcessId(irp), 0);
+    assert_null(IoGetRequestorProcess(irp));
+    irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)PsGetCurrentThread();
+    assert_int_equal(IoGetRequestorProcessId(irp), (ULONG)(ULONG_PTR)PsGetCurrentProcessId());
+    assert_ptr_equal(IoGetRequestorProcess(irp), PsGetCurrentProcess());
+    assert_false(IoIs32bitProcess(irp));
+    assert_false(IoIs32bitProcess(NULL));
+    IoFreeIrp(irp);
+    assert_int_equal(mapping->GenericRead, 0x120089); /* the values of Windows */
+    assert_int_equal(mapping->GenericWrite, 0x120116);
+    assert_int_equal(mapping->GenericExecute, 0x1200a0);
+    assert_int_equal(mapping->GenericAll, 0x1f01ff);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_being_cancelled),
         cmocka_unit_test(test_cancel_race),
         cmocka_unit_test(test_device_deleted_before_request),
+        cmocka_unit_test(test_requestor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
+#include "child.h"
 #include "threads.h"
 #include "wdk/common/live.h"
 
@@ -109,10 +110,121 @@ static void test_threads(void **state)
     assert_int_equal(live_count(), before);
 }
 
+static OBJECT_ATTRIBUTES named(PUNICODE_STRING name, ULONG attributes)
+{
+    OBJECT_ATTRIBUTES result;
+
+    InitializeObjectAttributes(&result, name, OBJ_KERNEL_HANDLE | attributes, NULL, NULL);
+    return result;
+}
+
+static void test_zw(void **state)
+{
+    uint32_t before = live_count();
+    HANDLE once, stays;
+    LONG previous = 9;
+
+    (void)state;
+    assert_int_equal(ZwCreateEvent(&once, EVENT_ALL_ACCESS, NULL, SynchronizationEvent, FALSE), STATUS_SUCCESS);
+    assert_int_equal(ZwCreateEvent(&stays, EVENT_ALL_ACCESS, NULL, NotificationEvent, TRUE), STATUS_SUCCESS);
+    assert_int_equal(live_count(), before + 2);
+    assert_int_equal(ZwWaitForSingleObject(once, FALSE, &zero), STATUS_TIMEOUT);
+    assert_int_equal(ZwSetEvent(once, &previous), STATUS_SUCCESS);
+    assert_int_equal(previous, 0);
+    assert_int_equal(ZwSetEvent(once, &previous), STATUS_SUCCESS);
+    assert_int_not_equal(previous, 0);
+    assert_int_equal(ZwWaitForSingleObject(once, FALSE, &zero), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(once, FALSE, &zero), STATUS_TIMEOUT);
+    assert_int_equal(ZwWaitForSingleObject(stays, FALSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(stays, FALSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(once), STATUS_SUCCESS);
+    assert_int_equal(ZwCreateEvent(&once, EVENT_ALL_ACCESS, NULL, (EVENT_TYPE)7, FALSE), STATUS_INVALID_PARAMETER_4);
+    assert_null(once);
+    assert_int_equal(ZwClose(stays), STATUS_SUCCESS);
+}
+
+static void test_zw_names(void **state)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\BaseNamedObjects\\Zw"), none = { 0, 0, NULL };
+    UNICODE_STRING relative = RTL_CONSTANT_STRING(L"Zw"), other = RTL_CONSTANT_STRING(L"\\Other");
+    OBJECT_ATTRIBUTES attributes = named(&name, 0), open_if = named(&name, OBJ_OPENIF), bad = named(&none, 0);
+    uint32_t before = live_count();
+    HANDLE first, second, third;
+    PKEVENT event;
+
+    (void)state;
+    assert_int_equal(ZwOpenEvent(&first, EVENT_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(ZwCreateEvent(&first, EVENT_ALL_ACCESS, &attributes, NotificationEvent, FALSE), STATUS_SUCCESS);
+    assert_int_equal(ZwCreateEvent(&second, EVENT_ALL_ACCESS, &attributes, NotificationEvent, FALSE),
+                     STATUS_OBJECT_NAME_COLLISION);
+    assert_null(second);
+    assert_int_equal(ZwCreateEvent(&second, EVENT_ALL_ACCESS, &open_if, SynchronizationEvent, TRUE),
+                     STATUS_OBJECT_NAME_EXISTS);
+    event = IoCreateNotificationEvent(&name, &third); /* the same event, which stays as it is */
+    assert_int_equal(wait1(event, &zero), STATUS_TIMEOUT);
+    assert_int_equal(ZwSetEvent(second, NULL), STATUS_SUCCESS);
+    assert_int_equal(wait1(event, &zero), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(first, FALSE, &zero), STATUS_SUCCESS);
+    ZwClose(first);
+    ZwClose(third);
+    assert_int_equal(ZwOpenEvent(&first, EVENT_ALL_ACCESS, &attributes), STATUS_SUCCESS);
+    ZwClose(first);
+    ZwClose(second);
+    assert_int_equal(ZwOpenEvent(&first, EVENT_ALL_ACCESS, &attributes), STATUS_OBJECT_NAME_NOT_FOUND);
+
+    assert_int_equal(ZwCreateEvent(&first, 0, &bad, NotificationEvent, FALSE), STATUS_OBJECT_PATH_SYNTAX_BAD);
+    bad = named(&relative, 0);
+    assert_int_equal(ZwOpenEvent(&first, 0, &bad), STATUS_OBJECT_PATH_SYNTAX_BAD);
+    bad = named(&other, 0);
+    bad.Length = 4;
+    assert_int_equal(ZwCreateEvent(&first, 0, &bad, NotificationEvent, FALSE), STATUS_INVALID_PARAMETER);
+    assert_int_equal(ZwOpenEvent(&first, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(live_count(), before);
+}
+
+static VOID ends_at_once(PVOID context)
+{
+    (void)context;
+}
+
+static void test_zw_other_handles(void **state)
+{
+    OBJECT_ATTRIBUTES attributes = named(NULL, 0);
+    HANDLE thread;
+
+    (void)state;
+    assert_int_equal(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, &attributes, NULL, NULL, ends_at_once, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(thread, FALSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwSetEvent(thread, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+    ZwClose(thread);
+}
+
+static void wait_for_closed_handle(void)
+{
+    HANDLE handle;
+
+    ZwCreateEvent(&handle, EVENT_ALL_ACCESS, NULL, NotificationEvent, TRUE);
+    ZwClose(handle);
+    ZwWaitForSingleObject(handle, FALSE, NULL);
+}
+
+static void test_zw_closed(void **state)
+{
+    (void)state;
+    child_aborts(wait_for_closed_handle);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_share), cmocka_unit_test(test_last_handle),
-                                        cmocka_unit_test(test_bad_names), cmocka_unit_test(test_threads) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_share),
+                                        cmocka_unit_test(test_last_handle),
+                                        cmocka_unit_test(test_bad_names),
+                                        cmocka_unit_test(test_threads),
+                                        cmocka_unit_test(test_zw),
+                                        cmocka_unit_test(test_zw_names),
+                                        cmocka_unit_test(test_zw_other_handles),
+                                        cmocka_unit_test(test_zw_closed) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

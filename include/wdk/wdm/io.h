@@ -393,6 +393,18 @@ extern NTKERNELAPI struct _OBJECT_TYPE **ExEventObjectType;
 NTKERNELAPI PKEVENT IoCreateNotificationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
 NTKERNELAPI PKEVENT IoCreateSynchronizationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
 
+/* FALSE: the processes here are 64-bit processes. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI BOOLEAN IoIs32bitProcess(_In_opt_ PIRP Irp);
+
+typedef struct _GENERIC_MAPPING {
+    ACCESS_MASK GenericRead;
+    ACCESS_MASK GenericWrite;
+    ACCESS_MASK GenericExecute;
+    ACCESS_MASK GenericAll;
+} GENERIC_MAPPING, *PGENERIC_MAPPING;
+/* Returns the rights to a file that GENERIC_READ and so on stand for. PASSIVE_LEVEL. */
+NTKERNELAPI PGENERIC_MAPPING IoGetFileObjectGenericMapping(VOID);
+
 /* ---- IRPs ------------------------------------------------------------------------------------------------------- */
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))

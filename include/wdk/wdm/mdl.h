@@ -141,6 +141,18 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
                                      _In_ LOCK_OPERATION Operation);
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
+/*
+ * Raise STATUS_DATATYPE_MISALIGNMENT if the program's buffer is not aligned, and STATUS_ACCESS_VIOLATION if it is
+ * outside of the programs' addresses, wraps around, or cannot be read (written). ProbeForRead on Windows does not look
+ * whether it can be read; here it does, because a later access raises no exception. ProbeForWrite does not change the
+ * pages. There is one address space here, so that the kernel's memory passes, too. A Length of 0 passes. For use
+ * inside of __try. IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment);
+NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
+extern NTKERNELAPI const ULONG_PTR MmUserProbeAddress;
+#define MM_USER_PROBE_ADDRESS MmUserProbeAddress
+
 /* If Length is 0, the part extends to the end of SourceMdl. */
 NTKERNELAPI VOID IoBuildPartialMdl(_In_ PMDL SourceMdl, _Inout_ PMDL TargetMdl, _In_ PVOID VirtualAddress,
                                    _In_ ULONG Length);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that drivers share by a name: see wdm/io.h. An event's name exists as long as a handle to the event is open.
+ * Events with handles, and events that drivers share by a name: see wdm/io.h and ntifs.h. An event's name exists as
+ * long as a handle to the event is open.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
+#include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
@@ -16,8 +18,8 @@
 struct named_event {
     KEVENT event; /* first member, because the event's address is the object's address */
     struct named_event *next;
-    UNICODE_STRING name;
-    int handles; /* open handles; guarded by `lock` */
+    UNICODE_STRING name; /* its Buffer is NULL if the event has no name */
+    int handles;         /* open handles; guarded by `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +38,7 @@ static void named_event_on_close(void *object)
     struct named_event **at = &events, *e = object;
 
     pthread_mutex_lock(&lock);
-    if (--e->handles == 0) {
+    if (--e->handles == 0 && e->name.Buffer) {
         while (*at != e)
             at = &(*at)->next;
         *at = e->next;
@@ -44,12 +46,12 @@ static void named_event_on_close(void *object)
     pthread_mutex_unlock(&lock);
 }
 
-static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close };
+static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close, true };
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 
 /* Creates an event with this name. Requires the lock. Returns NULL if out of memory. */
-static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE type)
+static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE type, bool signaled)
 {
     struct named_event *e = ob_new(&event_type, sizeof *e);
 
@@ -62,9 +64,21 @@ static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE typ
     }
     memcpy(e->name.Buffer, name->Buffer, name->Length);
     e->name.Length = e->name.MaximumLength = name->Length;
-    KeInitializeEvent(&e->event, type, true);
+    KeInitializeEvent(&e->event, type, signaled);
     e->next = events;
     events = e;
+    return e;
+}
+
+/* Returns the event of that name, with a reference. Requires the lock. Returns NULL if there is none. */
+static struct named_event *named_event_find(PCUNICODE_STRING name)
+{
+    struct named_event *e;
+
+    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
+        ;
+    if (e)
+        ob_ref(e);
     return e;
 }
 
@@ -73,12 +87,9 @@ static struct named_event *named_event_find_or_add(PCUNICODE_STRING name, EVENT_
     struct named_event *e;
 
     pthread_mutex_lock(&lock);
-    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
-        ;
-    if (e)
-        ob_ref(e);
-    else
-        e = named_event_add(name, type);
+    e = named_event_find(name);
+    if (!e)
+        e = named_event_add(name, type, true);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);
@@ -110,4 +121,142 @@ PKEVENT IoCreateNotificationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle
 PKEVENT IoCreateSynchronizationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
 {
     return named_event_open("IoCreateSynchronizationEvent", EventName, SynchronizationEvent, EventHandle);
+}
+
+/* ---- Events by handle -------------------------------------------------------------------------------------------- */
+
+/* Checks the attributes. Sets *name to NULL if the event has none. */
+static NTSTATUS event_check_attributes(const OBJECT_ATTRIBUTES *attributes, PCUNICODE_STRING *name)
+{
+    *name = NULL;
+    if (!attributes)
+        return STATUS_SUCCESS;
+    if (attributes->Length != sizeof *attributes || attributes->RootDirectory)
+        return STATUS_INVALID_PARAMETER; /* there are no directories whose handle could be given */
+    if (!attributes->ObjectName)
+        return STATUS_SUCCESS;
+    *name = attributes->ObjectName;
+    if (!(*name)->Length || (*name)->Buffer[0] != '\\')
+        return STATUS_OBJECT_PATH_SYNTAX_BAD;
+    return (*name)->Length < 2 * sizeof(WCHAR) ? STATUS_OBJECT_NAME_INVALID : STATUS_SUCCESS;
+}
+
+static struct named_event *event_add_without_name(EVENT_TYPE type, bool signaled)
+{
+    struct named_event *e = ob_new(&event_type, sizeof *e);
+
+    if (e)
+        KeInitializeEvent(&e->event, type, signaled);
+    return e;
+}
+
+/* Opens a handle, which takes over the caller's reference. The event's `handles` counts it already. */
+static NTSTATUS event_open_handle(struct named_event *e, PHANDLE handle)
+{
+    NTSTATUS status = handle_open(e, handle);
+
+    if (status) {
+        named_event_on_close(e);
+        ob_unref(e);
+    }
+    return status;
+}
+
+NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                       EVENT_TYPE EventType, BOOLEAN InitialState)
+{
+    PCUNICODE_STRING name;
+    struct named_event *e = NULL;
+    bool existed = false;
+    NTSTATUS status = event_check_attributes(ObjectAttributes, &name);
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    irql_check_max(__func__, PASSIVE_LEVEL);
+    *EventHandle = NULL;
+    if (status)
+        return status;
+    if (EventType != NotificationEvent && EventType != SynchronizationEvent)
+        return STATUS_INVALID_PARAMETER_4;
+    pthread_mutex_lock(&lock);
+    if (name)
+        e = named_event_find(name);
+    existed = e != NULL;
+    if (existed && !(ObjectAttributes->Attributes & OBJ_OPENIF)) {
+        pthread_mutex_unlock(&lock);
+        ob_unref(e);
+        return STATUS_OBJECT_NAME_COLLISION;
+    }
+    if (!existed)
+        e = name ? named_event_add(name, EventType, InitialState) : event_add_without_name(EventType, InitialState);
+    if (e)
+        e->handles++;
+    pthread_mutex_unlock(&lock);
+    if (!e)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = event_open_handle(e, EventHandle);
+    return status ? status : existed ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
+}
+
+NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    PCUNICODE_STRING name;
+    struct named_event *e;
+    NTSTATUS status = event_check_attributes(ObjectAttributes, &name);
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    irql_check_max(__func__, PASSIVE_LEVEL);
+    *EventHandle = NULL;
+    if (status)
+        return status;
+    if (!ObjectAttributes)
+        return STATUS_INVALID_PARAMETER;
+    if (!name)
+        return STATUS_OBJECT_PATH_SYNTAX_BAD;
+    pthread_mutex_lock(&lock);
+    e = named_event_find(name);
+    if (e)
+        e->handles++;
+    pthread_mutex_unlock(&lock);
+    return e ? event_open_handle(e, EventHandle) : STATUS_OBJECT_NAME_NOT_FOUND;
+}
+
+/* Returns the object of the handle with a reference. Reports a handle that is not open. */
+static void *event_lookup(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+{
+    void *object;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    object = handle_lookup(handle, type, status);
+    if (*status == STATUS_INVALID_HANDLE && check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
+    return object;
+}
+
+NTSTATUS ZwSetEvent(HANDLE EventHandle, PLONG PreviousState)
+{
+    NTSTATUS status;
+    struct named_event *e = event_lookup(__func__, EventHandle, &event_type, &status);
+    LONG previous;
+
+    if (!e)
+        return status;
+    previous = KeSetEvent(&e->event, IO_NO_INCREMENT, FALSE);
+    if (PreviousState)
+        *PreviousState = previous;
+    ob_unref(e);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER Timeout)
+{
+    NTSTATUS status;
+    void *object = event_lookup(__func__, Handle, NULL, &status);
+
+    if (!object)
+        return status;
+    status = STATUS_OBJECT_TYPE_MISMATCH;
+    if (ob_type(object)->is_waitable)
+        status = KeWaitForSingleObject(object, UserRequest, KernelMode, Alertable, Timeout);
+    ob_unref(object); /* the event may have been closed meanwhile */
+    return status;
 }

@@ -56,7 +56,7 @@ struct ondk_wdk_driver {
 };
 
 static void driver_destroy(void *driver);
-static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL };
+static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL, false };
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 

@@ -15,7 +15,7 @@
 
 static void file_object_destroy(void *object);
 static void file_object_on_close(void *object);
-static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close };
+static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close, false };
 static struct _OBJECT_TYPE *file_type_pointer = &file_type;
 struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 
@@ -194,4 +194,12 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
     ob_pass_to_driver(*FileObject);
     return STATUS_SUCCESS;
+}
+
+PGENERIC_MAPPING IoGetFileObjectGenericMapping(VOID)
+{
+    static GENERIC_MAPPING mapping = { FILE_GENERIC_READ, FILE_GENERIC_WRITE, FILE_GENERIC_EXECUTE, FILE_ALL_ACCESS };
+
+    irql_check_max(__func__, PASSIVE_LEVEL);
+    return &mapping;
 }

@@ -6,11 +6,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "wdm.h"
 
@@ -18,6 +16,7 @@
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "wdk/mm/accessible.h"
 #include "wdk/mm/locked_pages.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
@@ -136,38 +135,9 @@ VOID MmBuildMdlForNonPagedPool(PMDL MemoryDescriptorList)
     mdl_fill_pages(mdl);
 }
 
-/*
- * Returns true if the host has MADV_POPULATE_READ. Tries it on a page that can be read, because madvise also fails
- * with EINVAL for a page that cannot be read.
- */
-static bool host_can_populate(void)
-{
-    static const char here;
-
-    return !madvise(PAGE_ALIGN(&here), PAGE_SIZE, MADV_POPULATE_READ);
-}
-
-/*
- * Returns true if every page can be read. mdl_allows calls this function on hosts without MADV_POPULATE_READ. On such
- * hosts mdl_allows does not test whether pages can be written, because the test would change the memory.
- */
-static bool memory_is_readable(const char *start, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += PAGE_SIZE)
-        if (!address_is_readable(start + at))
-            return false;
-    return true;
-}
-
 static bool mdl_allows(const MDL *mdl, bool write)
 {
-    size_t bytes = (size_t)mdl_page_count(mdl) << PAGE_SHIFT;
-
-    if (!bytes)
-        return true;
-    if (!madvise(mdl->StartVa, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
-        return true;
-    return errno == EINVAL && !host_can_populate() && memory_is_readable(mdl->StartVa, bytes);
+    return memory_allows(mdl->StartVa, (size_t)mdl_page_count(mdl) << PAGE_SHIFT, write);
 }
 
 VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, LOCK_OPERATION Operation)

@@ -6,6 +6,7 @@
 #ifndef WDK_OBJECT_H
 #define WDK_OBJECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wdm.h"
@@ -14,6 +15,7 @@ struct _OBJECT_TYPE {
     const char *name;              /* the name in reports, for example "thread" */
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
     void (*closed)(void *object);  /* called when a handle to the object is closed; may be NULL */
+    bool is_waitable;              /* the object begins with a dispatcher object */
 };
 
 /* Returns a zeroed object with one reference, or NULL if out of memory. */

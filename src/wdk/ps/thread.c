@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "wdk/common/futex.h"
 #include "wdk/common/live.h"
@@ -27,7 +27,7 @@ static void thread_object_destroy(void *object)
     thread_fini(object);
 }
 
-static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL };
+static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL, true };
 static POBJECT_TYPE thread_type_pointer = &thread_type;
 POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 
@@ -171,6 +171,25 @@ PEPROCESS IoGetCurrentProcess(VOID)
 HANDLE PsGetCurrentProcessId(VOID)
 {
     return (HANDLE)(intptr_t)the_process.id;
+}
+
+PEPROCESS IoGetRequestorProcess(PIRP Irp)
+{
+    irql_check_max(__func__, DISPATCH_LEVEL);
+    return Irp->Tail.Overlay.Thread ? &the_process : NULL;
+}
+
+ULONG IoGetRequestorProcessId(PIRP Irp)
+{
+    irql_check_max(__func__, DISPATCH_LEVEL);
+    return Irp->Tail.Overlay.Thread ? (ULONG)the_process.id : 0;
+}
+
+BOOLEAN IoIs32bitProcess(PIRP Irp)
+{
+    UNREFERENCED_PARAMETER(Irp);
+    irql_check_max(__func__, DISPATCH_LEVEL);
+    return FALSE;
 }
 
 KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
