@@ -15,7 +15,7 @@ EXTERN_C_START
 #define NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS 0xb2
 #endif
 
-/* SwitchId and VPortId are for virtual adapters. They have no effect, because there are no virtual adapters here. */
+/* The parameters of an open. SwitchId and VPortId are ignored, because this kernel has no virtual adapters. */
 typedef struct _NDIS_OPEN_NDK_ADAPTER_PARAMETERS {
     NDK_VERSION Version;
     ULONG SwitchId;
@@ -38,7 +38,7 @@ typedef VOID (*CLOSE_NDK_ADAPTER_HANDLER)(_In_ NDIS_HANDLE MiniportAdapterContex
 
 #define NDIS_NDK_PROVIDER_CHARACTERISTICS_REVISION_1 1
 
-/* Header has the object type and the revision defined above, and the size defined below. Flags is 0. */
+/* The provider's handlers. Header has the type and revision defined above, and the size defined below. Flags is 0. */
 typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     NDIS_OBJECT_HEADER Header;
     ULONG Flags;

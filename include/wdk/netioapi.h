@@ -218,7 +218,7 @@ typedef UNICAST_IPADDRESS_CHANGE_CALLBACK *PUNICAST_IPADDRESS_CHANGE_CALLBACK;
 
 NETIOAPI_API ConvertInterfaceIndexToLuid(_In_ NET_IFINDEX InterfaceIndex, _Out_ PNET_LUID InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToIndex(_In_ const NET_LUID *InterfaceLuid, _Out_ PNET_IFINDEX InterfaceIndex);
-/* The alias and the name are both the host's name ("eth0"). Returns STATUS_NO_MEMORY if Length is too small. */
+/* The alias and the name of an interface equal the host's name ("eth0"). STATUS_NO_MEMORY: Length is too small. */
 NETIOAPI_API ConvertInterfaceLuidToAlias(_In_ const NET_LUID *InterfaceLuid, _Out_writes_(Length) PWSTR InterfaceAlias,
                                          _In_ SIZE_T Length);
 NETIOAPI_API ConvertInterfaceAliasToLuid(_In_ const WCHAR *InterfaceAlias, _Out_ PNET_LUID InterfaceLuid);
@@ -250,7 +250,7 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
                            _In_opt_ const SOCKADDR_INET *SourceAddress, _In_ const SOCKADDR_INET *DestinationAddress,
                            _In_ ULONG AddressSortOptions, _Out_ PMIB_IPFORWARD_ROW2 BestRoute,
                            _Out_ SOCKADDR_INET *BestSourceAddress);
-/* The host has no path table. The returned table has one path from each of the host's own addresses to itself. */
+/* Returns a table with one path from each of the host's addresses to the same address: the host has no path table. */
 NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 

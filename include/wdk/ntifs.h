@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers include, and drivers that flush files. It declares what wdm.h declares, and of
- * the routines for file systems only those below.
+ * The header that file system drivers include, and drivers that flush files. Includes ntddk.h, and declares only one of
+ * the routines for file systems: ZwFlushBuffersFile.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
@@ -11,8 +11,8 @@
 EXTERN_C_START
 
 /*
- * Writes the file's data from the host's cache to the disk. The file must be open for writing, otherwise the call
- * returns STATUS_ACCESS_DENIED. The driver of a device receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
+ * Writes the file's data from the host's cache to the disk. If the file is not open for writing, returns
+ * STATUS_ACCESS_DENIED. If the handle is of a device, the device's driver receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
 

@@ -29,7 +29,7 @@
         return STATUS_SUCCESS;                                                                          \
     }
 
-/* Each pair is the name of a type in routine names, for example UInt in RtlUIntAdd, and the type itself. */
+/* Each apply(NAME, TYPE) has a type and the type's name in routine names, for example UINT and UInt of RtlUIntAdd. */
 #define ONDK_INTSAFE_TYPES(apply)                                                                       \
     apply(Int8, INT8) apply(UInt8, UINT8) apply(Short, SHORT) apply(UShort, USHORT) apply(Int, INT)     \
     apply(UInt, UINT) apply(Long, LONG) apply(ULong, ULONG) apply(LongLong, LONGLONG)                   \

@@ -248,7 +248,7 @@ typedef struct _DESCRIPTOR_SENSE_DATA {
 /* ---- Capacity, units -------------------------------------------------------------------------------------------- */
 
 typedef struct _READ_CAPACITY_DATA {
-    ULONG LogicalBlockAddress; /* of the last block */
+    ULONG LogicalBlockAddress; /* address of the last block */
     ULONG BytesPerBlock;
 } READ_CAPACITY_DATA, *PREAD_CAPACITY_DATA;
 

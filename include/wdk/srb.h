@@ -62,7 +62,7 @@ EXTERN_C_START
 #define SRB_STATUS_PARITY_ERROR 0x0F
 #define SRB_STATUS_REQUEST_SENSE_FAILED 0x10
 #define SRB_STATUS_NO_HBA 0x11
-#define SRB_STATUS_DATA_OVERRUN 0x12 /* also if less than requested was transferred (see DataTransferLength) */
+#define SRB_STATUS_DATA_OVERRUN 0x12 /* also used if fewer bytes than requested were transferred */
 #define SRB_STATUS_UNEXPECTED_BUS_FREE 0x13
 #define SRB_STATUS_PHASE_SEQUENCE_FAILURE 0x14
 #define SRB_STATUS_BAD_SRB_BLOCK_LENGTH 0x15

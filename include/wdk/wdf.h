@@ -119,11 +119,11 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
 #define WdfObjectGetTypedContext(handle, type) \
     ((type *)WdfObjectGetTypedContextWorker((WDFOBJECT)(handle), WDF_GET_CONTEXT_TYPE_INFO(type)))
 
-/* If the attributes name no parent, the driver object is the parent. Up to DISPATCH_LEVEL. */
+/* Creates an object. If the attributes have no parent, the parent is the driver object. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfObjectCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes, _Out_ WDFOBJECT *Object);
 /*
- * Calls the cleanup routines: those of the object's descendants, the newest first, then the object's own. The object is
- * destroyed when no reference to it is left.
+ * Deletes the object and its descendants. First calls the cleanup routines of the descendants, beginning with the
+ * newest, and then the object's own cleanup routines. An object is destroyed when no reference to it is left.
  */
 NTKERNELAPI VOID WdfObjectDelete(_In_ WDFOBJECT Object);
 NTKERNELAPI VOID WdfObjectReference(_In_ WDFOBJECT Handle);
@@ -147,7 +147,7 @@ typedef enum _WDF_DRIVER_INIT_FLAGS {
     WdfVerifyOn = 0x00000004
 } WDF_DRIVER_INIT_FLAGS;
 
-/* No device is ever added: EvtDriverDeviceAdd is not called. */
+/* The configuration of a driver. EvtDriverDeviceAdd is never called, because this kernel adds no devices. */
 typedef struct _WDF_DRIVER_CONFIG {
     ULONG Size;
     PFN_WDF_DRIVER_DEVICE_ADD EvtDriverDeviceAdd;
@@ -164,7 +164,7 @@ FORCEINLINE VOID WDF_DRIVER_CONFIG_INIT(_Out_ PWDF_DRIVER_CONFIG Config,
     Config->EvtDriverDeviceAdd = EvtDriverDeviceAdd;
 }
 
-/* PASSIVE_LEVEL for this function and the next one. */
+/* WdfDriverCreate and WdfDriverMiniportUnload require PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS WdfDriverCreate(_In_ PDRIVER_OBJECT DriverObject, _In_ PCUNICODE_STRING RegistryPath,
                                      _In_opt_ PWDF_OBJECT_ATTRIBUTES DriverAttributes,
                                      _In_ PWDF_DRIVER_CONFIG DriverConfig, _Out_opt_ WDFDRIVER *Driver);
@@ -277,7 +277,7 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
  */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);
-/* An item that is already queued is not queued again. */
+/* Queues the work item. If the work item is already queued, does nothing. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
 /* Waits until the item's callback has returned. The callback itself must not call WdfWorkItemFlush. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
