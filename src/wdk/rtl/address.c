@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Internet addresses from text and to text: see wdm/rtl.h. One parser serves narrow and wide text; wide text is copied
- * to ASCII first.
+ * Converts Internet addresses from text and to text: see wdm/rtl.h. The parser reads ASCII. Wide text is first copied
+ * to ASCII.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,8 +54,8 @@ static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max
 }
 
 /*
- * Parses one to four numbers. Each number except the last is one byte; the last one fills the remaining bytes. If
- * `strict` is true, requires exactly four decimal numbers.
+ * Parses one to four numbers with dots between them. Each number except the last gives one byte of the address. The
+ * last number gives all remaining bytes. If `strict` is true, requires exactly four decimal numbers.
  */
 static bool rtl_parse_ipv4(const char **at, bool strict, uint8_t out[4])
 {
@@ -327,8 +327,9 @@ static uint16_t rtl_ipv6_group_at(const uint8_t *a, int i)
 }
 
 /*
- * Finds the longest run of at least two zero groups among the first `groups` groups. If several runs are equally long,
- * finds the first of them. *gap is -1 if there is no such run.
+ * Finds the longest run of zero groups among the first `groups` groups. A run has at least two groups. Sets *gap to the
+ * run's first group and *length to its number of groups. If several runs are equally long, finds the first run. If
+ * there is no run, sets *gap to -1.
  */
 static void rtl_ipv6_find_gap(const uint8_t *a, int groups, int *gap, int *length)
 {
@@ -444,8 +445,8 @@ PWSTR RtlIpv6AddressToStringW(const struct in6_addr *Addr, PWSTR S)
 }
 
 /*
- * Copies the text to the caller's buffer. *length becomes the number of characters that the text and its terminator
- * need.
+ * Copies the text to the caller's buffer. Sets *length to the number of characters of the text, including its
+ * terminator.
  */
 static NTSTATUS rtl_address_return_text(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
 {

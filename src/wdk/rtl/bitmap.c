@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bitmaps: see wdm/rtl.h. A range outside of the bitmap is ignored; the number of a single bit is not checked. */
+/* Bitmaps: see wdm/rtl.h. A range outside of the bitmap is ignored. The index of a single bit is not checked. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -133,8 +133,8 @@ static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULON
 }
 
 /*
- * Finds a run of `count` bits that equal `of`. Searches from the hint to the end, then from the beginning. For a count
- * of 0, returns the hint rounded down to 8 bits.
+ * Returns the index of the first bit of a run of `count` bits that equal `of`. Searches from bit `hint` to the end, and
+ * then from the beginning. If `count` is 0, returns `hint` rounded down to a multiple of 8.
  */
 static ULONG rtl_bitmap_find_run(const RTL_BITMAP *map, ULONG count, ULONG hint, bool of)
 {

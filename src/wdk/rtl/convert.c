@@ -176,7 +176,10 @@ NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNIC
     return STATUS_SUCCESS;
 }
 
-/* An allocated result has no terminator: its MaximumLength is the source's Length. */
+/*
+ * Converts the text with the function `change`. If `allocate` is true, allocates the result's buffer: its size
+ * (MaximumLength) is the Length of `from`, without space for a terminator.
+ */
 static NTSTATUS rtl_change_case(PUNICODE_STRING to, PCUNICODE_STRING from, bool allocate, WCHAR (*change)(WCHAR))
 {
     if (allocate) {

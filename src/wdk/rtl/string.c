@@ -12,8 +12,8 @@ enum { MAX_STRING_SIZE = 0xfffe };
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the lengths for a text of `bytes` and a terminator of `unit` bytes. A text that is too long is cut if `cut` is
- * set, and refused otherwise.
+ * Sets *length and *maximum for a text of `bytes` bytes and a terminator of `unit` bytes. If the text is too long and
+ * `cut` is true, sets the longest possible lengths. If the text is too long and `cut` is false, fails.
  */
 static NTSTATUS rtl_measure_string(size_t bytes, size_t unit, bool cut, USHORT *length, USHORT *maximum)
 {

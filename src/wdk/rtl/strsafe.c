@@ -71,8 +71,8 @@ static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
 }
 
 /*
- * Returns the status for a destination of size 0. The status is a success if `nothing` is true: there is nothing to
- * write.
+ * Returns the status for a destination of size 0. `nothing` is true if the text to write is empty. Then the status is
+ * STATUS_SUCCESS.
  */
 static NTSTATUS strsafe_status_without_buffer(const struct strsafe_out *o, bool nothing)
 {

@@ -208,7 +208,7 @@ static NTSTATUS WSKAPI WskReceive(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Fla
     return kernel_call_return(&call, wsk_call_receive(&call, Socket, Buffer, Flags, Irp));
 }
 
-/* Returns no control information, because TCP has none. */
+/* Receives as WskReceive does. Returns no control information, because TCP has no control information. */
 static NTSTATUS WSKAPI WskReceiveEx(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PULONG ControlInfoLength,
                                     CMSGHDR *ControlInfo, PULONG ControlFlags, PIRP Irp)
 {
@@ -276,7 +276,10 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
     return kernel_call_return(&call, status);
 }
 
-/* Conditional acceptance cannot be enabled, so no connection is ever being inspected. */
+/*
+ * Always fails, because no connection is being inspected: this kernel does not support conditional acceptance, the
+ * option that makes a listener inspect connections.
+ */
 static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT_ID InspectID,
                                           WSK_INSPECT_ACTION Action, PIRP Irp)
 {
@@ -336,7 +339,7 @@ static NTSTATUS WSKAPI WskSendTo(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flag
     return kernel_call_return(&call, status);
 }
 
-/* Prepares the request for all buffers of the list. Returns false if one of them is not valid. */
+/* Prepares the request for all buffers of the list. Returns false if a buffer is not valid. */
 static bool wsk_call_set_list(struct wsk_request *r, PWSK_BUF_LIST list)
 {
     for (PWSK_BUF_LIST b = list; b; b = b->Next)

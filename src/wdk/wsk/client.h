@@ -13,9 +13,9 @@
 struct wsk_client;
 
 /*
- * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call is called.
- * Reports the call and returns NULL if the handle is no client. Also does so for a client that has not captured the
- * provider and has no open adapter.
+ * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call is called. If
+ * the handle is no client, reports the call and returns NULL. If the client has not captured the provider and has no
+ * open adapter, also reports the call and returns NULL.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);

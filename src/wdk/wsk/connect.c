@@ -29,8 +29,8 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 }
 
 /*
- * Called when the driver has received the socket. Starts to watch the host's socket. If this fails, the connection is
- * lost.
+ * Starts to watch the host's socket, and handles data and errors that have arrived before. The caller has passed the
+ * socket to the driver. If the watch cannot be started, handles this as the loss of the connection.
  */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
 {

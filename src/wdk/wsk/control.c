@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskControlSocket: options and I/O controls. They run on the caller's thread. This is safe because the host's socket
- * stays the same until the close. Each call completes before it returns, with one exception: a call that disables an
- * event returns STATUS_PENDING if a callback of that event is running.
+ * WskControlSocket: options and I/O controls. The calls run on the driver's thread, not on the socket thread. This is
+ * safe because a socket keeps the same host socket until the close. Each call completes before it returns, with one
+ * exception: a call that disables an event returns STATUS_PENDING if a callback of that event is running.
  */
 #include <string.h>
 
@@ -101,7 +101,7 @@ static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
     return STATUS_SUCCESS;
 }
 
-/* Copies the input to *to, one of a datagram socket's two remote addresses. If the input is empty, clears *to. */
+/* Copies the input to *to, the fixed remote address or the send-to address. If the input is empty, clears *to. */
 static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;

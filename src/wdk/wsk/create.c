@@ -18,7 +18,10 @@ struct wsk_create_params {
     const VOID *dispatch;
 };
 
-/* TCP and UDP are supported, over IPv4 and IPv6. A basic socket, which has only options, may be of TCP or UDP. */
+/*
+ * Returns true if the kind of socket is supported: TCP or UDP, over IPv4 or IPv6. A basic socket, which supports only
+ * options and I/O controls, may be of TCP or UDP.
+ */
 static bool wsk_create_is_supported(const struct wsk_create_params *w)
 {
     const bool stream = w->type == SOCK_STREAM && (w->protocol == IPPROTO_TCP || !w->protocol);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom; if
- * none is pending, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does not accept are
- * stored in `refused`, and later receives return them first. When the driver refuses datagrams, the event is disabled,
- * which limits the number of stored datagrams.
+ * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom. If no
+ * WskReceiveFrom is pending, WskReceiveFromEvent receives a list of datagrams. If the driver does not accept the
+ * datagrams, they are stored in `refused`, and the event is disabled, which limits the number of stored datagrams.
+ * Later receives return the stored datagrams first.
  */
 #include <errno.h>
 #include <string.h>

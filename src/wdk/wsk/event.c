@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of Winsock Kernel's sockets: which are enabled, which one is running, and the calls of WskDisconnectEvent and
- * WskSendBacklogEvent. Only the socket thread calls events, so a socket has at most one running event. Any thread may
- * enable and disable events.
+ * Enables and disables the events of Winsock Kernel's sockets, records the running event, and calls WskDisconnectEvent
+ * and WskSendBacklogEvent. Only the socket thread calls events, so a socket has at most one running event. Any thread
+ * may enable and disable events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ void wsk_event_disconnect(struct wsk_socket *s)
     wsk_event_end(s);
 }
 
-/* The ideal backlog is the size of the host's send buffer, which the host enlarges as the connection needs it. */
+/* Reports the ideal backlog: the size of the host's send buffer, which the host enlarges if the connection needs it. */
 void wsk_event_backlog(struct wsk_socket *s)
 {
     PFN_WSK_SEND_BACKLOG_EVENT routine = s->on_connection ? s->on_connection->WskSendBacklogEvent : NULL;

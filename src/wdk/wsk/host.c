@@ -168,7 +168,10 @@ int wsk_host_check_fin_acked(int fd)
     return info.tcpi_state == TCP_CLOSE ? -wsk_host_pop_error(fd) : 0;
 }
 
-/* The disconnect or shutdown closes the connection even if a child process has a copy of fd. */
+/*
+ * Disconnects or shuts down the socket before it closes `fd`, because close alone does not end the connection if a
+ * child process has a copy of `fd`.
+ */
 void wsk_host_close(int fd, bool abort)
 {
     if (abort)

@@ -42,12 +42,13 @@ void wsk_host_close(int fd, bool abort);
 int wsk_host_bind(int fd, const struct wsk_address *local);
 int wsk_host_listen(int fd);
 int wsk_host_connect(int fd, const struct wsk_address *remote);
-/* Makes the socket unconnected; resets its connection if it has one. */
+/* Makes the socket unconnected. If the socket has a connection, resets the connection. */
 int wsk_host_disconnect(int fd);
 int wsk_host_shutdown_send(int fd);
 /*
- * Call only after wsk_host_shutdown_send. Returns 0 if the peer's host has acknowledged all data and the FIN, -EAGAIN
- * if not yet, or the connection's error negated. A watched socket becomes ready when the result changes.
+ * Checks whether the peer's host has acknowledged all data and the FIN. Must be called only after
+ * wsk_host_shutdown_send. Returns 0 if all is acknowledged, -EAGAIN if some data or the FIN is not acknowledged yet, or
+ * the connection's error negated. A watched socket becomes ready when the result changes.
  */
 int wsk_host_check_fin_acked(int fd);
 /* Accepts a connection. Returns the connection's file descriptor. */
@@ -58,7 +59,7 @@ int wsk_host_remote(int fd, struct wsk_address *remote);
 int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk_address *local);
 /* Returns and clears the host's pending error of the socket (SO_ERROR), not negated. */
 int wsk_host_pop_error(int fd);
-/* Returns how many bytes can be received now; for a datagram socket, the size of the next datagram. */
+/* Returns the number of bytes that can be received now. For a datagram socket, returns the next datagram's size. */
 size_t wsk_host_available(int fd);
 /* Returns the number of bytes sent. `more` is true if a further call sends another part of the same send. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
@@ -89,7 +90,7 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
 
 /* wsk_host_set_option and wsk_host_get_option return -ENOPROTOOPT if the option is not supported. */
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size);
-/* The caller sets *size to the size of the buffer. *size receives the size of the value. */
+/* Requires that the caller has set *size to the size of the buffer. Sets *size to the size of the value. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
 bool wsk_host_has_no_delay(int fd);
@@ -106,9 +107,9 @@ struct wsk_ready {
 
 struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
-/* From now on wsk_host_wait reports `tag` once for each change of fd's state (edge-triggered). */
+/* Starts to watch `fd`: wsk_host_wait then reports `tag` once for each change of fd's state (edge-triggered). */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
-/* Must be called before fd is closed. Otherwise a copy of fd in a child process would stay watched. */
+/* Stops watching `fd`. Must be called before `fd` is closed: otherwise a child's copy of `fd` would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
 /* Waits at most timeout_ms (-1: without limit). Returns the number of entries that it has written to `ready`. */

@@ -23,7 +23,7 @@ enum form {
     MEMBERSHIP, /* the interface is an address for IPv4, an index for IPv6 */
     FRAGMENT,   /* Windows has a boolean, the host a mode */
     INDEX,      /* an interface index */
-    BUFFER      /* the host doubles the size that is set */
+    BUFFER      /* a buffer size, which the host doubles when it is set */
 };
 
 static const struct option {

@@ -19,7 +19,7 @@
 #include "wdk/wsk/socket.h"
 
 enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
-enum { MAX_INDICATIONS = 16 }; /* after so many indications the thread serves other sockets */
+enum { MAX_INDICATIONS = 16 }; /* number of indications after which the socket thread serves other sockets */
 
 struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
@@ -46,7 +46,7 @@ static void wsk_receive_handle_fin(struct wsk_socket *s)
     wsk_event_disconnect(s);
 }
 
-/* Returns 0 if the next thing to receive is the peer's FIN, 1 if it is data, or an error. */
+/* Returns 0 if the peer's FIN is received next, 1 if data is received next, or an errno negated. */
 static ssize_t wsk_receive_peek(struct wsk_socket *s)
 {
     UCHAR byte;
@@ -171,8 +171,8 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_b
 }
 
 /*
- * Calls WskReceiveEvent. Returns how many bytes the driver has accepted. If the event returns STATUS_PENDING, the
- * driver may have released the block already.
+ * Calls WskReceiveEvent. Returns the number of bytes that the driver has accepted. If the event returns STATUS_PENDING,
+ * the caller must not use the block any more, because the driver may already have released it.
  */
 static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {

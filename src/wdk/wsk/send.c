@@ -9,7 +9,7 @@
 
 #include "wdk/wsk/socket.h"
 
-enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* after so many bytes the thread serves other sockets */
+enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* number of bytes after which the socket thread serves other sockets */
 
 static SIZE_T wsk_send_total(const struct iovec *parts, int n)
 {
@@ -38,8 +38,8 @@ static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * Sends the FIN. Returns 0 if the peer's host has acknowledged the FIN, -EAGAIN if not yet, or another errno negated.
- * After the acknowledgement a reset can no longer lose data.
+ * Sends the FIN, unless it is already sent. Returns 0 if the peer's host has acknowledged the FIN: a reset can then no
+ * longer lose data. Returns -EAGAIN if the peer's host has not acknowledged the FIN yet, or another errno negated.
  */
 static int wsk_send_disconnect(struct wsk_socket *s)
 {

@@ -261,7 +261,10 @@ static void wsk_socket_check_retained(struct wsk_socket *s)
                  (void *)s);
 }
 
-/* If requests are pending, the last of these requests calls wsk_socket_close again when it completes. */
+/*
+ * Closes the host's socket and cancels the pending requests. If requests are still pending afterwards, the completion
+ * of the last pending request calls this function again, which then frees the socket.
+ */
 void wsk_socket_close(struct wsk_socket *s)
 {
     if (!s->closing) {

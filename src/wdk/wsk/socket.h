@@ -2,10 +2,10 @@
 /*
  * Winsock Kernel's sockets, each over a socket of the host.
  *
- * One thread at DISPATCH_LEVEL owns every socket: the socket thread. Apart from the exceptions below, only the socket
- * thread reads, writes and changes sockets, completes their IRPs and calls their events. The socket thread needs no
- * lock for this. A driver's call turns its IRP into a request and posts the request to the socket thread. Posts run in
- * the order of the calls, so a close runs after all earlier requests.
+ * One thread at DISPATCH_LEVEL owns all sockets: the socket thread. Apart from the exceptions below, only the socket
+ * thread uses sockets, completes the IRPs of their requests, and calls their events. Therefore the socket thread needs
+ * no lock. A driver's call creates a request from its IRP and posts the request to the socket thread. Posts run in the
+ * order of the calls, so a close runs after all earlier requests.
  *
  * The exceptions run on the driver's thread:
  * - options, I/O controls and address queries, because the host's socket is the same from WskSocket until the close
@@ -38,7 +38,7 @@ struct wsk_post {
     void (*run)(struct wsk_post *post); /* may free the post */
 };
 
-/* Counts a socket, and starts the thread for the first one. Returns false if the thread cannot be started. */
+/* Counts a socket. If no socket thread runs, starts it. Returns false if the thread cannot be started. */
 bool wsk_thread_acquire(void);
 /* Uncounts a socket. The socket thread may call this function. */
 void wsk_thread_release(void);
@@ -71,9 +71,9 @@ struct wsk_socket {
 
     /* `lock` protects the members up to has_send_to. No other lock is acquired while `lock` is held. */
     pthread_mutex_t lock;
-    ULONG events;        /* enabled events */
-    ULONG static_events; /* events that the driver cannot disable; never changes */
-    ULONG inherited;     /* of a listener: events that are enabled for each accepted socket */
+    ULONG events;        /* mask of the enabled events */
+    ULONG static_events; /* mask of the events that the driver cannot disable; never changes */
+    ULONG inherited;     /* listener: mask of the events that are enabled for each accepted socket */
     ULONG running;       /* the event that is being called, or 0 */
     LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;
@@ -87,8 +87,8 @@ struct wsk_socket {
     /* Only the socket thread uses the members from `connects` to `refused`. */
     LIST_ENTRY connects, accepts, sends, receives; /* requests; a disconnect is the last of the sends */
     LIST_ENTRY pump_again;                         /* in the socket thread's list of sockets to pump once more */
-    unsigned pending;                              /* requests that are not completed */
-    struct wsk_request *close_request;             /* of WskCloseSocket */
+    unsigned pending;                              /* number of requests that are not completed */
+    struct wsk_request *close_request;             /* the request of WskCloseSocket, or NULL */
     bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
     bool fin_received;         /* the peer's FIN and all data in front of it have been received */
     bool disconnect_queued;    /* a graceful disconnect is among the sends, or has been completed */
@@ -103,7 +103,7 @@ struct wsk_socket {
     struct wsk_post close_post;
     struct wsk_datagram *refused; /* datagrams that the driver did not accept; the next receives return them first */
 
-    atomic_size_t retained; /* bytes of the indications that the driver has not released */
+    atomic_size_t retained; /* number of bytes in the indications that the driver has not released */
 };
 
 /*

@@ -7,8 +7,8 @@
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
 /*
- * Binds the host's socket. Sets SO_REUSEADDR for a listener: Windows binds an address even if an earlier listener's
- * connections linger.
+ * Binds the host's socket. For a listener, first sets SO_REUSEADDR. Otherwise the host would refuse the address while
+ * connections of an earlier listener linger, which Windows does not do.
  */
 static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {
@@ -62,7 +62,7 @@ static void wsk_request_start_listen(struct wsk_request *r)
         r, wsk_state(r->socket) == WSK_BOUND ? wsk_listen_socket(r->socket) : STATUS_INVALID_DEVICE_STATE, 0);
 }
 
-/* Returns the status with which the request fails in the socket's present state, or STATUS_SUCCESS. */
+/* Returns STATUS_SUCCESS if the socket's state allows the request. Otherwise returns the status of the failure. */
 static NTSTATUS wsk_request_check_state(const struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;

@@ -30,8 +30,8 @@ static bool starved;
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Queues the post, and wakes the socket thread before the unlock. After the unlock the socket thread may have run the
- * post and ended, and `host` may be freed.
+ * Queues the post and wakes the socket thread. Wakes it before the unlock: after the unlock, the socket thread may run
+ * the post and end, and then `host` is freed.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {

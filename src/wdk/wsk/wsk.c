@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: the clients, what each has captured and opened, and the provider's table. The sockets
- * are in socket.h, the name queries in names.h.
+ * Winsock Kernel's registration: the clients, their captures of the provider and open adapters, and the provider's
+ * table. socket.h has the sockets, and names.h has the name queries.
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
  *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
