@@ -321,13 +321,35 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     return NVME_SUCCESS;
 }
 
-/* Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. */
+/* Returns true if the host still waits for the queue's commands. Requires pair->lock. */
+static bool pair_is_live(struct target_pair *pair)
+{
+    const struct target_queue *queue = &pair->queue;
+    bool is_live;
+
+    host_lock_acquire(&pair->target->lock);
+    is_live = pair->state == PAIR_OPEN && !queue->closed && (!queue->controller || !queue->controller->closing);
+    host_lock_release(&pair->target->lock);
+    return is_live;
+}
+
+/*
+ * Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. Does not execute
+ * the operation if the queue pair, its queue or its controller has ended already: the host may have repeated the command
+ * on another queue pair, and a late write would overwrite newer data.
+ */
 static void slot_on_worker(void *context)
 {
     struct pair_slot *slot = context;
     struct target_pair *pair = slot->pair;
-    uint16_t status = slot_use_disk(slot);
+    uint16_t status = NVME_ABORT_REQUESTED;
+    bool is_live;
 
+    host_lock_acquire(&pair->lock);
+    is_live = pair_is_live(pair);
+    host_lock_release(&pair->lock);
+    if (is_live)
+        status = slot_use_disk(slot);
     host_lock_acquire(&pair->lock);
     if (pair->state == PAIR_OPEN) {
         slot_next(slot, status);
