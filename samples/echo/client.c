@@ -17,7 +17,7 @@
 typedef struct _CLIENT {
     ECHO_WAIT Wait;
     KEVENT Event;         /* set when results have arrived or Failure was set */
-    LONG Failure;         /* why no more results will arrive */
+    LONG Failure;         /* the status that explains why no more results will arrive, or STATUS_SUCCESS */
     NDK_ADAPTER *Adapter;
     NDK_PD *Pd;
     NDK_CQ *Cq;

@@ -25,7 +25,7 @@ static NTSTATUS OpenOrClose(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return Complete(Irp, STATUS_SUCCESS, 0);
 }
 
-/* With METHOD_BUFFERED, input and output are in one buffer. So the input is copied before the output is written. */
+/* Runs the client. Copies the input before it writes the output: METHOD_BUFFERED has one buffer for both. */
 static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
     ECHO_REPORT report;
@@ -72,7 +72,7 @@ static NTSTATUS Control(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     }
 }
 
-/* No handle to the device is open when Unload is called. */
+/* Stops the service and deletes the device. Windows calls Unload only when no handle to the device is open. */
 static VOID Unload(PDRIVER_OBJECT DriverObject)
 {
     EchoServiceStop(&Service);

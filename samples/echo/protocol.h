@@ -40,7 +40,7 @@ typedef struct _ECHO_REPORT {
 } ECHO_REPORT;
 
 typedef struct _ECHO_COUNTERS {
-    LONG Connections; /* connections since the service started */
+    LONG Connections; /* number of connections since the service started */
     LONG Open;
     LONG Texts;
     LONG Bulks;

@@ -60,7 +60,10 @@ static VOID ServiceEndConnections(ECHO_SERVICE *Service)
     EchoConnectionEndAll(Service);
 }
 
-/* The provider calls this once for each NdkArmCq, and not again before this callback has returned. */
+/*
+ * Handles new results. The provider calls this callback once for each NdkArmCq. It does not call the callback again
+ * before the callback has returned.
+ */
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
 {
     ECHO_SERVICE *service = Context;
@@ -78,7 +81,7 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
-/* A driver must not exceed the limits of an adapter. Returns STATUS_NOT_SUPPORTED if the service needs more. */
+/* Returns STATUS_NOT_SUPPORTED if the service needs more than an adapter's limits, which a driver must not exceed. */
 static NTSTATUS CheckLimits(NDK_ADAPTER *Adapter)
 {
     NDK_ADAPTER_INFO info;

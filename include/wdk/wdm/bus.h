@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types of buses, interrupts and DMA, which structures of port drivers contain. There is no such hardware here.
+ * Types of buses, interrupts and DMA, which structures of port drivers contain. This kernel has no such hardware.
  */
 #ifndef ONDK_WDK_WDM_BUS_H
 #define ONDK_WDK_WDM_BUS_H

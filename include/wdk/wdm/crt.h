@@ -20,9 +20,9 @@
 #include "../ntdef.h"
 
 /*
- * A file may include the host's headers after this one. The host's headers declare the same functions, so the
- * declarations below must agree with the host's. If __USE_FORTIFY_LEVEL is above 0, the host's headers also define the
- * functions, so the level is set to 0.
+ * A file may include the host's headers after this header. The host's headers declare the same functions, so the
+ * declarations below must agree with the host's declarations. If __USE_FORTIFY_LEVEL is above 0, the host's headers
+ * also define these functions. Therefore this header sets the level to 0.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL
@@ -58,11 +58,12 @@ typedef size_t rsize_t;
 NTKERNELAPI SIZE_T RtlCompareMemory(_In_reads_bytes_(Length) const VOID *Source1,
                                     _In_reads_bytes_(Length) const VOID *Source2, _In_ SIZE_T Length);
 /*
- * Returns the number of bytes, from the start, in which Pattern repeats. Source and Length must be multiples of four.
+ * Returns the number of bytes at the start of Source that consist of copies of Pattern. Source and Length must be
+ * multiples of 4.
  */
 NTKERNELAPI SIZE_T RtlCompareMemoryUlong(_In_reads_bytes_(Length) PVOID Source, _In_ SIZE_T Length, _In_ ULONG Pattern);
 
-/* Zeroes memory even if it is not read again. */
+/* Zeroes the memory. The compiler does not remove this call, even if the program does not read the memory again. */
 FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(cnt) PVOID ptr, _In_ SIZE_T cnt)
 {
     memset(ptr, 0, cnt);
@@ -225,7 +226,7 @@ NTKERNELAPI int ondk__scwprintf(PCWSTR format, ...);
 
 EXTERN_C_END
 
-/* Two functions are named swprintf: the kernel's has no parameter for the buffer's size, and C's has one. */
+/* Two functions are named swprintf. Only the C function has a parameter for the buffer's size. */
 #undef swprintf
 #ifndef __cplusplus
 #define swprintf(out, second, ...)                                                                             \

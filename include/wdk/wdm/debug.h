@@ -70,7 +70,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
-/* Stops in an attached debugger. Without a debugger the program ends; Windows stops with a bug check. */
+/* Stops in an attached debugger. If no debugger is attached, ends the program; Windows has a bug check instead. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
 /* Returns TRUE if no debugger is attached. */

@@ -47,7 +47,7 @@ NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(_Inout_ PKDEVICE_QUEUE Devi
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue, _In_ ULONG SortKey);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                                                 _In_ ULONG SortKey);
-/* Returns FALSE if the entry is not in the queue. IRQL <= DISPATCH_LEVEL. */
+/* Removes the entry. Returns FALSE if the entry is not in the queue. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN KeRemoveEntryDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 

@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE, IRQL <= APC_LEVEL, and the thread's next call must be a wait. The
- * two calls are not one atomic step here.
+ * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE, IRQL <= APC_LEVEL, and the thread's next call must be a wait. Unlike
+ * on Windows, the set and the following wait are not one atomic step.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -112,10 +112,10 @@ NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
 
 /*
- * Timeouts are in units of 100 ns. Negative values are relative. Positive values are system time since 1601. Zero means
- * no wait, NULL no limit. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <= APC_LEVEL. More than
- * THREAD_WAIT_OBJECTS objects need an array of wait blocks. Alertable and WaitMode have no effect, because there are no
- * alerts and no user APCs.
+ * Timeouts are in units of 100 ns. A negative timeout is relative. A positive timeout is a system time since 1601. If
+ * the timeout is zero, the functions do not wait. If the pointer is NULL, there is no limit. IRQL <= DISPATCH_LEVEL
+ * with a timeout of zero, otherwise IRQL <= APC_LEVEL. More than THREAD_WAIT_OBJECTS objects need an array of wait
+ * blocks. Alertable and WaitMode have no effect, because this kernel has no alerts and no user APCs.
  */
 NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason,
                                            _In_ KPROCESSOR_MODE WaitMode,

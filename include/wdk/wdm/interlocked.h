@@ -137,7 +137,7 @@ ONDK_INTERLOCKED_BIT(LONG64, ULONG64, 64, 6)
 
 #if defined(__x86_64__)
 /*
- * Compares the 16 bytes at Destination with those at ComparandResult. If they are equal, stores the new value at
+ * Compares the 16 bytes at Destination with the 16 bytes at ComparandResult. If both are equal, stores the new value at
  * Destination and returns TRUE. Otherwise copies the value at Destination to ComparandResult and returns FALSE.
  * Destination must be 16-byte aligned.
  */

@@ -111,7 +111,7 @@ typedef struct _DRIVER_OBJECT {
 typedef struct DECLSPEC_ALIGN(16) _DEVICE_OBJECT {
     CSHORT Type;
     USHORT Size;
-    LONG ReferenceCount; /* open handles */
+    LONG ReferenceCount; /* number of open handles */
     PDRIVER_OBJECT DriverObject;
     PDEVICE_OBJECT NextDevice;
     PDEVICE_OBJECT AttachedDevice;
@@ -393,7 +393,7 @@ extern NTKERNELAPI struct _OBJECT_TYPE **ExEventObjectType;
 NTKERNELAPI PKEVENT IoCreateNotificationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
 NTKERNELAPI PKEVENT IoCreateSynchronizationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
 
-/* FALSE: the processes here are 64-bit processes. IRQL <= DISPATCH_LEVEL. */
+/* Always returns FALSE, because all processes are 64-bit processes. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN IoIs32bitProcess(_In_opt_ PIRP Irp);
 
 typedef struct _GENERIC_MAPPING {
@@ -476,8 +476,8 @@ FORCEINLINE VOID IoSkipCurrentIrpStackLocation(_Inout_ PIRP Irp)
 }
 
 /*
- * Copies the parameters of the current location to the next one, but not the completion routine, its context and
- * Control.
+ * Copies the current stack location to the next stack location, except the completion routine, the routine's context
+ * and Control.
  */
 FORCEINLINE VOID IoCopyCurrentIrpStackLocationToNext(_Inout_ PIRP Irp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt request levels. The level belongs to the thread here, not to the processor: two threads at DISPATCH_LEVEL
- * may share one processor. The checks verify that routines are called at an allowed level.
+ * Interrupt request levels. In this kernel a level belongs to a thread, not to a processor: two threads at
+ * DISPATCH_LEVEL may share one processor. The checks verify that routines are called at an allowed level.
  */
 #ifndef ONDK_WDK_WDM_IRQL_H
 #define ONDK_WDK_WDM_IRQL_H

@@ -179,7 +179,7 @@ NTKERNELAPI PSLIST_ENTRY FirstEntrySList(_In_ const SLIST_HEADER *SListHead);
 #define ExpInterlockedPushEntrySList InterlockedPushEntrySList
 #define ExpInterlockedPopEntrySList InterlockedPopEntrySList
 #define ExInterlockedFlushSList InterlockedFlushSList
-/* The lock is not used, as on 64-bit Windows. */
+/* These forms ignore the parameter Lock, as on 64-bit Windows. */
 #define ExInterlockedPushEntrySList(ListHead, ListEntry, Lock) InterlockedPushEntrySList(ListHead, ListEntry)
 #define ExInterlockedPopEntrySList(ListHead, Lock) InterlockedPopEntrySList(ListHead)
 

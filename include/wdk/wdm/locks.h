@@ -194,7 +194,7 @@ NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(_Inout_ PEX_RUNDOWN
 /* ---- Remove locks: count the users of a device that may be removed ----------------------------------------------- */
 
 typedef struct _IO_REMOVE_LOCK {
-    volatile LONG IoCount; /* acquisitions, plus 1 from IoInitializeRemoveLock */
+    volatile LONG IoCount; /* number of acquisitions, plus 1 from IoInitializeRemoveLock */
     volatile LONG Removed;
     ULONG Tag;
     KEVENT RemoveEvent;
