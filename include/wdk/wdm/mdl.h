@@ -142,11 +142,11 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * Raise STATUS_DATATYPE_MISALIGNMENT if the program's buffer is not aligned, and STATUS_ACCESS_VIOLATION if it is
- * outside of the programs' addresses, wraps around, or cannot be read (written). ProbeForRead on Windows does not look
- * whether it can be read; here it does, because a later access raises no exception. ProbeForWrite does not change the
- * pages. There is one address space here, so that the kernel's memory passes, too. A Length of 0 passes. For use
- * inside of __try. IRQL <= APC_LEVEL.
+ * Check a buffer of the program, inside of __try. Raise STATUS_DATATYPE_MISALIGNMENT if the buffer is not aligned.
+ * Raise STATUS_ACCESS_VIOLATION if the buffer is outside of the programs' addresses, wraps around, or cannot be read
+ * (ProbeForRead) or written (ProbeForWrite). On Windows, ProbeForRead does not test whether the buffer can be read.
+ * This kernel tests it, because a later access raises no exception. ProbeForWrite does not change the pages. Memory of
+ * the kernel passes, too, because there is only one address space. A Length of 0 passes. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment);
 NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
@@ -179,7 +179,7 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
             MmUnmapLockedPages((Mdl)->MappedSystemVa, (Mdl));            \
     } while (0)
 
-/* No effect, because memory is coherent. */
+/* Does nothing, because memory is coherent. */
 #define KeFlushIoBuffers(Mdl, ReadOperation, DmaOperation) ((void)(Mdl))
 
 /* ---- Page allocation --------------------------------------------------------------------------------------------- */

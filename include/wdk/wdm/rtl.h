@@ -302,7 +302,7 @@ NTKERNELAPI CCHAR RtlFindLeastSignificantBit(_In_ ULONGLONG Set);
 
 /* ---- Version ---------------------------------------------------------------------------------------------------- */
 
-/* Drivers that check the version get that of Windows 10, 10.0.19041. PASSIVE_LEVEL. */
+/* The version routines return the version of Windows 10, 10.0.19041. PASSIVE_LEVEL. */
 typedef struct _OSVERSIONINFOW {
     ULONG dwOSVersionInfoSize;
     ULONG dwMajorVersion;

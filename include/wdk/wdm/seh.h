@@ -34,7 +34,7 @@ struct ondk_seh_frame {
     ULONG64 jump[32]; /* the host's jmp_buf */
 };
 
-/* State of a __finally handler: whether an exception is being raised, and which. */
+/* State of a __finally handler. */
 struct ondk_seh_unwind {
     BOOLEAN abnormal, once;
     NTSTATUS status;

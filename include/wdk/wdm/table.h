@@ -3,9 +3,10 @@
  * Generic tables: elements in the order of a driver's compare routine, in a splay tree (RTL_GENERIC_TABLE) or an AVL
  * tree (RTL_AVL_TABLE). A driver that defines RTL_USE_AVL_TABLES gets AVL trees with the names of the other kind.
  *
- * An element is a copy of the driver's data, behind a header, in a block of the driver's allocate routine. It moves
- * never and exists until it is deleted. The driver serializes all calls for a table, also lookups, because a lookup
- * changes a splay tree. IRQL <= DISPATCH_LEVEL, if the driver's routines and memory permit it.
+ * An element has a header and a copy of the driver's data. The driver's allocate routine returns the memory of an
+ * element, which does not move until the element is deleted. The driver must serialize all calls for a table. This
+ * includes lookups, because a lookup changes a splay tree. IRQL <= DISPATCH_LEVEL, if the driver's routines and memory
+ * permit it.
  */
 #ifndef ONDK_WDK_WDM_TABLE_H
 #define ONDK_WDK_WDM_TABLE_H
@@ -44,12 +45,12 @@ typedef struct _RTL_BALANCED_LINKS {
     struct _RTL_BALANCED_LINKS *Parent;
     struct _RTL_BALANCED_LINKS *LeftChild;
     struct _RTL_BALANCED_LINKS *RightChild;
-    CHAR Balance; /* depth of the right side less depth of the left side */
+    CHAR Balance; /* depth of the right subtree minus depth of the left subtree */
     UCHAR Reserved[3];
 } RTL_BALANCED_LINKS, *PRTL_BALANCED_LINKS;
 
 typedef struct _RTL_AVL_TABLE {
-    RTL_BALANCED_LINKS BalancedRoot; /* its RightChild is the tree; its Parent is itself */
+    RTL_BALANCED_LINKS BalancedRoot; /* RightChild points at the tree's root; Parent points at BalancedRoot */
     PVOID OrderedPointer;
     ULONG WhichOrderedElement;
     ULONG NumberGenericTableElements;
@@ -66,8 +67,8 @@ NTKERNELAPI VOID RtlInitializeGenericTableAvl(_Out_ PRTL_AVL_TABLE Table, _In_ P
                                               _In_ PRTL_AVL_ALLOCATE_ROUTINE AllocateRoutine,
                                               _In_ PRTL_AVL_FREE_ROUTINE FreeRoutine, _In_opt_ PVOID TableContext);
 /*
- * Returns the element's data: a copy of Buffer, or that of an equal element, which then stays as it is (*NewElement is
- * FALSE). Returns NULL if the allocate routine does.
+ * Inserts a copy of Buffer, sets *NewElement to TRUE, and returns the address of the copy. If an equal element exists,
+ * sets *NewElement to FALSE and returns that element's data unchanged. Returns NULL if the allocate routine fails.
  */
 NTKERNELAPI PVOID RtlInsertElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_reads_bytes_(BufferSize) PVOID Buffer,
                                                   _In_ CLONG BufferSize, _Out_opt_ PBOOLEAN NewElement);
@@ -76,17 +77,17 @@ NTKERNELAPI PVOID RtlInsertElementGenericTableFullAvl(_In_ PRTL_AVL_TABLE Table,
                                                       _In_reads_bytes_(BufferSize) PVOID Buffer,
                                                       _In_ CLONG BufferSize, _Out_opt_ PBOOLEAN NewElement,
                                                       _In_ PVOID NodeOrParent, _In_ TABLE_SEARCH_RESULT SearchResult);
-/* Deletes the equal element and calls the free routine. Returns FALSE if there is none. */
+/* Deletes the element that equals Buffer, and calls the free routine. Returns FALSE if there is no such element. */
 NTKERNELAPI BOOLEAN RtlDeleteElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ PVOID Buffer);
 NTKERNELAPI PVOID RtlLookupElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ PVOID Buffer);
 NTKERNELAPI PVOID RtlLookupElementGenericTableFullAvl(_In_ PRTL_AVL_TABLE Table, _In_ PVOID Buffer,
                                                       _Out_ PVOID *NodeOrParent,
                                                       _Out_ TABLE_SEARCH_RESULT *SearchResult);
-/* In ascending order. The element that was returned last may be deleted before the next call. */
+/* Returns the next element in ascending order. The driver may delete the last returned element before the next call. */
 NTKERNELAPI PVOID RtlEnumerateGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ BOOLEAN Restart);
-/* In ascending order. The element of *RestartKey, NULL at first, must still exist. */
+/* Returns the next element in ascending order. *RestartKey is NULL at first. Its element must not be deleted. */
 NTKERNELAPI PVOID RtlEnumerateGenericTableWithoutSplayingAvl(_In_ PRTL_AVL_TABLE Table, _Inout_ PVOID *RestartKey);
-/* The element number I in ascending order, or NULL. */
+/* Returns the element with the index I in ascending order, or NULL if there is no such element. */
 NTKERNELAPI PVOID RtlGetElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ ULONG I);
 NTKERNELAPI ULONG RtlNumberGenericTableElementsAvl(_In_ PRTL_AVL_TABLE Table);
 NTKERNELAPI BOOLEAN RtlIsGenericTableEmptyAvl(_In_ PRTL_AVL_TABLE Table);
@@ -126,7 +127,7 @@ typedef VOID NTAPI RTL_GENERIC_FREE_ROUTINE(struct _RTL_GENERIC_TABLE *Table, PV
 typedef RTL_GENERIC_FREE_ROUTINE *PRTL_GENERIC_FREE_ROUTINE;
 
 typedef struct _RTL_SPLAY_LINKS {
-    struct _RTL_SPLAY_LINKS *Parent; /* that of the root is itself */
+    struct _RTL_SPLAY_LINKS *Parent; /* the root's Parent points at the root */
     struct _RTL_SPLAY_LINKS *LeftChild;
     struct _RTL_SPLAY_LINKS *RightChild;
 } RTL_SPLAY_LINKS, *PRTL_SPLAY_LINKS;
@@ -161,7 +162,7 @@ NTKERNELAPI PVOID RtlLookupElementGenericTableFull(_In_ PRTL_GENERIC_TABLE Table
 /* Goes on behind the root: no other routine may be called for the table in between. */
 NTKERNELAPI PVOID RtlEnumerateGenericTable(_In_ PRTL_GENERIC_TABLE Table, _In_ BOOLEAN Restart);
 NTKERNELAPI PVOID RtlEnumerateGenericTableWithoutSplaying(_In_ PRTL_GENERIC_TABLE Table, _Inout_ PVOID *RestartKey);
-/* The element number I in the order of insertion, or NULL. */
+/* Returns the element with the index I in the order of insertion, or NULL if there is no such element. */
 NTKERNELAPI PVOID RtlGetElementGenericTable(_In_ PRTL_GENERIC_TABLE Table, _In_ ULONG I);
 NTKERNELAPI ULONG RtlNumberGenericTableElements(_In_ PRTL_GENERIC_TABLE Table);
 NTKERNELAPI BOOLEAN RtlIsGenericTableEmpty(_In_ PRTL_GENERIC_TABLE Table);

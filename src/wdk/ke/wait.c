@@ -94,7 +94,7 @@ static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
 
     dispatch_set_state(&m->Header, state - 1);
     if (state != 1)
-        return false; /* its owner acquired it again */
+        return false; /* the owner has acquired the mutex once more */
     m->OwnerThread = (PKTHREAD)t;
     m->Abandoned = FALSE;
     link_insert_before(&t->mutants, &m->MutantListEntry);
@@ -206,8 +206,8 @@ static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
 }
 
 /*
- * Called when the timeout is over. If the wait was not satisfied, removes the blocks and returns true. Otherwise
- * returns false, and the thread that satisfied the wait wakes this thread.
+ * Ends a wait whose timeout has passed. If the wait was not satisfied, removes the wait blocks and returns true.
+ * Otherwise returns false: the thread that satisfied the wait wakes this thread.
  */
 static bool wait_time_out(struct kernel_thread *t)
 {
@@ -386,7 +386,7 @@ static void wait_check_irql(const char *routine, const LARGE_INTEGER *timeout)
 static const struct lock_kind mutex_kind = { .name = "KMUTEX" };
 
 /*
- * Called when t has acquired an object. An owned mutex counts as a held lock and as a critical region until
+ * If `h`, which `t` has acquired, is a mutex, records it as a held lock and as a critical region. Both last until
  * KeReleaseMutex.
  */
 static void wait_note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
@@ -463,7 +463,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     return status;
 }
 
-/* A wait without objects. An interval of zero yields. */
+/* Waits without objects until the interval has passed. If the interval is zero, yields. */
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
     struct kernel_thread *t = thread_self();
