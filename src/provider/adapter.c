@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters: opening by interface and version, limits, closing. Every object of an adapter has a reference on that
- * adapter. The invariant: the closing thread waits until the last reference has been dropped. Only then does it
- * destroy the fabric and its threads.
+ * Opens and closes adapters, and reports their limits. Every object of an adapter has a reference on that adapter. The
+ * invariant: the closing thread destroys the fabric and its threads only after the last reference has been dropped.
  */
 #include <openndk/adapter.h>
 
@@ -62,7 +61,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Reduces the fabric's limits to what the configuration allows. */
+/* Reduces the fabric's limits *i to the limits that the configuration *c sets. */
 static void adapter_limit_info(struct fabric_info *i, const ondk_config_t *c)
 {
     i->max_initiator_sge = min_u32(i->max_initiator_sge, c->max_initiator_sge);
@@ -133,9 +132,9 @@ void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
 }
 
 /*
- * Returns the size of the structure to write to a buffer of `room` bytes. NDK 1's structure ends before
- * RdmaTechnology. That structure is chosen if the adapter was opened as NDK 1 and the buffer is too small for the
- * present structure.
+ * Returns the size of the structure to write to a buffer of `room` bytes. The structure of NDK 1 ends before
+ * RdmaTechnology. Returns the size of that shorter structure if the adapter was opened as NDK 1 and the buffer is too
+ * small for the present structure.
  */
 static ULONG adapter_info_size(const struct adapter *a, ULONG room)
 {
@@ -183,7 +182,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 enum { NS_PER_MS = 1000000 };
 
-/* Called when no reference is left. Wakes the closing thread, which may free the adapter at once. */
+/* Wakes the closing thread, which may free the adapter at once. Called when the adapter has no references. */
 static bool adapter_retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
@@ -232,8 +231,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Waits until no reference is left and the thread of close_report.c has ended. Calls abort() if the wait takes longer
- * than close_abort_ms. If close_abort_ms is 0, the wait has no limit.
+ * Waits until the adapter has no references and the thread of close_report.c has ended. Calls abort() if the wait takes
+ * longer than close_abort_ms. If close_abort_ms is 0, the wait has no limit.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {
@@ -267,7 +266,10 @@ void provider_close_adapter(NDK_ADAPTER *pub)
 /* The maximum number of interfaces of the machine. Further interfaces are neither listed nor opened. */
 enum { MAX_INTERFACES = 4096 };
 
-/* Returns the number of interfaces, or -errno. Sets *out to an array of them, which the caller frees, or to NULL. */
+/*
+ * Returns the number of interfaces, or -errno. Sets *out to an array of the interfaces, or to NULL. The caller frees
+ * *out.
+ */
 static int adapter_list_interfaces(struct interface_info **out)
 {
     int known = host_interfaces(NULL, 0), count;

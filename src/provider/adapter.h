@@ -44,28 +44,31 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
     return (struct adapter *)pub;
 }
 
-/* Returns the provider's object behind an object of the consumer: see provider_set_unwrap. */
+/*
+ * Returns the provider's object for an object that the consumer has. The two differ if a verifier is in use: see
+ * provider_set_unwrap.
+ */
 void *provider_unwrap(void *object);
-/* Returns the provider's adapter. `pub` may be that adapter, or the verifier's object in front of it. */
+/* Returns the provider's adapter. `pub` is that adapter, or the verifier's object for that adapter. */
 static inline struct adapter *adapter_behind(NDK_ADAPTER *pub)
 {
     return adapter_of(provider_unwrap(pub));
 }
 
-/* Returns the shard that runs the callbacks of objects that have no shard of their own. */
+/* Returns the shard that runs the callbacks of objects without a shard of their own. */
 static inline struct shard *adapter_home(struct adapter *a)
 {
     return a->fabric->ops->home(a->fabric);
 }
 
 /*
- * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when the adapter is closed. If
- * adapter_open returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
+ * Opens an adapter that uses `fabric`. The adapter owns the fabric and destroys it when the adapter is closed. If the
+ * function returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
-/* Records the event `adapter`. */
+/* Records the trace event `adapter`, which describes the adapter. */
 void adapter_trace(const struct adapter *a);
-/* Fills what NdkQueryAdapterInfo returns. */
+/* Fills *info with the data that NdkQueryAdapterInfo returns. */
 void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info);
 
 #endif

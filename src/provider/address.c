@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies addresses into the consumer's buffers, see address.h. */
+/* Copies addresses to the consumer's buffers: see address.h. */
 #include "provider/address.h"
 
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of a close that stays pending. The report counts the objects of each type, the requests and the callbacks
- * for which the close waits, and describes the first few objects of each type. A thread of the adapter writes the
- * report, because the close may wait for any other thread.
+ * Writes a report if a close stays pending. The report counts the objects, requests and callbacks for which the close
+ * waits. It also describes the first few objects of each type. A thread of the adapter writes the report, because any
+ * other thread may be the one for which the close waits.
  *
- * The pending closes are in a queue, the oldest first (provider/live.h). A close leaves the queue when it ends or has
- * been reported. The report of a close is due close_report_ms after the close has begun. The thread sleeps until the
- * report of the first close is due. Closes that begin wake the thread at most once in every period of close_report_ms.
+ * The pending closes are in a queue, oldest first (provider/live.h). A close leaves the queue when the close has ended
+ * or has been reported. The report of a close is due close_report_ms after the close has begun. The thread sleeps until
+ * the report of the oldest close is due. A new close wakes the thread at most once in every period of close_report_ms.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
  * after the lock has been released.
@@ -42,7 +42,7 @@ enum {
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
 
-/* The types in a report. A type comes before the types that its objects depend on. */
+/* The types in a report. If objects of type A can use objects of type B, then A comes before B. */
 /* clang-format off */
 static const struct {
     NDK_OBJECT_TYPE type;
@@ -204,7 +204,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
     fprintf(out, " has waited %llu ms for ", (unsigned long long)r->waited_ms);
 }
 
-/* Returns the text for a report whose counts are all 0: what the close may wait for instead. */
+/* Returns a text for a report in which all counts are 0. The text names another cause for which the close may wait. */
 static const char *report_rest(const struct close_report *r)
 {
     if (r->type == NdkObjectTypeAdapter)
@@ -238,7 +238,7 @@ static void report_print_counts(FILE *out, const struct close_report *r)
     fprintf(out, "%s\n", *separator ? "" : report_rest(r));
 }
 
-/* Writes the last events of the process, including the last events of the closing object. */
+/* Writes the last trace events of the process and of the closing object. */
 static void report_print_last_events(FILE *out, const struct close_report *r)
 {
     const uint64_t addresses[2] = { (uintptr_t)r->self.object };
@@ -301,7 +301,10 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
                                 .waited_ms = (now - o->live_closed_ns) / NS_PER_MS };
 }
 
-/* Removes the first close from the queue, and prepares *r for report_write. Returns false if no close is due. */
+/*
+ * If the oldest close in the queue is due, removes this close, prepares *r for report_write and returns true. Otherwise
+ * returns false.
+ */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
     struct object *o;
@@ -339,7 +342,7 @@ static void reporter_round(struct adapter *a)
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 
-/* Waits until a close has been pending long enough to be reported. Returns false if `order` is no longer ORDER_RUN. */
+/* Waits until a close is due to be reported. Returns false if `order` is no longer ORDER_RUN. */
 static bool reporter_wait(struct adapter *a)
 {
     struct close_reporter *reporter = &a->reporter;
@@ -433,7 +436,7 @@ void close_report_begin(struct object *o)
         gate_open(&a->reporter.wake);
 }
 
-/* Sets `order`, then waits until the thread has ended. Returns false if it has not ended at the deadline. */
+/* Sets `order`, then waits for the thread to end. Returns false if the thread is still running at the deadline. */
 static bool reporter_order(struct close_reporter *reporter, enum close_report_order order, uint64_t deadline)
 {
     atomic_store(&reporter->order, order);

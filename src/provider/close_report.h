@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* If the close of an object or of the adapter stays pending, reports what the close waits for. */
+/* Reports for what a close waits, if the close of an object or of the adapter stays pending. */
 #ifndef PROVIDER_CLOSE_REPORT_H
 #define PROVIDER_CLOSE_REPORT_H
 
@@ -23,10 +23,10 @@ struct close_reporter {
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Until this time, the thread's sleep has a deadline, which is rest_until_ns. A close that begins before
-     * rest_until_ns need not wake the thread. Such a close is reported only after rest_until_ns, because it must first
-     * be pending for close_report_ms. After rest_until_ns, the thread sleeps without a deadline until a close wakes
-     * it. Only the thread uses this member.
+     * Until this time the thread sleeps only up to this time, even if no close is pending. So a close that begins
+     * earlier need not wake the thread. The thread still reports such a close in time, because the report is due only
+     * close_report_ms after the close began. After this time the thread sleeps until a close wakes the thread. Only the
+     * thread uses this member.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
@@ -36,14 +36,15 @@ struct close_reporter {
 /* Starts the adapter's thread if the configuration enables reports or an abort. Returns 0 or an errno value. */
 int close_report_start(struct adapter *a);
 /*
- * Called when the close of an object, or of the adapter, begins. If the close is still pending after close_report_ms,
- * it is reported once. The caller must have the HANDLE reference of o. After the adapter's close has begun, the closes
- * of objects are not reported, because the adapter's report has all objects.
+ * Adds the close of an object, or of the adapter, to the pending closes. If the close is still pending after
+ * close_report_ms, the thread reports the close once. The caller must have the HANDLE reference of o. After the
+ * adapter's close has begun, the closes of objects are not reported, because the adapter's report contains all objects.
  */
 void close_report_begin(struct object *o);
 /*
- * Stops the thread and waits until the thread has ended. The program's log callback may block the thread. If the thread
- * has not ended one second after abort_at (a time of owner_clock; UINT64_MAX: never), calls abort().
+ * Stops the thread and waits until the thread has ended. If the thread has not ended one second after `abort_at`, calls
+ * abort(). This can happen if the program's log callback blocks the thread. `abort_at` is a time of owner_clock, or
+ * UINT64_MAX for never.
  */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
 /* Waits at most one second for the thread to write the adapter's report. Then calls abort(). */

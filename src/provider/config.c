@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Configuration: defaults, environment variables, range checks. The invariant: one table has the default, the variable
- * and the range of every field of ondk_config_t except `size`.
+ * Stores the configuration, with its defaults, environment variables and range checks. The invariant: one table has the
+ * default, the environment variable and the range of every field of ondk_config_t except `size`.
  */
 #include <openndk/config.h>
 

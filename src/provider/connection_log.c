@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The observer of an adapter's fabric. A report of an event arrives before the consumer's completion or callback. The
- * invariant: this file's code does not wait or allocate memory, because reports are events of the fabric
- * (fabric/fabric.h). It calls no routine of the program except the callback of ondk_log_set.
+ * Receives the reports of an adapter's fabric and writes them to the log. The fabric reports an event before the
+ * consumer's completion or callback. The invariant: this file's code does not wait or allocate memory, because the
+ * fabric calls it in events (fabric/fabric.h). The code calls no routine of the program except the callback of
+ * ondk_log_set.
  *
- * The number of lines is limited, because peers could otherwise fill a disk. Each role and each level has limits of
- * its own. Peers are in groups, by a keyed hash of their IPv4 address or IPv6 /64. A group may write LIMIT_BURST lines
- * at once, and then one line every group_interval_ns. In addition, one line every shared_interval_ns may be written
- * for the groups that have reached this limit, all such groups together. Lines beyond these limits are only counted.
+ * The number of lines is limited, because peers could otherwise fill a disk. There are separate limits for each role
+ * (initiator or responder) and for each level. A keyed hash of the peer's IPv4 address or IPv6 /64 assigns each peer to
+ * a group. A group may write LIMIT_BURST lines at once, and then one line every group_interval_ns. All groups that have
+ * reached this limit together may write one more line every shared_interval_ns. Lines beyond these limits are only
+ * counted.
  */
 #include "provider/connection_log.h"
 
@@ -37,8 +39,8 @@ static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash. The key is drawn before the first line is written. A simulation writes no lines,
- * so it draws no key, and its sequence of random numbers does not change.
+ * Returns the random key of the hash. The first call draws the key. The key is not drawn earlier, because a simulation
+ * writes no lines and must not change its sequence of random numbers.
  */
 static uint64_t limit_key(void)
 {
@@ -92,7 +94,10 @@ static uint32_t connection_level(enum fabric_outcome outcome)
     return outcome == FABRIC_OUTCOME_FAILED || outcome == FABRIC_OUTCOME_REFUSED ? ONDK_LOG_INFO : ONDK_LOG_DEBUG;
 }
 
-/* Writes a report's line. Uses `status` only for a failure, and `reason` for a failure or the end of a connection. */
+/*
+ * Writes the line for a report. `status` is used only if the report is a failure. `reason` is used only if the report
+ * is a failure or the end of a connection.
+ */
 static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
 {
     static const char *const outcomes[] = {

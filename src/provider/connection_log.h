@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records how connections and listeners begin and end. Each beginning and each end is a line in the log, if the line's
- * level is on. Each failed connection is also added to the list of failures.
+ * Records how connections and listeners begin and end. If the log level allows, writes one line for each beginning and
+ * for each end. Also adds each failed connection to the list of failures.
  */
 #ifndef PROVIDER_CONNECTION_LOG_H
 #define PROVIDER_CONNECTION_LOG_H
@@ -12,7 +12,10 @@ struct adapter;
 
 /* Makes the adapter the observer of its fabric. */
 void connection_log_observe(struct adapter *a);
-/* Called at the close of an adapter. Logs how many lines were left out and not yet reported. PASSIVE_LEVEL. */
+/*
+ * Logs the number of lines that were left out since the last such line. Called when an adapter closes, at
+ * PASSIVE_LEVEL.
+ */
 void connection_log_end(void);
 /*
  * Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs instead that listening at `local` failed.

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector, between the consumer's calls and the fabric's events. connector_table.c has the state machine. The
- * handler of each event takes one step with the lock held, then carries out the action of that step.
+ * Implements the connector, which translates between the consumer's calls and the fabric's events. connector_table.c
+ * has the state machine. The handler of an event takes one step of the state machine with the lock held, releases the
+ * lock, and then carries out the step's action.
  *
  * References. The fabric's connection has an INTERNAL reference on the connector until the connection's address is
  * free. From connect or accept on, the connector has CHILD references on its queue pair and its shared endpoint. A
  * failed NdkConnect drops both. A passive connector has a CHILD reference on its listener.
  *
  * The invariant: conn_close is not called while a call of the consumer is between connector_enter and connector_exit,
- * because conn_close may free the fabric's connection. If close or a failed NdkConnect ends the connection during a
- * call of the consumer, the last connector_exit calls conn_close.
+ * because conn_close may free the fabric's connection. If the connection must end during such a call, because the
+ * consumer closes the connector or NdkConnect fails, the last connector_exit calls conn_close.
  *
  * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has
  * closed, so the address is free for the next attempt.
@@ -79,8 +80,8 @@ void connector_exit(struct connector *c)
 }
 
 /*
- * Requires the lock. Returns the connection that the caller must pass to conn_close. Returns NULL if there is no
- * connection, or if the last connector_exit will call conn_close.
+ * Returns the connection that the caller must pass to conn_close. Returns NULL if there is no connection, or if the
+ * last connector_exit will call conn_close. Requires the lock.
  */
 static struct fabric_conn *connector_claim_end(struct connector *c)
 {
@@ -223,8 +224,8 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
 }
 
 /*
- * Undoes the step of a call that failed for lack of memory. The fabric reports no event for that call. If the consumer
- * has closed the connector meanwhile, the phase stays CLOSING.
+ * Undoes the step of a call that failed because memory ran out. The fabric reports no event for that call. If the
+ * consumer has closed the connector meanwhile, the phase stays CLOSING.
  */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {
@@ -436,7 +437,7 @@ static void connector_describe_qp(struct connector *c, ondk_connection_t *entry)
     entry->in_frames = info.in_frames;
 }
 
-/* Fills the connector's entry of the list of connections. Returns false if the connector has no connection. */
+/* Fills the connector's entry in the list of connections. Returns false if the connector has no connection. */
 static bool connector_describe(struct object *o, union live_entry *entry)
 {
     struct connector *c = connector_of_object(o);

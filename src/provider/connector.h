@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector object: the consumer's end of one connection, above a connection of the fabric.
+ * Declares the connector, the NDK object with which the consumer controls one connection of the fabric.
  *
- * connector.c has the state, the fabric's events, completions and close. connector_calls.c has the entries of the
- * dispatch table, which check their arguments, take one step of the state machine and call the fabric. The invariant:
- * between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
+ * connector.c handles the state, the fabric's events, the completions and close. connector_calls.c has the functions of
+ * the dispatch table, which check their arguments, take one step of the state machine and call the fabric. The
+ * invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
  */
 #ifndef PROVIDER_CONNECTOR_H
 #define PROVIDER_CONNECTOR_H
@@ -61,7 +61,10 @@ struct connector {
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
-    /* One struct for each kind of request: one kind may begin while the completion of another kind is queued. */
+    /*
+     * Each kind of request has its own struct, because a request may begin while the completion of another kind is
+     * queued.
+     */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's completion routine; constant while `connect` is pending */
     void *connect_context;
@@ -86,35 +89,42 @@ extern const struct fabric_conn_events connector_events; /* connector.c */
 /* Returns a connector in phase IDLE with its HANDLE reference, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
 /*
- * Returns a connector in phase REQUESTED, or NULL if out of memory. The connector depends on its listener. Called in
- * an event of the fabric.
+ * Creates the connector for a peer's request. Returns a connector in phase REQUESTED, which has a reference on its
+ * listener, or NULL if out of memory. Called in an event of the fabric.
  */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
 
-/* connector_unlock asserts the invariants of the members that the lock guards. */
+/*
+ * Acquire and release the connector's lock. connector_unlock asserts the invariants of the members that the lock
+ * guards.
+ */
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * connector_enter and connector_exit enclose each call of the consumer that begins an operation. Until connector_exit,
- * neither the connector nor the fabric's connection is freed. The last connector_exit ends the connection, if close
- * or a failed NdkConnect has requested that.
+ * Enclose each call of the consumer that begins an operation. Between connector_enter and connector_exit, neither the
+ * connector nor the fabric's connection is freed. If close or a failed NdkConnect must end the connection meanwhile,
+ * the last connector_exit ends the connection.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);
-/* Takes one step of the state machine. Requires the lock. The caller releases the lock, then carries out the action. */
+/*
+ * Takes one step of the state machine and returns its action. Requires the lock. The caller releases the lock, then
+ * carries out the action.
+ */
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
 /*
- * A queue pair is bound to one connector at a time. connector_bind_qp returns false if the queue pair is already bound.
+ * Bind and unbind a queue pair. A queue pair can be bound to only one connector at a time. connector_bind_qp returns
+ * false if the queue pair is already bound.
  */
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);
 
-/* Starts NdkConnect. The phase must be CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
+/* Starts NdkConnect. Requires the phase CONNECTING. Returns STATUS_PENDING, or an error if nothing was started. */
 NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *params,
                                  NDK_FN_REQUEST_COMPLETION done, void *context);
-/* Starts NdkAccept. The phase must be ACCEPTING. Returns STATUS_PENDING, or an error if nothing has begun. */
+/* Starts NdkAccept. Requires the phase ACCEPTING. Returns STATUS_PENDING, or an error if nothing was started. */
 NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *params, NDK_FN_REQUEST_COMPLETION done,
                                 void *context);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a connector's dispatch table. Each entry checks its arguments, takes one step of the state machine,
- * and carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
+ * Implements the functions of a connector's dispatch table. Each function checks its arguments, takes one step of the
+ * state machine, and carries out the step's action. If a call is malformed, or is not allowed in the present phase, the
+ * function returns an error and starts nothing.
  *
  * The invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
  * Another thread, or the completion of the operation that the call has started, may close the connector meanwhile.
@@ -55,8 +56,8 @@ static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destina
 }
 
 /*
- * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters. *old_data
- * receives the previous attempt's private data, which the caller frees. The caller has bound the queue pair.
+ * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters, and sets
+ * *old_data to the private data of the previous attempt, which the caller frees. The caller has bound the queue pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)
@@ -293,7 +294,7 @@ static NTSTATUS connector_ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMP
 /* ---- queries ---- */
 
 /*
- * Copies the private data, or the part that fits, to `buffer`. Sets *len to the size of the private data. Requires the
+ * Copies the private data to `buffer`, as far as it fits. Sets *len to the full size of the private data. Requires the
  * connector's lock.
  */
 static NTSTATUS peer_copy_private_data(const struct connector_peer *peer, void *buffer, ULONG *len)
@@ -330,7 +331,10 @@ static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inb
     return status;
 }
 
-/* Copies one of the two addresses. Returns STATUS_INVALID_DEVICE_STATE if NdkConnect has not succeeded. */
+/*
+ * Copies the local address if `local` is true, otherwise the peer's address. Returns STATUS_INVALID_DEVICE_STATE if
+ * NdkConnect has not succeeded.
+ */
 static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {
     connector_lock(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector's state machine.
+ * Implements the connector's state machine as a table.
  *
  * This side connects:
  *
@@ -120,7 +120,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
-    /* If the fabric reports the peer's end while NdkDisconnect is pending, no disconnect callback follows. */
+    /* If the peer disconnects while NdkDisconnect is pending, the disconnect callback is not called. */
     ROW(DISCONNECTING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, GO(ENDED, REPORT_DISCONNECTED), NEVER,
@@ -168,7 +168,7 @@ bool connector_has_qp(enum connector_phase phase)
            phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE || phase == CONNECTOR_DISCONNECTING;
 }
 
-/* Does a connector in this phase have a pending request of the consumer? */
+/* Returns true if a connector in this phase has a pending request of the consumer. */
 static bool connector_has_request(enum connector_phase phase)
 {
     return phase == CONNECTOR_CONNECTING || phase == CONNECTOR_FAILING || phase == CONNECTOR_COMPLETING ||

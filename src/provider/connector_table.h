@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connector's state machine as a table: what each call of the consumer and each event of the fabric does in each
- * phase. The invariant: after a connector's creation, only connector_step changes its phase. connector.c calls
- * connector_step with the connector's lock held, and then carries out the action.
+ * Declares a connector's state machine. A table defines the effect of each call of the consumer, and of each event of
+ * the fabric, in each phase. The invariant: after a connector's creation, only connector_step changes its phase.
+ * connector.c calls connector_step with the connector's lock held, releases the lock, and then carries out the action.
  */
 #ifndef PROVIDER_CONNECTOR_TABLE_H
 #define PROVIDER_CONNECTOR_TABLE_H
@@ -81,21 +81,24 @@ struct connector_cell {
 };
 
 struct connector_cell connector_cell(enum connector_phase phase, enum connector_event event);
-/* Changes the phase and returns the action. Asserts that the event is possible. */
+/* Changes the phase and returns the action. Asserts that the event is possible in the phase. */
 enum connector_action connector_step(enum connector_phase *phase, enum connector_event event);
 
-/* Does a connector in this phase have a living connection of the fabric? */
+/* Returns true if a connector in this phase has a connection of the fabric that has not been ended. */
 bool connector_has_fabric(enum connector_phase phase);
-/* Does a connector in this phase have a bound queue pair? */
+/* Returns true if a connector in this phase has a bound queue pair. */
 bool connector_has_qp(enum connector_phase phase);
-/* Does the action refuse a call? */
+/* Returns true if the action refuses a call. */
 bool connector_is_refusal(enum connector_action action);
 
 const char *connector_phase_name(enum connector_phase phase);
 const char *connector_event_name(enum connector_event event);
 const char *connector_action_name(enum connector_action action);
 
-/* Checks the invariants of the table. Returns a sentence about the first invariant that does not hold, or NULL. */
+/*
+ * Checks the invariants of the table. Returns NULL if all invariants hold, otherwise a sentence about the first
+ * violation.
+ */
 const char *connector_check_table(void);
 /* Prints the table in Markdown. */
 void connector_print_table(FILE *out);

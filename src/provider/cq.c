@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: converts the fabric's completions to NDK_RESULT, and calls the consumer's notification routine.
- * The invariant: a running notification, and each call that may cause a notification, has a reference on the queue.
+ * Implements completion queues: converts the fabric's completions to NDK_RESULT, and calls the consumer's notification
+ * routine. The invariant: a running notification, and each call that may cause a notification, has a reference on the
+ * queue.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -173,7 +174,10 @@ static void cq_fill_result_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
     };
 }
 
-/* Polls up to `wanted` completions into `ex`, or into `plain` if `ex` is NULL. Returns their number. */
+/*
+ * Polls up to `wanted` completions. Stores them in `ex`, or in `plain` if `ex` is NULL. Returns the number of
+ * completions.
+ */
 static ULONG cq_poll_results(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
 {
     struct rdma_completion batch[MAX_BATCH];
@@ -205,7 +209,7 @@ static ULONG cq_ndk_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG c
     return cq_poll_results(cq_of(pub), NULL, results, count);
 }
 
-/* Would this moderation delay every notification forever? */
+/* Returns true if this moderation would delay every notification forever. */
 static bool cq_never_notifies(const struct cq *cq, ULONG interval, ULONG count)
 {
     return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth));

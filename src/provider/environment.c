@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ONDK_ environment variables. The invariant: config.c's table of numbers and this file's table of words list all
- * known names. Any other variable that begins with ONDK_ is reported, so a new variable must be added to one table.
+ * Reads and checks the environment variables that begin with ONDK_. The invariant: config.c's table of numbers and this
+ * file's table of words together list all known variables. Any other variable that begins with ONDK_ is reported as
+ * unknown, so a new variable must be added to one of the tables.
  */
 #include "provider/environment.h"
 
@@ -112,7 +113,7 @@ bool environment_number(const struct environment_number *variable, uint32_t *val
 
 /* ---- reports ---- */
 
-/* Returns how many characters must be inserted, removed or replaced to change one name into the other. */
+/* Returns the number of characters that must be inserted, removed or replaced to change `a` into `b`. */
 static unsigned environment_name_distance(const char *a, const char *b)
 {
     size_t len = strlen(b);
@@ -185,7 +186,7 @@ static bool environment_describe_number(const char *value, const struct environm
     return *value && !environment_parse(value, v, &ignored);
 }
 
-/* Does what environment_describe_number does, for a variable that must be one of several words. */
+/* Works like environment_describe_number, for a variable that must be one of several words. */
 static bool environment_describe_word(const char *value, const struct environment_word *w, char *line, size_t room)
 {
     char text[MAX_VALUE], valid[MAX_LINE / 2];
@@ -196,7 +197,7 @@ static bool environment_describe_word(const char *value, const struct environmen
     return *value && !w->is_valid(value);
 }
 
-/* Does what environment_describe_number does, for any variable. Also reports a name that is unknown. */
+/* Works like environment_describe_number, for any variable. Also describes a variable whose name is unknown. */
 static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
                                  uint32_t count, char *line, size_t room)
 {

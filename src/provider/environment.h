@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ONDK_ environment variables: reads numbers, and reports variables that are unknown or invalid. */
+/* Reads numbers from the ONDK_ environment variables, and reports variables that are unknown or invalid. */
 #ifndef PROVIDER_ENVIRONMENT_H
 #define PROVIDER_ENVIRONMENT_H
 
@@ -12,11 +12,14 @@ struct environment_number {
     uint32_t min, max;
 };
 
-/* Reads a variable. Returns false if the variable is not set, is empty, is no number, or is out of range. */
+/*
+ * Reads a variable into *value. Returns false if the variable is not set, is empty, is not a number, or is out of
+ * range.
+ */
 bool environment_number(const struct environment_number *variable, uint32_t *value);
 /*
- * Returns how many variables are unknown or invalid. The process's first call also logs them. `numbers` is config.c's
- * table.
+ * Returns the number of variables that are unknown or invalid. The process's first call also logs them. `numbers` is
+ * config.c's table, which has `count` rows.
  */
 uint32_t environment_check(const struct environment_number *numbers, uint32_t count);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of failures. It has two halves: one for connections that peers initiated (accepted), and one for
- * connections that this side initiated. A source is an IPv4 address or an IPv6 /64 of peers. If a half is full, the
- * source with the most entries loses its oldest entry. The invariant: peers add only to the accepted half, so they
- * remove nothing from the other half.
+ * Stores the list of failures. The list has two halves. The accepted half is for connections that peers initiated, and
+ * the other half is for connections that this side initiated. Each entry belongs to a source, which is the IPv4 address
+ * or IPv6 /64 of the peer. If a half is full, the source with the most entries loses its oldest entry. The invariant:
+ * peers can add entries only to the accepted half, so they cannot remove entries from the other half.
  *
  * Failures with equal keys are counted in one entry.
  */
@@ -80,7 +80,7 @@ static struct failure *failure_find(struct failure *half, const struct failure_k
     return NULL;
 }
 
-/* Returns an entry that is not in use, or else the oldest entry of the source with the most entries. */
+/* Returns an unused entry. If all entries are in use, returns the oldest entry of the source with the most entries. */
 static struct failure *failure_choose(struct failure *half)
 {
     struct failure *chosen = &half[0];
@@ -97,8 +97,8 @@ static struct failure *failure_choose(struct failure *half)
 }
 
 /*
- * Adds `change` to `of_source` of each entry whose source is *source. Returns the number of these entries. Requires
- * the lock.
+ * Adds `change` to the member of_source of each entry whose source is *source. Returns the number of these entries.
+ * Requires the lock.
  */
 static unsigned failure_count_source(struct failure *half, const struct addr *source, int change)
 {
@@ -113,7 +113,7 @@ static unsigned failure_count_source(struct failure *half, const struct addr *so
     return count;
 }
 
-/* Stores `fresh` in the entry that failure_choose returns, and returns that entry. Requires the lock. */
+/* Copies *fresh to the entry that failure_choose returns, and returns that entry. Requires the lock. */
 static struct failure *failure_replace(struct failure *half, const struct failure *fresh)
 {
     struct failure *f = failure_choose(half);

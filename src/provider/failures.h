@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's list of the latest connections that failed or were refused; openndk/netstat.h describes it. The list is
- * in static memory. Any thread may call these functions, up to DISPATCH_LEVEL.
+ * Declares the process's list of the latest connections that failed or were refused. openndk/netstat.h describes the
+ * list. The list is in static memory. Any thread may call these functions, up to DISPATCH_LEVEL.
  */
 #ifndef PROVIDER_FAILURES_H
 #define PROVIDER_FAILURES_H
@@ -16,9 +16,12 @@ enum { FAILURES_PER_ROLE = 32, FAILURES_MAX = 2 * FAILURES_PER_ROLE };
 
 struct adapter;
 
-/* From now on, a child of fork begins with an empty list. Must be called before the first failures_add. Idempotent. */
+/*
+ * Installs a fork handler, so that a child process begins with an empty list. Must be called before the first
+ * failures_add. Idempotent.
+ */
 void failures_watch_forks(void);
-/* Adds the failure of a report, whose outcome must be FAILED or REFUSED. */
+/* Adds the failure that *report describes. Requires the outcome FAILED or REFUSED. */
 void failures_add(const struct adapter *a, const struct fabric_report *report, NTSTATUS status, uint32_t reason);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes in words which process and user have a local address in use. The kernel reports the user. The process is
- * found by its descriptors in /proc. Only root can read the descriptors of another user's process. The invariant: the
- * text has only printable characters.
+ * Describes in words which process and which user have a local address in use. The kernel reports the user. The process
+ * is found by its descriptors in /proc. Only root can read the descriptors of another user's process. The invariant:
+ * the text contains only printable characters.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -42,7 +42,10 @@ static bool holder_has_socket(int fds, const char *wanted)
     return has;
 }
 
-/* Returns the ID of a process that has the socket open, or 0 if no process with readable descriptors has it open. */
+/*
+ * Returns the ID of a process that has the socket open. Returns 0 if no such process is found, for example because its
+ * descriptors cannot be read.
+ */
 static long holder_find_process(uint32_t inode)
 {
     DIR *proc = opendir("/proc");
@@ -66,7 +69,10 @@ static long holder_find_process(uint32_t inode)
     return pid;
 }
 
-/* Copies the process's name. Replaces characters that could control a terminal, because a process chooses its name. */
+/*
+ * Copies the process's name. Replaces all characters that could control a terminal, because a process can choose any
+ * name.
+ */
 static void holder_process_name(long pid, char name[MAX_PROCESS_NAME])
 {
     char path[64];

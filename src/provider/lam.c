@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Logical address mappings: copies the fabric's addresses page by page into the consumer's structure; see lam.h. */
+/*
+ * Builds and releases logical address mappings: see lam.h. Copies the fabric's addresses page by page to the consumer's
+ * structure.
+ */
 #include "provider/lam.h"
 
 #include <errno.h>
@@ -37,7 +40,10 @@ static void lams_insert(struct lams *l, struct lam *lam)
     spin_unlock(&l->lock);
 }
 
-/* Removes and returns the mapping at `context`, or returns NULL. Compares `context`, but does not read its memory. */
+/*
+ * Removes the mapping whose address is `context` from its list and returns the mapping. Returns NULL if no list has
+ * such a mapping. Does not access memory through `context`.
+ */
 static struct lam *lams_remove(struct lams *l, const void *context)
 {
     struct lam *lam;

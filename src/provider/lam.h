@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Logical address mappings. The consumer's NDK_LOGICAL_ADDRESS_MAPPING has the addresses and a pointer to the
- * provider's mapping. The invariant: the adapter lists all its mappings, and uses the consumer's pointer only if the
- * list has that mapping.
+ * Declares logical address mappings. The consumer's NDK_LOGICAL_ADDRESS_MAPPING contains the addresses and a pointer to
+ * the provider's mapping. The invariant: the adapter lists all its mappings. It uses the pointer in the consumer's
+ * structure only if the list contains a mapping with that address.
  */
 #ifndef PROVIDER_LAM_H
 #define PROVIDER_LAM_H
@@ -21,9 +21,9 @@ struct lams {
 void lams_init(struct lams *l);
 
 /*
- * NdkBuildLAM and NdkReleaseLAM. lam_build never pends, so it does not use `done`. lam_build validates the MDL chain
- * before the buffer's size. The adapter's close waits until each mapping has been released. lam_release ignores an
- * unknown pointer.
+ * Implement NdkBuildLAM and NdkReleaseLAM. lam_build never returns STATUS_PENDING, so it does not call `done`.
+ * lam_build validates the MDL chain before it checks the buffer's size. The adapter's close waits until every mapping
+ * has been released. lam_release ignores an unknown pointer.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
                    NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo);

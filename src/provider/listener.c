@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The listener, and the arrival of connection requests.
+ * Implements the listener, and passes connection requests of peers to the consumer.
  *
  *   phase       NdkListen                    listening OK   listening failed   reporting
  *   IDLE        STARTING                     -              -                  -
@@ -8,10 +8,10 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * The event `reporting` occurs just before the completion routine of a failed NdkListen is called. Close is not a
- * phase. It closes the fabric's listener, which completes a pending NdkListen. Each request becomes a connector, which
- * NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the listener, each request
- * that has not been passed to the consumer is refused.
+ * The event `reporting` occurs just before the completion routine of a failed NdkListen is called. There is no phase
+ * for close. Close closes the fabric's listener, which completes a pending NdkListen. Each request becomes a connector,
+ * which NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the listener, each
+ * request that has not been passed to the consumer is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static const struct fabric_ops *listener_ops(const struct listener *l)
     return l->obj.adapter->fabric->ops;
 }
 
-/* Changes the phase from `from` to `to`. Returns false if the listener is in another phase. */
+/* Changes the phase from `from` to `to`. If the present phase is not `from`, changes nothing and returns false. */
 static bool listener_step(struct listener *l, enum listener_phase from, enum listener_phase to)
 {
     spin_lock(&l->lock);
@@ -73,9 +73,9 @@ static bool listener_step(struct listener *l, enum listener_phase from, enum lis
 }
 
 /*
- * listener_enter and listener_exit enclose each call of the consumer that uses the fabric's listener. listener_enter
- * returns false if the consumer has closed the listener. If the consumer closes the listener during a call, the last
- * listener_exit closes the fabric's listener.
+ * Begins a call of the consumer that uses the fabric's listener. Each successful call must be followed by
+ * listener_exit. Returns false if the consumer has closed the listener. If the consumer closes the listener during such
+ * a call, the last listener_exit closes the fabric's listener.
  */
 static bool listener_enter(struct listener *l)
 {
@@ -209,7 +209,7 @@ static void listener_ndk_control_connect_events(NDK_LISTENER *pub, BOOLEAN pause
     listener_exit(l);
 }
 
-/* Returns STATUS_INVALID_DEVICE_STATE if NdkListen has not succeeded. */
+/* Copies the listener's local address. Returns STATUS_INVALID_DEVICE_STATE if NdkListen has not succeeded. */
 static NTSTATUS listener_ndk_get_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
 {
     struct listener *l = listener_of(pub);
@@ -236,8 +236,8 @@ static void listener_cancel(struct object *o)
 }
 
 /*
- * Fills the entry's limits and counts. If the consumer has closed the listener, the entry is unchanged, because the
- * fabric's listener may have been freed. Requires the lock.
+ * Fills the entry's limits and counts. Does nothing if the consumer has closed the listener, because the fabric's
+ * listener may have been freed. Requires the lock.
  */
 static void listener_describe_fabric(struct listener *l, ondk_listener_t *entry)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, and the public functions that copy them. A list is copied in batches, because
- * creations and ends of objects wait for the lock. The invariant: `describe` and `visit`, which are called with the
- * lock held, only read the object. They take no lock except those of the object and of the fabric's object behind it.
+ * Implements the lists of an adapter's objects, and the public functions that copy these lists. A list is copied in
+ * batches, so that threads that create or end objects need not wait long for the lock. The invariant: `describe` and
+ * `visit` are called with the lock held and only read the object. They take no lock except the lock of that object, and
+ * the lock of the fabric's object that belongs to it.
  */
 #include "provider/live.h"
 
@@ -12,7 +13,10 @@
 
 enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
 
-/* A walk in progress. If live_list_remove removes `next`, it advances `next` to the following object. */
+/*
+ * A walk through a list, in progress. If live_list_remove removes the object `next`, it sets `next` to the object that
+ * follows.
+ */
 struct live_walk {
     struct object *next; /* NULL: all objects have been visited */
     LIST_ENTRY(live_walk) link;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of an adapter's objects, by type. An object is inserted when it has been made. It is hidden just before
- * its type's destroy runs, and removed after its close completion has returned. The invariant: while the lock is held,
- * an object that is not hidden is not destroyed, so its type's `describe` may be called.
+ * Declares the lists of an adapter's objects. There is one list for each type. An object is inserted when it has been
+ * created. The object is hidden just before its type's `destroy` runs, and is removed after its close completion has
+ * returned. The invariant: while the lock is held, an object that is not hidden is not destroyed, so its type's
+ * `describe` may be called.
  *
- * Order of locks: a thread takes the lock of the lists before the lock of an object, never after it.
+ * A thread that needs the lock of the lists and the lock of an object must take the lock of the lists first.
  */
 #ifndef PROVIDER_LIVE_H
 #define PROVIDER_LIVE_H
@@ -17,7 +18,7 @@
 
 struct object;
 
-/* One entry of any of the public lists. Each list has the objects of one type. */
+/* An entry of a public list. Each public list contains the objects of one type. */
 union live_entry {
     ondk_connection_t connection;
     ondk_listener_t listener;
@@ -42,10 +43,10 @@ struct live_list {
 
 void live_list_init(struct live_list *live);
 void live_list_insert(struct live_list *live, struct object *o);
-/* Sets o->live_retiring. Must be called before the fabric's object behind o ends. */
+/* Sets o->live_retiring. Must be called before the fabric's object that belongs to `o` ends. */
 void live_list_set_retiring(struct live_list *live, struct object *o);
 /*
- * live_list_hide sets live_hidden. live_list_remove removes the object from its list. Both may be called for an object
+ * Hide the object (set live_hidden), and remove the object from its list. Both functions may be called for an object
  * that was never inserted.
  */
 void live_list_hide(struct live_list *live, struct object *o);
@@ -53,16 +54,17 @@ void live_list_remove(struct live_list *live, struct object *o);
 /* Empties `closes`. Requires the lock. */
 void live_list_forget_closes(struct live_list *live);
 /*
- * Calls `visit` with the lock held for each object of one type, also for hidden objects. If an object is hidden,
- * `visit` may access only its struct object. The lock is released from time to time. An object that exists during the
- * whole call is visited once.
+ * Calls `visit` with the lock held for each object of one type, including hidden objects. If an object is hidden,
+ * `visit` may access only its struct object. The function releases the lock from time to time. An object that exists
+ * during the whole call is visited once.
  */
 void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(struct object *o, void *context),
                     void *context);
 /*
- * Copies the entries of one type, at most capacity of them, to the caller's array. Returns how many exist. An object
- * that exists during the whole call is copied once, unless the result is larger than capacity. entry_size is
- * the size of the caller's entries. own_size is the size of this library's entries.
+ * Copies the entries of all objects of one type to the caller's array, at most `capacity` entries. Returns the number
+ * of objects of that type. An object that exists during the whole call is copied once, unless the result is larger than
+ * `capacity`. entry_size is the size of an entry in the caller's array. own_size is the size of an entry in this
+ * library.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: the level, the program's callback, and the form of lines. provider/log_file.c writes the lines.
+ * Implements the log: the level, the program's callback, and the form of lines. provider/log_file.c writes the lines.
  *
  * Threads. Any thread may write lines. A line that cannot be written at once is lost and counted. A callback runs with
  * no lock held.
  *
- * Removal of a callback. running[] has two counts of running callbacks, and `side` selects the count for new calls.
- * ondk_log_set changes the callback and `side`, then waits until the former count is 0. The invariant: calls of two
- * callbacks are never in the same count.
+ * Removal of a callback. running[] has two counts of running callbacks. `side` is the index of the count for new calls.
+ * ondk_log_set replaces the callback and changes `side`, then waits until the count for the former callback is 0. The
+ * invariant: calls of two different callbacks are never in the same count.
  *
- * Fork. The child keeps level, callback and file. If a callback has called fork, it still runs in the child. The
- * callbacks of all other threads do not run there, so the child does not count them.
+ * Fork. The child keeps level, callback and file. If a callback has called fork, this callback still runs in the child.
+ * The callbacks of all other threads do not run in the child, so the child does not count them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -80,7 +80,10 @@ static struct log_date log_date_of(int64_t days_since_1970)
     };
 }
 
-/* Writes for example "2026-11-23T15:33:15.123456Z openndk[4711/4713] info: ". Returns the length of this prefix. */
+/*
+ * Writes the prefix of a line, for example "2026-11-23T15:33:15.123456Z openndk[4711/4713] info: ". Returns the length
+ * of the prefix.
+ */
 static size_t log_put_prefix(char *at, uint32_t level)
 {
     struct timespec now = { 0 };
@@ -156,7 +159,9 @@ static bool log_call(uint32_t level, const char *text)
     return true;
 }
 
-/* Waits until running[side] is 0. Called with the lock held; releases the lock while it waits. */
+/*
+ * Waits until running[side] is 0. Requires the lock. Releases the lock while it waits, and returns with the lock held.
+ */
 static void log_wait_for_side(unsigned side)
 {
     static const struct timespec pause = { .tv_nsec = REMOVAL_POLL_NS };
@@ -203,7 +208,7 @@ void log_leave_out(void)
     atomic_fetch_add_explicit(&sink.left_out, 1, memory_order_relaxed);
 }
 
-/* Has a second passed since this function last returned true? */
+/* Returns true if at least one second has passed since this function last returned true. */
 static bool log_count_is_due(void)
 {
     uint64_t now = owner_clock(NULL), last = atomic_load_explicit(&sink.counted_ns, memory_order_relaxed);

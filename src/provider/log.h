@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log; openndk/log.h describes it for programs. Writing a line waits only for a callback of the program, or for the
- * disk of a log file. Any thread may write lines, up to DISPATCH_LEVEL. The thread must not hold a lock of the
- * library, because the program's callback may block.
+ * Declares the log, which openndk/log.h describes for programs. The thread that writes a line waits only for a callback
+ * of the program, or for the disk of a log file. Any thread may write lines, up to DISPATCH_LEVEL. The thread must not
+ * hold a lock of the library, because the program's callback may block.
  */
 #ifndef PROVIDER_LOG_H
 #define PROVIDER_LOG_H
@@ -15,15 +15,15 @@
 
 extern _Atomic uint32_t log_level; /* only log_is_on reads it */
 
-/* Is a line of this level wanted? */
+/* Returns true if lines of this level are written. */
 static inline bool log_is_on(uint32_t level)
 {
     return level <= atomic_load_explicit(&log_level, memory_order_relaxed);
 }
 
 /*
- * The first call reads ONDK_LOG; further calls do nothing. PASSIVE_LEVEL. Before the first call, the level is warn, and
- * lines go to standard error.
+ * Reads ONDK_LOG in the first call. Further calls do nothing. PASSIVE_LEVEL. Before the first call, the level is warn,
+ * and lines go to standard error.
  */
 void log_start(void);
 /*
@@ -39,8 +39,8 @@ void log_lines(uint32_t level, const char *text);
 /* Counts a line that the caller leaves out. log_report_left_out writes the count. */
 void log_leave_out(void);
 /*
- * If lines were left out, writes a line of this level with their count. If is_due is false, writes at most one such
- * line a second.
+ * If lines were left out, writes a line of this level with the number of these lines. If `is_due` is false, writes at
+ * most one such line a second.
  */
 void log_report_left_out(uint32_t level, bool is_due);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log's descriptor. There are two invariants. A write waits only for the disk of a regular file, because a thread
- * that serves connections may write. No line goes into another file of the program, except in the race described
- * below.
+ * Writes to the log's descriptor. There are two invariants. First, a write waits only for the disk of a regular file,
+ * because a thread that serves connections may write. Second, no line is written to another file of the program, except
+ * in the race that "The descriptor" describes.
  *
- * Waiting. Other processes often share the open file description of standard error, so its O_NONBLOCK must not be
- * changed. After poll has reported room, a write can still wait: a terminal or pipe may have room for less than a
- * line, or another process may write first. So the write itself must not wait. log_file_write_once chooses the call
- * for each type of file.
+ * Waiting. Other processes often share the open file description of standard error, so this process must not change
+ * O_NONBLOCK of that description. A write can wait even after poll has reported room: a terminal or pipe may have room
+ * for less than a line, or another process may write first. So a check before the write is not enough.
+ * log_file_write_once chooses a call that does not wait for each type of file.
  *
- * The descriptor. A program may close descriptors that are not its own, as daemons do. The log's descriptor may then
- * refer to another file of the program. Each write checks that the descriptor still refers to the file that was opened.
- * If not, the log's file is opened again. If the program replaces the descriptor between check and write, one line can
- * still go into the program's file.
+ * The descriptor. A program may close descriptors that are not its own, as daemons do. The number of the log's
+ * descriptor may then refer to another file of the program. So each write first checks that the descriptor still refers
+ * to the file that was opened. If the descriptor refers to another file, the log's file is opened again. If the program
+ * replaces the descriptor between the check and the write, one line can still be written to the program's file.
  *
  * Signals. A pipe without a reader (SIGPIPE), the limit of a file's size (SIGXFSZ) or a terminal that stops writers in
  * the background (SIGTTOU) must not end or stop the program. SIGPIPE and SIGXFSZ are blocked during the write, then
@@ -54,7 +54,10 @@ static struct {
     char path[PATH_MAX]; /* the absolute path; empty if the path is too long or unknown */
 } file;
 
-/* Opens the file to append to it. Fails for a named pipe without a reader (O_NONBLOCK). Returns 0 or an errno. */
+/*
+ * Opens the file to append lines. Fails if the file is a named pipe without a reader (O_NONBLOCK). Returns 0 or an
+ * errno.
+ */
 static int log_file_open_path(const char *path, struct log_descriptor *d)
 {
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), above;
@@ -102,7 +105,10 @@ int log_file_open(const char *name)
     return 0;
 }
 
-/* Does d->fd still refer to the file that was opened? Sets *mode to st_mode of the file to which d->fd refers now. */
+/*
+ * Returns true if d->fd still refers to the file that was opened. Sets *mode to st_mode of the file to which d->fd
+ * refers.
+ */
 static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 {
     struct stat now;
@@ -114,8 +120,8 @@ static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 }
 
 /*
- * Opens the log's file again, because the program has closed lost->fd. The number lost->fd may now be the program's
- * descriptor of another file. If several threads call this at once, only the first thread's descriptor is used.
+ * Opens the log's file again, because the program has closed lost->fd. The number lost->fd may now belong to another
+ * file of the program. If several threads call this function at once, only the first thread's descriptor is used.
  * Returns false if *d is not usable.
  */
 static bool log_file_reopen(const struct log_descriptor *lost, struct log_descriptor *d)

@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 /*
- * Opens or creates the file, and returns 0. From now on the lines go to the file. If the file cannot be opened,
- * returns an errno value, and the lines still go to standard error. Called once.
+ * Opens or creates the file. On success returns 0, and from then on lines go to the file. On failure returns an errno
+ * value, and lines still go to standard error. Called once.
  */
 int log_file_open(const char *name);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory descriptor lists over buffers of the process. */
+/* Creates and reads memory descriptor lists (MDLs) for buffers of the process. */
 #include <openndk/mdl.h>
 
 #include <stdint.h>
@@ -36,7 +36,7 @@ unsigned char *mdl_memory(const MDL *mdl)
     return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/* Returns true if the virtual address is `index`, the memory is at `memory`, and neither range wraps around. */
+/* Returns true if the MDL's virtual address is `index`, its memory is at `memory`, and neither range wraps around. */
 static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
 {
     if (mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of memory descriptors. The invariant: the provider reads a chain only during the call that passes it, and
- * never writes it.
+ * Reads chains of memory descriptors. The invariant: the provider reads a chain only during the call that passes the
+ * chain, and never writes to the chain.
  */
 #ifndef PROVIDER_MDL_H
 #define PROVIDER_MDL_H
@@ -11,7 +11,7 @@
 
 #include "ndk/nt.h"
 
-/* Returns the address that SGEs have for the memory. The provider accesses the memory at mdl_memory instead. */
+/* Returns the address by which SGEs refer to the memory. The provider accesses the memory at mdl_memory instead. */
 uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*
@@ -21,8 +21,8 @@ uint64_t mdl_virtual_address(const MDL *mdl);
 unsigned char *mdl_memory(const MDL *mdl);
 
 /*
- * Does the chain describe `length` bytes that are contiguous both by mdl_virtual_address and by mdl_memory? False if
- * `length` is 0.
+ * Returns true if the chain describes `length` bytes that are contiguous both by mdl_virtual_address and by mdl_memory.
+ * Returns false if `length` is 0.
  */
 bool mdl_is_range(const MDL *mdl, SIZE_T length);
 

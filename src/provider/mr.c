@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory regions. A cell of this table has the region's new state, the status that the call returns, or both.
+ * Implements memory regions. A cell of this table has the region's new state, the status that the call returns, or
+ * both.
  *
  *   state        register                deregister                       close
  *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             BUSY
  *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; BUSY: PENDING    BUSY
  *   BUSY         INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             BUSY
  *
- * A region that was created for fast registration is EMPTY until its close. Register and deregister return
- * INVALID_DEVICE_STATE for such a region, because requests make its registrations (region_requests.c).
+ * A region that was created for fast registration stays EMPTY until its close. Register and deregister return
+ * INVALID_DEVICE_STATE for such a region, because the region is registered by requests instead (region_requests.c).
  *
- * The fabric ends a registration at once if nothing accesses the memory. Otherwise deregister returns PENDING. The
- * fabric ends the registration after the access, the region becomes EMPTY, and the deregister request completes. A
- * close stays pending until the access has ended and no window is bound to the region.
+ * If nothing accesses the memory, deregister ends the registration at once. Otherwise deregister returns PENDING. When
+ * the access has ended, the fabric ends the registration, the region becomes EMPTY, and the deregister request
+ * completes. A close stays pending until the access has ended and no window is bound to the region.
  *
- * The invariant: the call that makes the region BUSY owns the registration. A close that finds the region BUSY does
- * not touch the registration, because another call owns it. mr_retire runs after that call has ended, and then ends
- * the registration if there still is one.
+ * The invariant: the call that changes the state to BUSY owns the registration. If a close finds the region BUSY, the
+ * close does not change the registration, because another call owns it. mr_retire runs after that call has ended. If
+ * the registration still exists then, mr_retire ends it.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -64,7 +65,7 @@ static const struct fabric_ops *mr_ops(const struct mr *mr)
     return mr->obj.adapter->fabric->ops;
 }
 
-/* Changes the state from `from` to `to`. Returns false if the region is in another state. */
+/* Changes the state from `from` to `to`. If the present state is not `from`, changes nothing and returns false. */
 static bool mr_step(struct mr *mr, enum mr_state from, enum mr_state to)
 {
     spin_lock(&mr->lock);
@@ -86,7 +87,10 @@ static bool mr_flags_are_valid(ULONG flags)
     return !(flags & remote_write_only) || (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
 }
 
-/* Converts NDK_MR_FLAG_ flags. NDK_MR_FLAG_RDMA_READ_SINK has no effect: reads need only local write. */
+/*
+ * Converts NDK_MR_FLAG_ flags to enum rdma_access. NDK_MR_FLAG_RDMA_READ_SINK has no effect, because the buffer of a
+ * read needs only local write.
+ */
 static unsigned mr_access(ULONG flags)
 {
     unsigned access = RDMA_ACCESS_LOCAL_READ;
@@ -166,7 +170,7 @@ static NTSTATUS mr_ndk_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, P
     return status;
 }
 
-/* Called by close: ends the registration. If the memory is being accessed, or a window is bound, mr_retire waits. */
+/* Ends the registration when close begins. If the memory is being accessed, or a window is bound, mr_retire waits. */
 static void mr_cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
@@ -183,8 +187,9 @@ static bool mr_retire(struct object *o)
 /* ---- Fast registration ---- */
 
 /*
- * Sets the page limit of future fast registrations, and whether they may have remote rights. Does not affect
- * registrations that exist or are queued. May be called again, also in parallel; the last call counts.
+ * Sets the maximum number of pages of future fast registrations, and whether they may have remote rights. Does not
+ * change registrations that exist or are queued. May be called again, even by several threads at once. The last call
+ * determines the values.
  */
 static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {
@@ -238,7 +243,10 @@ struct region *mr_region(NDK_MR *mr)
     return &mr_of(mr)->region;
 }
 
-/* The local and the remote token are the same. The region's access rights decide what each side may do with it. */
+/*
+ * Returns the region's token, which is both the local and the remote token. The region's access rights decide what each
+ * side may do with the token.
+ */
 static UINT32 mr_ndk_get_token(NDK_MR *pub)
 {
     return region_ndk_token(mr_region(pub));

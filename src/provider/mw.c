@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory windows. NdkBind makes their tokens (region_requests.c). The invariant: closing a window ends its binding at
- * once, so the window does not delay the end of its memory region any more.
+ * Implements memory windows. NdkBind makes their tokens (region_requests.c). The invariant: closing a window ends its
+ * binding at once, so that the window no longer delays the end of its memory region.
  */
 #include <errno.h>
 #include <stddef.h>

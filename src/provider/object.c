@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creation, requests, close and end of NDK objects. The consumer's completion routines are called only here, and by
- * the routines that connector.c and listener.c pass to request_begin. If an object uses another object, for example a
- * QP its PD, the first is the successor and the second its antecedent.
+ * Creates, closes and ends NDK objects, and completes requests. Only this file calls the consumer's completion
+ * routines, except for the routines that connector.c and listener.c pass to request_begin. If an object uses another
+ * object, the object that uses the other one is called the successor, and the object that is used is called the
+ * antecedent. For example, a QP is a successor of its PD, and the PD is an antecedent of the QP.
  *
  *   state      handle    references  what may happen
  *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up
@@ -105,7 +106,10 @@ const char *object_state(const struct object *o, const char *state)
     return object_is_closing(o) ? "closing" : state;
 }
 
-/* Drops a reference. Returns true if none is left; the caller then sees all writes of the former holders. */
+/*
+ * Drops a reference. Returns true if no reference is left. Then the caller sees all writes of all threads that had
+ * references.
+ */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
     if (kind != REF_INTERNAL) {
@@ -118,8 +122,8 @@ static bool object_drop_ref(struct object *o, enum object_ref kind)
 }
 
 /*
- * Called when no reference is left. Returns true if the object can be destroyed now. If it returns false, the object
- * may already be freed.
+ * Begins the end of an object that has no references. Returns true if the object can be destroyed now. If the function
+ * returns false, the object may already be freed.
  */
 static bool object_retire(struct object *o)
 {
@@ -190,7 +194,10 @@ bool object_depends_on(struct object *o, const struct object *antecedent)
     return depends;
 }
 
-/* Ends the object. The antecedents are dropped last, because they must outlive the close completion. */
+/*
+ * Destroys the object, calls the close completion and frees the memory. Then drops the references on the antecedents.
+ * They are dropped last, because the antecedents must outlive the close completion.
+ */
 static void object_finish(struct object *o)
 {
     struct object *antecedents[MAX_ANTECEDENTS];

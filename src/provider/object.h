@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lifetime of all ten NDK object types.
+ * Manages the lifetime of NDK objects of all ten types.
  *
- * References keep an object alive. The handle is the consumer's reference, which close drops. Each successor has a
- * CHILD reference on its antecedents. Each pending request, and each callback that is queued or running, has a
- * reference on its object. Close refuses new calls, runs the type's cancel, and drops the handle. When the last
- * reference is dropped, the object ends. If close drops that reference, the object ends in the closing thread,
- * otherwise on the shard's thread. The end has these steps:
+ * An object exists while it has references. The consumer has one reference, called the handle, which close drops. An
+ * object that uses another object (the antecedent) is a successor of that object, and has a CHILD reference on it. Each
+ * pending request, and each callback that is queued or running, has a reference on its object. Close refuses new calls,
+ * runs the type's `cancel`, and drops the handle. When the last reference is dropped, the object ends. If close drops
+ * that reference, the object ends in the closing thread. Otherwise the object ends on the shard's thread. The end has
+ * these steps:
  *
  *     retire (if something of the type must end first)  ->  destroy (the type frees what the object owns)
  *     ->  close completion, if close returned PENDING
@@ -28,8 +29,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * REF_INTERNAL: a running call that accesses the object, or the fabric's object that reports events to the object.
- * kinds[] does not count this kind, because counting would slow every post.
+ * A call that is running, or an object of the fabric that reports events to the NDK object, has a REF_INTERNAL. kinds[]
+ * does not count REF_INTERNAL, because counting would slow every post.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };
@@ -39,19 +40,22 @@ union live_entry;
 
 struct object_type {
     NDK_OBJECT_TYPE ndk_type;
-    /* Cancels what is pending, because close has begun. Called once, in the closing thread. May be NULL. */
+    /* Cancels the object's pending work. Called once by close, in the closing thread. May be NULL. */
     void (*cancel)(struct object *o);
     /*
-     * Called by the thread that drops the last reference. Begins the work that must end before destroy. Returns true
-     * if there is no such work. Otherwise the type's code calls object_retired once, in any thread, perhaps inside
-     * this call. May be NULL.
+     * Begins the work that must end before destroy. Called by the thread that drops the last reference. Returns true if
+     * there is no such work. Otherwise the type's code calls object_retired once, in any thread, perhaps inside this
+     * call. May be NULL.
      */
     bool (*retire)(struct object *o);
-    /* Frees what the object owns, not the object. Runs in callback context or in the closing thread. May be NULL. */
+    /*
+     * Frees everything that the object owns, but not the object. Runs in callback context or in the closing thread. May
+     * be NULL.
+     */
     void (*destroy)(struct object *o);
     /*
-     * Fills the object's entry of the public lists. Returns false if the object is not listed now. Requires the lock of
-     * the adapter's lists. Not called for hidden objects. NULL: objects of the type are not listed.
+     * Fills the object's entry in the public lists. Returns false if the object must not be listed now. Requires the
+     * lock of the adapter's lists. Not called for hidden objects. NULL if objects of this type are never listed.
      */
     bool (*describe)(struct object *o, union live_entry *entry);
 };
@@ -101,22 +105,31 @@ void object_depend(struct object *o, struct object *antecedent);
  * pair and its endpoint with this function.
  */
 void object_undepend(struct object *o, struct object *antecedent);
-/* Does o have a CHILD reference on the antecedent? Only compares the pointer, so the antecedent may have been freed. */
+/*
+ * Returns true if o has a CHILD reference on the antecedent. Only compares pointers, so the antecedent may have been
+ * freed.
+ */
 bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);
 uint32_t object_users(const struct object *o); /* the number of objects that depend on o */
 /* Returns `state`, or "closing" if the object is being closed. */
 const char *object_state(const struct object *o, const char *state);
-/* The code of the object's type calls this when the work that the type's `retire` began has ended. */
+/*
+ * Continues the end of the object after `retire` has returned false. The object's type calls this when the work that
+ * `retire` began has ended.
+ */
 void object_retired(struct object *o);
 
-/* Queues a callback on the object's shard. The caller has taken a reference, which the task drops. */
+/*
+ * Queues a callback on the object's shard. The caller has taken a reference on the object. The task drops that
+ * reference.
+ */
 void object_call(struct object *o, struct task *task);
 
 /*
- * Closes the object for the consumer. Returns STATUS_SUCCESS if the object has ended; `done` is then not called.
- * Otherwise returns STATUS_PENDING, and done(context) will be the object's last callback. A second close is an error
- * of the consumer: it returns STATUS_PENDING, has no callback, and changes nothing.
+ * Closes the object for the consumer. If the object has ended, returns STATUS_SUCCESS and does not call `done`.
+ * Otherwise returns STATUS_PENDING, and done(context) will be the object's last callback. The consumer must not close
+ * an object twice. A second close returns STATUS_PENDING and does nothing else.
  */
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 
@@ -129,9 +142,10 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
                         NDK_OBJECT_HEADER **out);
 
 /*
- * A request of the consumer that completes later. Each object has one such struct for each kind of request that can be
- * pending. request_begin takes REF_REQUEST. request_complete queues done(context, status) on the object's shard. After
- * `done` has returned, the reference is dropped. The consumer may begin the request again inside `done`.
+ * A request of the consumer that completes later. An object has one such struct for each kind of request that can be
+ * pending. request_begin takes a REF_REQUEST on the object. request_complete queues done(context, status) on the
+ * object's shard. The REF_REQUEST is dropped after `done` has returned. The consumer may begin the request again inside
+ * `done`.
  */
 struct request {
     struct task task;
@@ -152,7 +166,7 @@ bool request_is_pending(const struct request *r);
 enum { OBJECT_OFFSET = sizeof(NDK_QP) }; /* all public structs have one size */
 static_assert(sizeof(NDK_QP) == sizeof(NDK_ADAPTER) && sizeof(NDK_QP) == sizeof(NDK_CONNECTOR), "one size");
 
-/* Returns the object of a public struct. */
+/* Returns the struct object that follows the public struct `header`. */
 static inline struct object *object_of(NDK_OBJECT_HEADER *header)
 {
     return (struct object *)((char *)header + OBJECT_OFFSET);

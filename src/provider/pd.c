@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protection domains. A domain has no state: the fabric compares the domain's address to find which regions and queue
- * pairs belong together. The invariant: the object lives until its last region and queue pair are closed, so its
- * address identifies nothing else meanwhile.
+ * Implements protection domains. A domain has no state. Its address identifies the domain: the fabric compares the
+ * addresses to find whether a region and a queue pair belong to the same domain. The invariant: the object lives until
+ * its last region and its last queue pair are closed, so no other domain can have the same address meanwhile.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profiles: named sets of limits that imitate a kind of card. The invariant: docs/profiles.md is printed from the table
- * here, so both agree.
+ * Implements profiles. A profile is a named set of limits that imitates a kind of card. The invariant: docs/profiles.md
+ * is printed from the table in this file, so the table and the document agree.
  */
 #include <openndk/config.h>
 

@@ -51,7 +51,7 @@ static inline struct pd *pd_of(NDK_PD *pub)
 {
     return (struct pd *)pub;
 }
-/* Returns the value by which the fabric recognizes regions and queue pairs of one protection domain. */
+/* Returns the value that identifies the protection domain in the fabric. */
 const void *pd_domain(const struct pd *pd);
 
 struct cq {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queue pairs: creation and end. The invariant: a connector has a CHILD reference on its queue pair, so the fabric's
- * queue pair is closed only when no connection uses it.
+ * Creates and ends queue pairs. The invariant: a connector has a CHILD reference on its queue pair, so the fabric's
+ * queue pair is closed only when no connection uses the queue pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct qp *qp_of_object(struct object *o)
 
 /* ---- Lifetime ---- */
 
-/* Called by close: flushes the queue pair, even if it is still connected. */
+/* Flushes the queue pair when close begins, even if the queue pair is still connected. */
 static void qp_cancel(struct object *o)
 {
     struct qp *qp = qp_of_object(o);
@@ -103,7 +103,7 @@ struct qp_parts {
     struct srq *srq;
 };
 
-/* Creates a queue pair that depends on the objects in *p. On failure returns NULL and sets *error. */
+/* Creates a queue pair that has references on the objects in *p. On failure returns NULL and sets *error. */
 static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_config *c, int *error)
 {
     struct adapter *a = p->pd->obj.adapter;
@@ -177,8 +177,8 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 }
 
 /*
- * Creates a queue pair that takes its receives from srq. NdkReceive on this queue pair returns
- * STATUS_INVALID_PARAMETER. The shared receive queue must belong to the protection domain pd.
+ * Creates a queue pair that takes its receives from the shared receive queue `srq`. NdkReceive on this queue pair
+ * returns STATUS_INVALID_PARAMETER. Requires that `srq` belongs to the protection domain `pd`.
  */
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The invariant: a
- * post that starts requests has a reference on the queue pair. The consumer may close the queue pair as soon as the
- * request has completed, even before the post returns. Posts of receives and of deferred requests need no reference,
- * because the fabric's qp_close waits for these posts. If a post fails, the deferred requests that were posted before
- * it are started.
+ * Implements the functions of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The
+ * invariant: a post that starts requests has a reference on the queue pair, because the consumer may close the queue
+ * pair as soon as the request has completed, even before the post returns. Posts of receives and of deferred requests
+ * need no reference, because the fabric's qp_close waits for these posts. If a post fails, the deferred requests that
+ * were posted earlier are started.
  */
 #include <stddef.h>
 
@@ -60,8 +60,8 @@ NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const
 }
 
 /*
- * Returns how many SGEs the request may have. Inline data may have any number, because it is copied into one buffer of
- * the queue pair.
+ * Returns the maximum number of SGEs of the request. Inline data may have any number of SGEs, because the data is
+ * copied to one buffer of the queue pair.
  */
 static ULONG post_max_sges(const struct qp *qp, enum rdma_op op, ULONG flags)
 {
@@ -85,7 +85,7 @@ NTSTATUS post_end(struct qp *qp, NTSTATUS status)
     return status;
 }
 
-/* Checks and posts an initiator request. The consumer may have closed qp when this returns. */
+/* Checks and posts an initiator request. The consumer may close `qp` before this function returns. */
 static NTSTATUS post_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                                ULONG allowed)
 {
@@ -133,7 +133,7 @@ static NTSTATUS qp_ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
     return status ? status : status_of_errno(qp_ops(qp)->qp_post(qp->fabric, &r));
 }
 
-/* NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE is ignored if the adapter does not report support for it. */
+/* Posts a read. Ignores NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE if the adapter does not report support for this flag. */
 static NTSTATUS qp_ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
                             ULONG flags)
 {

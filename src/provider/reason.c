@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The published reasons: a table of causes, and codes that consist of a cause and perhaps a Terminate. The text of a
- * code with a Terminate has two parts: the cause, then what the Terminate reports. The invariant: a published number
- * never changes its meaning.
+ * Implements the published reasons. A code consists of a cause (a row of the table below) and perhaps the code of a
+ * Terminate. The text of such a code has two parts: the text of the cause, then the text of the Terminate. The
+ * invariant: a published number never changes its meaning.
  */
 #include "provider/reason.h"
 
@@ -263,8 +263,8 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     why = c->reason;
     terminate = c->terminate;
     /*
-     * The queue pair has the reason before the connector receives the report that the connection has ended. In
-     * between, the queue pair already refuses requests.
+     * The queue pair has the reason before the connector receives the report that the connection has ended. If the
+     * queue pair already refuses requests but the connector has no reason yet, the reason of the queue pair is used.
      */
     if (why == FABRIC_OK && connector_has_qp(c->phase))
         why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);
@@ -274,7 +274,7 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
 
 /* ---- The meaning of codes ---- */
 
-/* Returns the cause of a code, or FABRIC_REASON_COUNT if the code does not exist. */
+/* Returns the cause of a code, or FABRIC_REASON_COUNT if there is no such code. */
 static enum fabric_reason reason_find(uint32_t code)
 {
     for (int why = 0; why < FABRIC_REASON_COUNT; why++) {

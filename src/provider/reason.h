@@ -12,12 +12,14 @@
 #include "fabric/fabric.h"
 
 /*
- * Returns the published code of a reason, 0 for FABRIC_OK. `terminate` is the code on the wire, or FABRIC_NO_TERMINATE.
+ * Returns the published code of the reason `why`. Returns 0 for FABRIC_OK. `terminate` is the code of the Terminate on
+ * the wire, or FABRIC_NO_TERMINATE.
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same strings as ondk_reason_name and ondk_reason_text. The string is in static storage or in `text`. The
- * library itself does not call the public functions, because they would overwrite the string that the program has.
+ * Return the same strings as ondk_reason_name and ondk_reason_text. A string is in static storage or in `text`. The
+ * library itself must not call the public functions, because each call overwrites the string that an earlier call
+ * returned to the program.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };
 const char *reason_write_name(uint32_t code, char text[REASON_NAME]);

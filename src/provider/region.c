@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on the fabric's handle of a memory region or window: see region.h. */
+/*
+ * Creates, invalidates and ends the fabric's handle of a memory region or window, and returns the tokens: see region.h.
+ */
 #include "provider/region.h"
 
 #include "provider/adapter.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fabric's handle of a memory region or window, and its tokens.
+ * Declares struct region, which connects a memory region or window to its handle in the fabric, and the functions that
+ * return the handle's tokens. Each registration and each bind makes a new token.
  *
- * The invariant: the token of a later post is newer, also if the posts are on different queue pairs. A post that fails
- * leaves no token. A query of the consumer and a bind use the newest token, even if that token has ended. An
- * invalidation uses the newest token that is prepared or valid.
+ * The invariant: if two posts make tokens for one region or window, the later post makes the newer token, even if the
+ * posts use different queue pairs. A post that fails makes no token. If the consumer asks for a token, or binds a
+ * window, the provider uses the newest token, even if that token has ended. An invalidation uses the newest token that
+ * is prepared or valid.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
@@ -24,15 +26,15 @@ struct region {
 };
 
 /*
- * Initializes *r as the region of *obj, and creates its handle in the fabric. Returns 0 or ENOMEM. The caller
- * initializes *obj, before or after this call.
+ * Initializes *r for the object *obj and creates the handle in the fabric. Returns 0 or ENOMEM. The caller may
+ * initialize *obj before or after this call.
  */
 int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
 void region_revoke(struct region *r);
 /*
- * The retire function of memory regions and of windows. If the memory is being accessed or a window is bound to the
- * region, returns false and calls object_retired later. Otherwise returns true.
+ * Ends a memory region or window: the `retire` function of both types. Returns true if the region has ended. If the
+ * memory is being accessed, or a window is bound to the region, returns false, and object_retired is called later.
  */
 bool region_retire(struct region *r);
 /* Returns the newest token, even if it is no longer valid, or 0 if none was made. */
@@ -40,16 +42,16 @@ uint32_t region_newest_token(const struct region *r);
 /* Returns the newest token that is prepared or valid. If there is none, returns the last token that was valid, or 0. */
 uint32_t region_live_token(const struct region *r);
 /*
- * Returns the token that the consumer receives: the newest one that is prepared or valid, or UINT32_MAX if there is
- * none. 0 would be the privileged token.
+ * Returns the token that the consumer receives: the newest token, even if that token has ended. Returns UINT32_MAX if
+ * no token was made, because 0 is the privileged token.
  */
 UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);
-bool mr_is_fast(const NDK_MR *mr); /* was the region created for fast registration? */
+bool mr_is_fast(const NDK_MR *mr); /* returns true if the region was created for fast registration */
 /*
- * Returns how many pages a fast registration may have, or 0 before NdkInitializeFastRegisterMr. Sets *remote to whether
- * the registration may have remote rights.
+ * Returns the maximum number of pages in a fast registration, or 0 before NdkInitializeFastRegisterMr. Sets *remote to
+ * true if the registration may have remote rights.
  */
 uint32_t mr_fast_pages(NDK_MR *mr, bool *remote);
 struct region *mw_region(NDK_MW *mw);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests that make and end the tokens of memory regions and windows.
+ * Posts the requests that make and end the tokens of memory regions and windows.
  *
- * The invariant: a post has references on the objects that its request names, because another thread may close them
- * meanwhile. Such a close stays pending until the post has dropped its reference.
+ * The invariant: during a post, the provider has a reference on each object that the request names, because another
+ * thread may close these objects meanwhile. Such a close stays pending until the post has dropped its reference.
  *
- * The post checks state, protection domain, flags, rights, range and pages. The completion reports a mistake that
- * depends on earlier requests, for example a token that is no longer valid when the request is processed.
+ * The post checks state, protection domain, flags, rights, range and pages. If a mistake depends on earlier requests,
+ * the completion reports the mistake. For example, a token may have ended when the request is processed.
  *
  * BaseVirtualAddress must be FBO plus a multiple of the page size, so zero is legal if FBO is zero. Microsoft's
  * reference allows zero in one place and excludes it in another.
@@ -60,8 +60,8 @@ static void region_unref(struct region *r)
 /* ---- Making a token ---- */
 
 /*
- * The memory of a new token. For a region: the pages. For a window: [address, address + len) of a region, whose token
- * is the member `of`.
+ * The memory that a new token names. The token of a region names `pages`. The token of a window names the range
+ * [address, address + len) of a region. `of` is the token of that region.
  */
 struct token_source {
     struct region *region;
@@ -79,7 +79,7 @@ static int region_prepare_token(const struct fabric_ops *ops, const struct token
 }
 
 /*
- * Posts a request that makes a token. The caller must have a reference on the region. Without it, the request could
+ * Posts a request that makes a token. Requires a reference on the region. Without the reference, the request could
  * complete, and the region could end, before qp_post returns.
  */
 static NTSTATUS region_post_token(struct qp *qp, struct rdma_request *r, const struct token_source *m)
@@ -152,7 +152,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     return post_end(qp, region_check_and_fast_register(qp, &r, mr, &pages, flags));
 }
 
-/* Binds the window to the registration that the region's newest token names. */
+/* Binds the window to a registration of the region `of`, which is identified by the newest token of `of`. */
 static NTSTATUS region_post_bind(struct qp *qp, struct rdma_request *r, const struct region *of, struct token_source *m,
                                  ULONG flags)
 {
@@ -203,7 +203,7 @@ NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID a
 
 /* ---- Ending a token ---- */
 
-/* Returns the struct region of a memory region or window. Returns NULL if requests cannot invalidate the object. */
+/* Returns the struct region of a memory region or window. Returns NULL if requests cannot invalidate this object. */
 static struct region *region_of_header(NDK_OBJECT_HEADER *header)
 {
     if (header->ObjectType == NdkObjectTypeMw)

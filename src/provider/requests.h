@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions and flags of the files that post requests. The invariant: a post that starts requests runs between
- * post_begin and post_end, so the queue pair outlives the post.
+ * Declares functions and flags for the files that post requests. The invariant: a post that starts requests runs
+ * between post_begin and post_end, so the queue pair exists until the post has ended.
  */
 #ifndef PROVIDER_REQUESTS_H
 #define PROVIDER_REQUESTS_H
@@ -18,16 +18,16 @@ enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK
 unsigned request_flags(ULONG flags);
 
 /*
- * Sets the request's SGEs to the consumer's list, which must not change until the post returns. Returns
- * STATUS_INVALID_PARAMETER if `count` exceeds `max`, the list is missing, or the total length exceeds the adapter's
- * limit.
+ * Sets the request's SGEs to the consumer's list. The list must not change until the post returns. Returns
+ * STATUS_INVALID_PARAMETER if `count` exceeds `max`, if the list is missing, or if the total length exceeds the
+ * adapter's limit.
  */
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * post_begin and post_end enclose the post of an initiator request. A successful post without NDK_OP_FLAG_DEFER also
- * starts the deferred requests that were posted earlier. If the post failed, post_end starts these requests. post_end
- * returns `status`.
+ * Begin and end the post of an initiator request. A successful post without NDK_OP_FLAG_DEFER also starts the deferred
+ * requests that were posted earlier. If the post failed, post_end starts these deferred requests. post_end returns
+ * `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared endpoint. It has no state machine. The invariant: the endpoint's address is reserved until the endpoint
- * and all connectors that depend on the endpoint are closed.
+ * Implements the shared endpoint, which has no state machine. The invariant: the endpoint's address is reserved until
+ * the endpoint and all connectors that use the endpoint are closed.
  */
 #include "provider/shared_endpoint.h"
 

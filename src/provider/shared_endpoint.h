@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared endpoint: a local address from which many connectors connect to different peers. */
+/* Declares the shared endpoint: a local address from which many connectors can connect to different peers. */
 #ifndef PROVIDER_SHARED_ENDPOINT_H
 #define PROVIDER_SHARED_ENDPOINT_H
 

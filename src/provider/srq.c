@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues. The invariant: a running notification, and each call that may cause a notification, has a
- * reference on the SRQ. A receive completes to the receive CQ of the queue pair that used it. Receives that are still
- * queued when the SRQ is closed end without a completion.
+ * Implements shared receive queues. The invariant: a running notification, and each call that may cause a notification,
+ * has a reference on the SRQ. If a queue pair uses a receive of the SRQ, the receive completes to the receive CQ of
+ * that queue pair. Receives that are still queued when the SRQ is closed end without a completion.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static const struct object_type srq_type = {
 };
 
 /*
- * Takes a reference, because the notification may run, and the consumer may close the queue, before srq_modify
- * returns.
+ * Changes depth and threshold. Takes a reference during the call, because the notification may run, and the consumer
+ * may close the queue, before srq_modify returns.
  */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                PVOID context)
@@ -96,8 +96,8 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
 }
 
 /*
- * Takes a reference, because the receive may complete, and the consumer may close the queue, before srq_post
- * returns.
+ * Posts a receive. Takes a reference during the call, because the receive may complete, and the consumer may close the
+ * queue, before srq_post returns.
  */
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {

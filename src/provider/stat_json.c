@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a snapshot of adapters, and of the process's failures, as JSON. The invariant: each list is copied before it
- * is written, so the lock of a list is not held while text is written. At most MAX_ENTRIES objects of each kind are
- * written, but all are counted.
+ * Writes a snapshot of adapters, and of the process's failures, as JSON. The invariant: each list is copied first and
+ * written afterwards, so the lock of a list is not held while text is written. All objects are counted, but at most
+ * MAX_ENTRIES objects of each kind are written.
  */
 #include "provider/stat_json.h"
 
@@ -129,7 +129,10 @@ static void json_put_limits(FILE *out, struct adapter *a)
     fputc('}', out);
 }
 
-/* Returns the number of entries to allocate: some more than count, because objects may be made before the copy. */
+/*
+ * Returns the number of entries to allocate. The result is larger than `count`, because objects may be created before
+ * the list is copied.
+ */
 static uint32_t json_entry_room(uint32_t count)
 {
     return count < MAX_ENTRIES - SPARE_ENTRIES ? count + SPARE_ENTRIES : MAX_ENTRIES;
@@ -140,7 +143,7 @@ static void json_put_number(FILE *out, const char *key, uint64_t value)
     fprintf(out, ",\"%s\":%" PRIu64, key, value);
 }
 
-/* Every object's text begins with its id and its state. */
+/* Writes the beginning of an object: its id and its state. */
 static void json_begin_object(FILE *out, uint32_t id, const char *state)
 {
     fprintf(out, "{\"id\":%u,", (unsigned)id);
@@ -259,7 +262,8 @@ static void json_put_srq(FILE *out, const union live_entry *e)
 }
 
 /*
- * Addresses and tokens are text, because a reader of JSON may support only 63-bit numbers, and people use hexadecimal.
+ * Writes a memory range and its token. Writes address and token as text, because a reader of JSON may support only
+ * 63-bit numbers, and people use hexadecimal.
  */
 static void json_put_memory(FILE *out, uint64_t address, uint64_t length, uint32_t token)
 {
@@ -313,7 +317,7 @@ static const struct {
     { NdkObjectTypeMw, "memory_window", json_put_mw },
 };
 
-/* Writes one of json_lists with the adapter's objects. Returns false if out of memory. */
+/* Writes the list json_lists[list] with the adapter's objects. Returns false if out of memory. */
 static bool json_put_list(FILE *out, struct adapter *a, size_t list)
 {
     NDK_OBJECT_TYPE type = json_lists[list].type;

@@ -9,11 +9,11 @@
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket ends that wait.
  *
- * Any user can bind one of the server's usual names first. The server then binds a name that nobody can predict.
- * Readers find that name in the list of sockets, and get from the kernel which user listens.
+ * Any user can bind the server's usual name before the server binds it. The server then binds a name that nobody can
+ * predict. Readers find that name in the list of sockets, and the kernel reports to the readers which user listens.
  *
- * After fork the child has no thread and no socket (base/descriptors.h). The child empties the list, because the
- * adapters are its parent's. The child may open adapters of its own.
+ * After fork, the child process has no server thread and no server socket (base/descriptors.h). The child empties the
+ * list, because the adapters in the list belong to its parent. The child may open adapters of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -105,7 +105,7 @@ static char *stat_server_snapshot(size_t *size)
     return NULL;
 }
 
-/* Records the adapters that are open, if the trace has begun after they were opened. */
+/* Records the open adapters in the trace. Needed if the trace began after the adapters were opened. */
 static void stat_server_trace_adapters(void)
 {
     struct adapter *a;
@@ -116,7 +116,7 @@ static void stat_server_trace_adapters(void)
     pthread_mutex_unlock(&server.list);
 }
 
-/* Returns whether the reader runs as the user of this process, or as root. */
+/* Returns true if the reader runs as the user of this process, or as root. */
 static bool reader_is_allowed(int reader)
 {
     struct ucred peer;
@@ -128,8 +128,8 @@ static bool reader_is_allowed(int reader)
 }
 
 /*
- * Returns whether the reader, which reader_is_allowed has accepted, could also trace this process with ptrace. If the
- * process has had privileges that its user lacks, only root could.
+ * Returns true if the reader could also trace this process with ptrace. Requires that reader_is_allowed has accepted
+ * the reader. If the process has had privileges that its user lacks, returns true only for root.
  */
 static bool reader_can_trace(int reader)
 {
@@ -148,7 +148,10 @@ static int64_t stat_server_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Sends as much as the socket accepts. Returns false if the reader has everything, has closed, or is late. */
+/*
+ * Sends as much as the socket accepts. Returns false if the reader has received everything, has closed the connection,
+ * or has exceeded its time limit.
+ */
 static bool reader_continue(struct reader *r)
 {
     ssize_t n = 1;
@@ -189,7 +192,7 @@ static void stat_service_add(struct stat_service *s, int fd)
         reader_end(r);
 }
 
-/* Accepts the readers that wait, while there is room. */
+/* Accepts waiting readers until MAX_READERS are being served. */
 static void stat_service_accept(struct stat_service *s)
 {
     while (s->count < MAX_READERS && !atomic_load(&server.stopping)) {
@@ -205,7 +208,8 @@ static void stat_service_accept(struct stat_service *s)
 }
 
 /*
- * Answers requests for the trace. The answer fits into the socket's buffer, so the thread does not wait for the reader.
+ * Answers requests for the trace. Each answer fits into the socket's buffer, so the thread does not wait for the
+ * reader.
  */
 static void stat_service_accept_trace(struct stat_service *s)
 {
@@ -253,7 +257,10 @@ static void stat_service_wait(struct stat_service *s)
     s->pauses = false;
 }
 
-/* The sockets do not change while the thread runs, because only code that has joined the thread changes them. */
+/*
+ * Runs the server's thread. The sockets do not change while the thread runs, because other code changes them only after
+ * the thread has ended.
+ */
 static void *stat_server_run(void *unused)
 {
     struct stat_service s = { .listener = server.socket, .trace_listener = server.trace_socket };
@@ -314,7 +321,7 @@ static void stat_server_close_sockets(int s, int trace)
         descriptors_close(trace);
 }
 
-/* Starts the server, if it can. The caller must hold the lock server.lifetime. */
+/* Starts the server. If a resource is missing, does nothing. Requires the lock server.lifetime. */
 static void stat_server_start(void)
 {
     /* Binds the names before ondk_open_adapter returns, so that a reader finds them once the adapter is open. */
@@ -335,7 +342,7 @@ static void stat_server_start(void)
     (void)pthread_setname_np(server.thread, "openndk-stat");
 }
 
-/* Stops the server, and waits until its thread has ended. The caller must hold the lock server.lifetime. */
+/* Stops the server, and waits until its thread has ended. Requires the lock server.lifetime. */
 static void stat_server_stop(void)
 {
     atomic_store(&server.stopping, true);
@@ -370,8 +377,9 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installs the fork handlers after those of fork.c. Before a fork, handlers run in the reverse order of installation.
- * So fork locks `lifetime` first, then the lock of base/fork.h. A thread that opens a socket locks in the same order.
+ * Installs the fork handlers after the fork handlers of fork.c. Before a fork, the C library runs handlers in the
+ * reverse order of installation. So fork locks `lifetime` first, then the lock of base/fork.h. A thread that opens a
+ * socket takes the two locks in the same order.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {

@@ -8,9 +8,15 @@
 
 struct adapter;
 
-/* PASSIVE_LEVEL. If the thread or its socket cannot be created, the process is not visible, but the adapter works. */
+/*
+ * Publishes the adapter. PASSIVE_LEVEL. If the thread or its socket cannot be created, the adapter works, but other
+ * processes do not see it.
+ */
 void stat_server_add(struct adapter *a);
-/* PASSIVE_LEVEL. The server does not access the adapter afterwards. The last adapter's removal ends the server. */
+/*
+ * Stops publishing the adapter. PASSIVE_LEVEL. The server does not access the adapter afterwards. When the last adapter
+ * has been removed, the server ends.
+ */
 void stat_server_remove(struct adapter *a);
 
 #endif

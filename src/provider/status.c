@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Conversion to NTSTATUS (status.h), and the name and the advice of each status. */
+/* Converts the fabric's results to NTSTATUS (status.h), and has a table with the name and the advice of each status. */
 #include "provider/status.h"
 
 #include <errno.h>

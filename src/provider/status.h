@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Converts reasons, completion statuses and errno values of the fabric to NTSTATUS, and computes ProviderErrorCode. The
- * invariant: every value has a result.
+ * invariant: every value, even an unknown value, is converted to a valid status.
  */
 #ifndef PROVIDER_STATUS_H
 #define PROVIDER_STATUS_H
@@ -17,13 +17,15 @@
  */
 NTSTATUS status_of_reason(enum fabric_reason why);
 /*
- * Does what status_of_reason does, for NdkConnect and NdkConnectWithSharedEndpoint. A connection that the peer ends
- * without an accept counts as refused.
+ * Works like status_of_reason, for NdkConnect and NdkConnectWithSharedEndpoint. If the peer ends the connection without
+ * an accept, the connection counts as refused.
  */
 NTSTATUS status_of_connect(enum fabric_reason why);
 /* Returns the NTSTATUS of a completed request. */
 NTSTATUS status_of_completion(enum rdma_status status);
-/* Returns the NTSTATUS of a post, a registration or a creation, whose result is 0 or an errno value of the fabric. */
+/*
+ * Converts the result of a post, a registration or a creation, which is 0 or an errno value of the fabric, to NTSTATUS.
+ */
 NTSTATUS status_of_errno(int error);
 
 /* Returns NDK_RESULT_EX.ProviderErrorCode: zero on success, otherwise a code of openndk/reason.h. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See trace_server.h. The invariant: a reader gets a descriptor that was opened for reading alone. */
+/* Passes the trace to readers: see trace_server.h. The invariant: a reader receives a read-only descriptor. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,7 +16,10 @@
 #include "trace/attach.h"
 #include "trace/ring.h"
 
-/* Returns the answer, which the caller frees, or NULL if out of memory. `problem` is NULL if there is none. */
+/*
+ * Returns the text of the answer, which the caller frees, or NULL if out of memory. `problem` describes an error, or is
+ * NULL.
+ */
 static char *trace_server_text(bool is_late, const char *problem, size_t *size)
 {
     char *text = NULL;

@@ -4,8 +4,9 @@
 #define PROVIDER_TRACE_SERVER_H
 
 /*
- * Sends an answer with a descriptor of the trace, and does not wait. If the process records nothing, begins to record
- * into a ring first, and then calls on_begun. The caller has checked who the reader is, and closes the socket.
+ * Sends an answer with a descriptor of the trace, and does not wait. If the process records no trace, first begins to
+ * record into a ring buffer, and then calls on_begun. The caller has checked the identity of the reader, and closes the
+ * socket.
  */
 void trace_server_answer(int reader, void (*on_begun)(void));
 
