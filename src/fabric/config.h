@@ -16,11 +16,12 @@ struct fabric_iwarp_config {
     unsigned rtr;         /* forms of ready-to-receive to offer and accept: 1 empty FPDU | 2 write | 4 read */
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
-     * Linux siw as responder may leave the initiator's first FPDU unprocessed until more bytes arrive. This happens if
-     * the FPDU arrives right after siw has sent its reply. So an initiator that has received nothing since the reply
-     * sends a nudge, which is a zero-length RDMA write. The first nudge follows nudge_ms after the first FPDU. At most
-     * five more follow, and each waits twice as long as the nudge before it. A peer that selected the empty FPDU gets
-     * no nudge, because that peer cannot be siw. If nudge_ms is 0, no nudge is sent.
+     * The time until the first nudge. If the peer is Linux siw and the responder, siw may leave the initiator's first
+     * FPDU unprocessed until more bytes arrive. This happens if the FPDU arrives right after siw has sent its reply. So
+     * an initiator that has received nothing since the reply sends a nudge, which is a zero-length RDMA write. The
+     * first nudge follows nudge_ms after the first FPDU. At most five more nudges follow, and the wait doubles each
+     * time. If the peer selected the empty FPDU as ready-to-receive message, no nudge is sent, because siw does not
+     * select this message. If nudge_ms is 0, no nudge is sent.
      */
     uint32_t nudge_ms;
 };
@@ -31,9 +32,9 @@ struct fabric_config {
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * How long it may take to establish a connection. Initiator: the limit runs from the call of conn_complete until
-     * the ready-to-receive message has been sent. If that message is a read, the limit includes the response.
-     * Responder: the limit runs from the call of conn_accept until the reply has been sent. A second limit of equal
+     * The time limit for establishing a connection. For the initiator, the limit runs from the call of conn_complete
+     * until the ready-to-receive message has been sent. If that message is a read, the limit includes the response. For
+     * the responder, the limit runs from the call of conn_accept until the reply has been sent. A second limit of equal
      * length then runs until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of reasons and phases, for traces and tools. A name never changes, because tools and documents use it. */
+/*
+ * Defines the names of reasons and phases, for traces and tools. A name never changes, because tools and documents use
+ * it.
+ */
 #include "fabric/fabric.h"
 
 static const char *const reason_names[FABRIC_REASON_COUNT] = {

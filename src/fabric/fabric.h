@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interface between NDK objects (provider/) and the fabric that carries them. iwarp/ is a fabric: the protocol core
- * over the engine. fabric/host.h selects an adapter's fabric. The invariant: nothing in this file is specific to one
- * transport, so that a fabric over RDMA devices, for example, needs no change in the provider.
+ * Declares the interface between NDK objects (provider/) and a fabric, which transports their data. The only fabric of
+ * the host is in fabric/iwarp: the protocol core (iwarp/) over the engine (engine/). fabric/host.h selects an adapter's
+ * fabric. The invariant: nothing in this file is specific to one transport, so that a new fabric, for example over RDMA
+ * devices, needs no change in the provider.
  *
  * All functions may be called by any thread, at any time, at IRQL <= DISPATCH_LEVEL, and do not block. Exceptions are
  * stated. Upcalls are of two kinds:
@@ -117,7 +118,7 @@ const struct fabric_terminate *fabric_terminates(unsigned *count);
 
 /* ---- reports ---- */
 
-/* The part of a connection's life in which it ended. */
+/* The part of a connection's life in which the connection ended. Each comment states when the part ends. */
 enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
@@ -140,7 +141,10 @@ enum fabric_outcome {
     FABRIC_OUTCOME_REFUSED /* this side refused the peer */
 };
 
-/* The properties that the two sides of a connection agreed on when it was established, besides the limits. */
+/*
+ * The properties on which the two sides agreed when the connection was established. The read limits are not included:
+ * see struct fabric_limits.
+ */
 struct fabric_agreement {
     uint8_t revision; /* of the protocol */
     bool has_crc;     /* every frame has a checksum */
@@ -157,9 +161,9 @@ struct fabric_report {
 };
 
 /*
- * Receives a report each time a connection is established, ends, fails or is refused, also for peers that are not
- * reported to a consumer. The owner of the connection's shard calls `report`. If the connection has an event for the
- * same change, the call of `report` comes before that event.
+ * Receives a report each time a connection is established, ends, fails or is refused. Peers that a consumer never sees
+ * are reported too. The owner of the connection's shard calls `report`. If the connection has an event for the same
+ * change, `report` is called before that event.
  */
 struct fabric_observer {
     void (*report)(void *owner, const struct fabric_report *report);
@@ -168,15 +172,15 @@ struct fabric_observer {
 
 /* ---- completion queues ---- */
 
-/* The completions for which a queue is armed. Each type includes the types to its left. */
+/* The types of completions for which a queue can be armed. Each type includes the types to its left. */
 enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY };
 
 struct fabric_cq_config {
     uint32_t depth;
     int affinity; /* preferred processor; -1: the queue moves to the shard of the first queue pair that uses it */
     /*
-     * Called in callback context, at most once for each arm. If the queue has overflowed, `overflow` is true, whatever
-     * the type of the arm. After an overflow the queue and its queue pairs are unusable. Calls for one queue never
+     * Notifies the consumer in callback context, at most once for each arm. If the queue has overflowed, `overflow` is
+     * true for any type of arm. After an overflow the queue and its queue pairs are unusable. Calls for one queue never
      * overlap.
      */
     void (*notify)(void *owner, bool overflow);
@@ -193,7 +197,10 @@ struct fabric_srq_config {
     uint32_t threshold; /* 0: not armed */
     int affinity;
     const void *domain;
-    /* Called in callback context if fewer receives than the threshold are queued. Calls for a queue never overlap. */
+    /*
+     * Called in callback context if the number of queued receives is below the threshold. Calls for one queue never
+     * overlap.
+     */
     void (*notify)(void *owner);
     void *owner;
 };
@@ -212,7 +219,10 @@ struct fabric_limits {
     uint16_t inbound, outbound;
 };
 
-/* The peer's part of the connection setup, as an event's argument. Valid only during that event. */
+/*
+ * The data that the peer sent to set up the connection. An event has a pointer to it, which is valid only during the
+ * event.
+ */
 struct fabric_peer {
     struct fabric_limits limits;
     const void *private_data;
@@ -221,8 +231,8 @@ struct fabric_peer {
 };
 
 /*
- * In these events, `terminate` is the code of the Terminate message, sent or received, that ended the connection. If
- * there was none, `terminate` is FABRIC_NO_TERMINATE.
+ * The events of a connection. `terminate` is the code of the Terminate message, sent or received, that ended the
+ * connection. If no Terminate ended the connection, `terminate` is FABRIC_NO_TERMINATE.
  */
 struct fabric_conn_events {
     /*
@@ -238,8 +248,9 @@ struct fabric_conn_events {
     void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits,
                         const struct fabric_agreement *agreed);
     /*
-     * Called at most once, after `established` with OK. If `why` is PEER_CLOSED, the peer disconnected gracefully. Any
-     * other `why` means that the connection ended abruptly.
+     * Reports that the peer ended the connection, or that the connection broke. Called at most once, after
+     * `established` with OK. If `why` is PEER_CLOSED, the peer disconnected gracefully. With any other `why`, the
+     * connection ended abruptly.
      */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /*
@@ -247,7 +258,10 @@ struct fabric_conn_events {
      * flushed.
      */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
-    /* The last event. The connection's address is free, and its handle is invalid. */
+    /*
+     * Reports that the connection has closed. This is the last event. The connection's address is free, and the handle
+     * is invalid.
+     */
     void (*closed)(void *owner);
 };
 
@@ -271,11 +285,11 @@ struct fabric_accept {
 struct fabric_listener_events {
     void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* listener_listen has ended */
     /*
-     * Reports a complete, valid request. Returns the owner for the connection's events, or NULL to refuse the peer.
-     * The connection has a reference on the listener's address until the connection is closed.
+     * Reports a peer's complete and valid request. Returns the `owner` for the events of the new connection, or NULL to
+     * refuse the peer. The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* the last event; the listener's open connections still reserve the address */
+    void (*closed)(void *owner); /* the last event; open connections still reserve the address */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -342,13 +356,19 @@ struct fabric_mr_info {
 };
 
 struct fabric_ops {
-    /* Copies *observer, and reports to it. Must be called before the first object of the fabric is created. */
+    /*
+     * Copies *observer, and sends later reports to this observer. Must be called before the fabric's first object is
+     * created.
+     */
     void (*observe)(struct fabric *f, const struct fabric_observer *observer);
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);
     struct shard *(*home)(struct fabric *f); /* returns the shard for callbacks of objects that have no shard */
-    /* Queues a callback, which runs in callback context, after the callbacks that were queued before it. */
+    /*
+     * Queues a callback for the shard's thread. Callbacks run in callback context, in the order in which they were
+     * queued.
+     */
     void (*call)(struct shard *s, struct task *task);
     uint64_t (*now)(struct fabric *f); /* nanoseconds, monotonic */
     /* Blocks until the gate is open. Returns false if `now` reaches the deadline first. UINT64_MAX: no deadline. */
@@ -360,65 +380,66 @@ struct fabric_ops {
     /* Returns 0, EINVAL if depth is less than the number of queued completions, or ENOMEM. */
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
-     * Delays each notification until there are `count` completions, or interval_us have passed, whichever is first. If
-     * interval_us is 0 or count at most 1, nothing is delayed. UINT32_MAX means no limit, so that only the other
+     * Delays each notification until there are `count` completions or interval_us have passed, whichever happens first.
+     * If interval_us is 0 or `count` is at most 1, nothing is delayed. If one argument is UINT32_MAX, only the other
      * argument limits the delay. The new values also apply to a notification that is being delayed.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
     /*
-     * Returns the shard that calls `notify`. If the queue has no affinity, the result may be another shard after the
-     * queue's first queue pair was created.
+     * Returns the shard that calls `notify`. If the queue has no affinity, the shard may change when the queue's first
+     * queue pair is created.
      */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
-     * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls done. No queue
-     * pair may use the queue any more.
+     * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls `done`. Requires
+     * that no queue pair uses the queue any more.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
-     * Returns 0, or queues nothing and returns:
+     * Posts a request. Returns 0, or queues nothing and returns:
      *   ENOSPC      the queue is full
      *   EINVAL      too many SGEs or bytes, or a receive although a shared queue supplies the receives
      *   EFAULT      an SGE is not inside its region, or the region lacks the right
      *   ENOTCONN    an initiator request without a connection; see qp_reason
      *   EOPNOTSUPP  a read on a connection that allows no reads
-     * Receives may be posted at any time. The caller must have a reference on the queue pair until qp_post returns,
-     * except for a receive or a request with RDMA_FLAG_DEFER: the request may complete before qp_post returns, and the
-     * consumer may then close the queue pair. A queue pair is not freed while a post of a receive or of a deferred
-     * request accesses it.
+     * Receives may be posted at any time. Requires a reference on the queue pair until qp_post returns, because the
+     * request may complete before qp_post returns, and the consumer may then close the queue pair. A receive, or a
+     * request with RDMA_FLAG_DEFER, needs no such reference, because a queue pair is not freed while the post of such
+     * a request accesses it.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
-     * Transmits requests that were posted with RDMA_FLAG_DEFER. Needed only if no request without that flag is posted
-     * after them. The caller must have a reference on the queue pair.
+     * Transmits the requests that were posted with RDMA_FLAG_DEFER. A later post without that flag also transmits them.
+     * Requires a reference on the queue pair.
      */
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Returns why initiator posts return ENOTCONN. Returns FABRIC_OK if posts are accepted, or if there was no
-     * connection yet. The reason is set before posts begin to return ENOTCONN. *terminate receives the code of the
-     * Terminate that ended the connection, or FABRIC_NO_TERMINATE. Any thread; takes no lock.
+     * Returns the reason why initiator posts return ENOTCONN. Returns FABRIC_OK if posts are accepted, or if there was
+     * no connection yet. Sets *terminate to the code of the Terminate that ended the connection, or to
+     * FABRIC_NO_TERMINATE. The reason is set before posts begin to return ENOTCONN. Any thread may call this function,
+     * which takes no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
-    /* The values may be a moment old, and may come from different moments. */
+    /* Fills *info. The values may be a moment old, and may have been read at different moments. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
-     * Flushes and frees the queue pair. Then the owner of its shard calls done(context). No connection may use the
-     * queue pair any more.
+     * Flushes and frees the queue pair. Then the owner of the queue pair's shard calls done(context). Requires that no
+     * connection uses the queue pair any more.
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
-    /* Creates an object to which the tokens of a memory region or window belong. */
+    /* Creates the handle of a memory region or window, to which the tokens of that region or window belong. */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
     /* Invalidates every token of the object and refuses new ones. Idempotent. */
     void (*mr_kill)(struct fabric_mr *mr);
     /*
-     * To be called once, after mr_kill. Frees the object when nothing accesses its memory and no window is bound to it.
-     * Returns true if the object has been freed. Otherwise returns false, and the thread that frees the object later
-     * calls done(context).
+     * Frees the object when nothing accesses its memory and no window is bound to the object. Returns true if the
+     * object has been freed. Otherwise returns false, and the thread that later frees the object calls done(context).
+     * Must be called once, after mr_kill.
      */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*
@@ -428,8 +449,8 @@ struct fabric_ops {
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
     /*
-     * Ends the registration of mr_register. Returns true if nothing accesses the memory. Otherwise returns false, and
-     * the thread that ends the last access calls done(context).
+     * Ends the registration that mr_register made. Returns true if nothing accesses the memory. Otherwise returns
+     * false, and the thread that ends the last access calls done(context).
      */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* Chooses the token that the first call of mr_prepare_pages will set. Returns 0, ENOMEM or ENOSPC. */
@@ -462,9 +483,9 @@ struct fabric_ops {
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
     int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; see qp_post */
     /*
-     * Sets depth and threshold. A value of 0 changes nothing. A new threshold arms the queue; if fewer receives than
-     * the threshold are queued, `notify` is called soon. Returns 0, EINVAL if depth is less than the number of queued
-     * receives, or ENOMEM.
+     * Sets depth and threshold. A value of 0 leaves the present value unchanged. A new threshold arms the queue: if
+     * fewer receives than the threshold are queued, `notify` is called soon. Returns 0, ENOMEM, or EINVAL if `depth` is
+     * less than the number of queued receives.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
@@ -474,21 +495,23 @@ struct fabric_ops {
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
     /*
-     * conn_connect, conn_complete, conn_accept and conn_disconnect each start one step. An event reports the end of the
-     * step. The provider's connector calls these functions in a valid order.
+     * Each of conn_connect, conn_complete, conn_accept and conn_disconnect starts one step of the connection. An event
+     * reports the end of that step. The provider's connector calls these functions in a valid order.
      */
     int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
     /*
-     * Passive side: refuses the peer. Active side, after `connected` with OK: gives up the connection. The only event
-     * that follows is `closed`, after conn_close. Returns FABRIC_OK, or why the connection cannot be rejected any more.
+     * Refuses the peer on the passive side. On the active side, gives up the connection after `connected` with OK. The
+     * only event that follows is `closed`, after conn_close. Returns FABRIC_OK, or the reason why the connection can no
+     * longer be rejected.
      */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * Cancels the step in progress, if there is one: the step's event then reports LOCAL_CLOSE. The last event is
-     * `closed`. May be called once, in any state. No other call for the connection may be in progress or follow.
+     * Ends the connection. If a step is in progress, cancels the step, whose event then reports LOCAL_CLOSE. The last
+     * event is `closed`. May be called once, in any state. No other call for the connection may be in progress or
+     * follow.
      */
     void (*conn_close)(struct fabric_conn *c);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's adapters. Every interface that has an address is an adapter, whose fabric is iWARP over the kernel's TCP.
- * The invariant: only this file selects an adapter's fabric.
+ * Lists the host's adapters and creates their fabrics. Every interface that has an address is an adapter. The fabric of
+ * every adapter is iWARP over the kernel's TCP. The invariant: only this file selects an adapter's fabric.
  */
 #include "fabric/host.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The adapters of this host: its interfaces and their addresses, and the one place that selects an adapter's fabric. */
+/*
+ * Declares functions for the host's adapters, which are its interfaces with their addresses, and selects each adapter's
+ * fabric.
+ */
 #ifndef FABRIC_HOST_H
 #define FABRIC_HOST_H
 
@@ -14,11 +17,14 @@
 /* Fills at most `max` entries of `info`. Returns the number of interfaces that have at least one address, or -errno. */
 int host_interfaces(struct interface_info *info, int max);
 /*
- * Fills at most `max` addresses of one interface. Their port is 0, and link-local addresses have their scope. Returns
- * the number of the interface's addresses, or -errno.
+ * Copies at most `max` addresses of one interface to `addrs`. The ports are 0, and link-local addresses have their
+ * scope. Returns the number of addresses that the interface has, or -errno.
  */
 int host_interface_addresses(uint32_t if_index, struct addr *addrs, int max);
-/* Finds the socket that uses a local address. Returns false if there is none, or the kernel does not report it. */
+/*
+ * Finds the socket that uses a local address. Returns false if there is no such socket, or if the kernel does not
+ * report the socket.
+ */
 bool host_address_holder(const struct addr *local, struct address_holder *holder);
 
 /*
@@ -26,7 +32,7 @@ bool host_address_holder(const struct addr *local, struct address_holder *holder
  * has no address; ENOMEM, EMFILE...). May block. The caller destroys the fabric by fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
-/* Returns true if the caller is a thread of a fabric, and therefore in a callback. */
+/* Returns true if the calling thread belongs to a fabric. Such a thread is in a callback. */
 bool host_is_fabric_thread(void);
 
 #endif

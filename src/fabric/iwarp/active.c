@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The active side from connect to complete: local address, TCP, MPA request and reply. The functions return what
- * happened, and do not change the connection's state.
+ * Implements the active side from connect to complete: local address, TCP, MPA request and reply. The functions return
+ * an outcome, and do not change the connection's state.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -11,7 +11,9 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Sets the local address to that of the shared endpoint. If c has no endpoint, reserves a local address for c. */
+/*
+ * Sets the local address. If c has a shared endpoint, uses the endpoint's address. Otherwise reserves an address for c.
+ */
 static enum fabric_reason active_reserve_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
@@ -142,9 +144,9 @@ struct conn_outcome active_request(struct fabric_conn *c)
 }
 
 /*
- * Runs between the peer's reply and the call of conn_complete, and detects that the peer closes or resets. A peer must
- * not send in this phase. If a peer sends, the first bytes are stored for the stream, and further bytes stay in the
- * socket.
+ * Detects that the peer closes or resets the connection, between the peer's reply and the call of conn_complete. A peer
+ * must not send in this phase. If a peer sends nevertheless, the first bytes are stored for the stream, and further
+ * bytes stay in the socket.
  */
 struct conn_outcome active_wait(struct fabric_conn *c)
 {

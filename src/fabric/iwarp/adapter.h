@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One open adapter: its shards, and the data that the connections and queues of a shard share. In the headers of this
- * folder, a comment names what guards a member. "Owner" is the thread that has the token of the object's home shard.
- * "Lock" is the object's own spin lock, which is a leaf.
+ * Declares one open adapter: its shards, and the data that the connections and queues of a shard share. In the headers
+ * of this folder, a comment states what guards a member. "Owner" is the thread that has the token of the object's home
+ * shard. "Lock" is the object's own spin lock. A thread that holds this lock takes no other lock.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -84,11 +84,14 @@ struct iwarp_fabric {
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
 /* Returns the shard for the preferred processor `affinity`. If `affinity` is -1, returns the next shard. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
-/* Returns OK if the address is the adapter's, ADDRESS_FOREIGN if not, RESOURCES or SYSTEM if the check failed. */
+/*
+ * Checks whether the address belongs to the adapter. Returns OK if it does, ADDRESS_FOREIGN if it does not, and
+ * RESOURCES or SYSTEM if the check failed.
+ */
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
 /*
- * interface.c: begin and end watching the adapter's interface. If the interface is removed, all connections end. Both
+ * Begin and end watching the adapter's interface (interface.c). If the interface is removed, all connections end. Both
  * functions may block. iwarp_interface_watch returns 0 or errno.
  */
 int iwarp_interface_watch(struct iwarp_fabric *f);

@@ -100,7 +100,10 @@ static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum co
         iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
 }
 
-/* Sets the state and what depends on it: the reason of the end, counts, time limit. Nothing else changes the state. */
+/*
+ * Sets the state, and the members that depend on the state: the reason of the end, the counts and the time limit. No
+ * other function changes the state.
+ */
 static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
     enum conn_state from = c->state;
@@ -174,8 +177,8 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
 /* clang-format on */
 
 /*
- * Runs the state's function and takes the step that it returns, until the state does not change. The loop ends, because
- * no state recurs without an event from outside.
+ * Runs the function of the present state and takes the step that the function returns. Repeats both until the state
+ * does not change. The loop ends, because without an event from outside a connection never returns to an earlier state.
  */
 static void conn_pump(struct fabric_conn *c)
 {
@@ -238,7 +241,10 @@ static void conn_on_nudge(struct shard_timer *timer)
     conn_unref(c);
 }
 
-/* Reads input that waits in the socket, so that no connection ends because this side is slow. */
+/*
+ * Reads the input that waits in the socket. Called before a time limit is applied, so that a connection does not end
+ * because this side is slow.
+ */
 static void conn_read_pending(struct fabric_conn *c)
 {
     c->readable = true;
@@ -291,7 +297,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Drops c if it is unfinished. Reads the socket first, because a peer whose request has arrived is not dropped. */
+/* Drops c if c is unfinished. First reads the socket, because c is not dropped if the peer's request has arrived. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_ref(c);
@@ -327,8 +333,8 @@ void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
 /* ---- recorded requests ---- */
 
 /*
- * Lock held. Adds `ops` to the recorded requests. Returns true if the caller must post the task to c->posted_to after
- * unlocking.
+ * Adds `ops` to the recorded requests. Returns true if the caller must post the task to c->posted_to after releasing
+ * the lock. Requires the lock.
  */
 static bool conn_record(struct fabric_conn *c, unsigned ops)
 {
@@ -364,7 +370,10 @@ void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting)
     conn_unlock_and_post(c, conn_record(c, OP_DROP));
 }
 
-/* Moves the connection to another shard, whose owner will carry out ops. Takes over the running task's reference. */
+/*
+ * Moves the connection to another shard, whose owner will carry out `ops`. Takes over the reference of the running
+ * task.
+ */
 static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 {
     bool post;
@@ -390,9 +399,9 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
 }
 
 /*
- * Connect and accept are carried out on the queue pair's shard. If the connection is on another shard, moves it there
- * and returns false: the caller must not access the connection any more. Otherwise attaches the socket, if a move has
- * detached it, and returns true.
+ * Moves the connection to the shard of its queue pair, because connect and accept are carried out there. If a move is
+ * needed, starts the move and returns false, and the caller must not access the connection any more. Otherwise returns
+ * true. If an earlier move has detached the socket, attaches the socket first.
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {

@@ -48,7 +48,7 @@ enum conn_op {
     OP_DROP = 64,
 };
 
-/* How a connection counts among the listener's unanswered requests (listener.c). */
+/* States how the listener counts the connection among its unanswered requests (listener.c). */
 enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
 /* Events that the queue pair's upcalls record in `signals`. stream.c processes them after the upcalls have returned. */
@@ -134,27 +134,31 @@ void iwarp_conn_close(struct fabric_conn *c);
 
 /* Creates a connection, also for listeners. Returns NULL if out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-/* Listeners call this. Starts a connection whose accepted socket is c->socket. */
+/* Starts a connection whose accepted socket is c->socket. Called by listeners. */
 void conn_adopted(struct fabric_conn *c);
-/* Reads the socket, which may have input. */
+/* Reads the socket, which may have input, and processes the input. */
 void conn_read(struct fabric_conn *c);
-/* Ends the connection for this reason. Its state must allow the event CONN_LOST. */
+/* Ends the connection for the reason `why`. The event CONN_LOST must be allowed in the connection's state. */
 void conn_lose(struct fabric_conn *c, enum fabric_reason why);
-/* Drops c, which unfinished_pop_victim returned, if it is still unfinished and its request has not arrived. */
+/*
+ * Drops c, which unfinished_pop_victim has returned. Does nothing if c is no longer unfinished or its request has
+ * arrived.
+ */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * Posts a task to the home shard of c, which is not the caller's shard. The task calls conn_drop_victim. If `waiting`
- * is not NULL, the task then calls listener_resume for it. Takes over the caller's references on c and `waiting`. Any
- * thread, no lock held.
+ * Posts a task that calls conn_drop_victim on the home shard of c, which is not the caller's shard. If `waiting` is not
+ * NULL, the task then calls listener_resume for `waiting`. The task takes over the caller's references on c and
+ * `waiting`. Any thread may call this function, without a lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
-/* Queue pairs call this. Sends posted requests. If a flush has ended the stream, processes that end. */
+/* Sends posted requests. If a flush has ended the stream, processes the end of the stream. Called by queue pairs. */
 void conn_transmit(struct fabric_conn *c);
-/* Queue pairs call this. Ends the connection if it is established or being established. */
+/* Ends the connection if it is established or being established. Called by queue pairs. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * Shared receive queues call this. Reads the input that waits in the socket. Then ends c if the peer's send was
- * incomplete at the mark `since` and still is, and too few bytes of the send have arrived after the mark.
+ * Ends c if the peer's send has stalled. First reads the input that waits in the socket. The send has stalled if it was
+ * incomplete at the mark `since`, is still incomplete, and too few of its bytes have arrived after the mark. Called by
+ * shared receive queues.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 

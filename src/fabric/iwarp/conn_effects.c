@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The effects of the connection machine's transitions. They run in the order of enum conn_effect. Invariant: no effect
- * can fail, so that a step is never half done.
+ * Carries out the effects of the steps of the connection's state machine. An effect is an action of a step, for example
+ * a report or a half-close. The effects of a step run in the order of enum conn_effect. Invariant: no effect can fail,
+ * so that a step is never only half done.
  */
 #include "fabric/iwarp/conn_phase.h"
 
@@ -29,7 +30,7 @@ static void effect_answer(struct fabric_conn *c)
     iw_startup_result(c->startup, &c->result);
 }
 
-/* Makes the MPA reply that rejects. If the request was malformed, start-up has made that reply already. */
+/* Makes the MPA reply that rejects the request. If the request was malformed, start-up has already made that reply. */
 static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time limit of a connection's state, and the reason with which a connection ends when its limit has passed. If a
- * disconnect has made progress, its limit begins again. Invariant: the timer runs exactly in the states for which
- * conn_state_has_limit returns true.
+ * Applies the time limit of a connection's state, and returns the reason with which a connection ends when the limit
+ * has passed. If a disconnect makes progress, its time limit starts again. Invariant: the timer runs exactly in the
+ * states for which conn_state_has_limit returns true.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "trace/trace.h"
@@ -59,8 +59,9 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 }
 
 /*
- * Returns how many bytes a disconnect has moved. Sent bytes count when the peer's TCP has acknowledged them. Received
- * bytes count only in DRAINING, because otherwise a peer that keeps sending could delay the end of the connection.
+ * Returns the number of bytes that a disconnect has moved. Sent bytes count when the peer's TCP has acknowledged them.
+ * Received bytes count only in the state DRAINING, because in other states a peer that keeps sending could delay the
+ * end of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -118,9 +119,9 @@ void limit_stop(struct fabric_conn *c)
 }
 
 /*
- * Starts the time limit of the state. For a disconnect, the timer first fires after a part of the limit, and
- * limit_renew then measures the progress for the first time. Measuring here would cost each disconnect a system call,
- * but most disconnects end before the timer fires.
+ * Starts the time limit of the state. For a disconnect, the timer first fires after only a part of the limit, and
+ * limit_renew then measures the progress for the first time. A measurement in limit_start would cost each disconnect a
+ * system call, although most disconnects end before the timer fires.
  */
 void limit_start(struct fabric_conn *c)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection's memory, references, and place in its shard's list.
+ * Manages a connection's memory, its references, and its place in the shard's list.
  *
- * Each of these has a reference: the handle (until close), a queued task, the socket, another shard's request to drop
- * the connection, and an event of the socket or a timer while the event is handled. Invariant: the owner releases the
- * last reference. Then it releases the address, reports `closed`, and frees the memory.
+ * References on the connection belong to: the handle (until close), a queued task, the socket, another shard's request
+ * to drop the connection, and the handler of a socket or timer event while it runs. Invariant: the owner of the shard
+ * releases the last reference. Then the owner releases the address, reports `closed`, and frees the memory.
  */
 #include <assert.h>
 #include <stddef.h>

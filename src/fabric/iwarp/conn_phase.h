@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of a connection's life, which conn.c drives. Invariant: these functions do not call conn.c. They return
- * what happened, and conn.c then changes the connection's state. The caller always has the shard's token.
+ * Declares the functions that conn.c calls in the different parts of a connection's life. Invariant: these functions do
+ * not call conn.c. They return an outcome, and conn.c then changes the connection's state. The caller must have the
+ * shard's token.
  */
 #ifndef FABRIC_IWARP_CONN_PHASE_H
 #define FABRIC_IWARP_CONN_PHASE_H
@@ -18,13 +19,13 @@ struct conn_outcome {
 };
 static const struct conn_outcome conn_nothing = { CONN_NOTHING, FABRIC_OK };
 
-/* conn_effects.c: carries out a transition's effects, a set of enum conn_effect. */
+/* Carries out the effects of a step. `effects` is a set of enum conn_effect (conn_effects.c). */
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
 
 /* conn_limit.c: the time limit of the state */
 void limit_start(struct fabric_conn *c); /* stops the old limit; starts the state's limit, if there is one */
 void limit_stop(struct fabric_conn *c);
-/* Called when the limit has passed. If a disconnect has made progress, starts the limit again and returns true. */
+/* Starts the limit again and returns true if a disconnect has made progress. Called when the limit has passed. */
 bool limit_renew(struct fabric_conn *c);
 enum fabric_reason limit_reason(const struct fabric_conn *c); /* why the connection ends when the limit has passed */
 
@@ -43,7 +44,8 @@ struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
 /*
- * Carries out the effect REPORT_REQUEST. Sets c->owner, or leaves it NULL if the listener's owner refuses the request.
+ * Reports the request to the listener's owner (the effect REPORT_REQUEST). Sets c->owner, or leaves c->owner NULL if
+ * the listener's owner refuses the request.
  */
 void passive_report_request(struct fabric_conn *c);
 
@@ -69,17 +71,20 @@ void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input *
 void liveness_watch(struct fabric_conn *c);
 void liveness_stop(struct fabric_conn *c);
 /*
- * Watches the input if it may be partial. To be called after a receive turn with input. Inline, because most turns end
- * between messages and need no watch.
+ * Watches for stalled input if an FPDU or a message may be incomplete. Must be called after a receive turn with input.
+ * The function is inline, because most turns end between messages and need no watch.
  */
 static inline void liveness_received(struct fabric_conn *c)
 {
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
         liveness_watch(c);
 }
-/* If input has stalled since the mark, returns the reason to end the connection. Otherwise returns FABRIC_OK. */
+/* Returns the reason to end the connection if the input has stalled since the mark. Otherwise returns FABRIC_OK. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
-/* Returns true if the peer's send was incomplete at the mark `since`, and too few of its bytes have arrived since. */
+/*
+ * Returns true if the peer's send was incomplete at the mark `since`, and too few of the send's bytes have arrived
+ * since that mark.
+ */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -12,8 +12,8 @@
  *             any > DEAD                                          (lost)
  *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent
  *
- * Events are classified before the step (the kind of reply, the form of ready-to-receive, drained or not), so that a
- * cell has one outcome. A step has a reason, which the REPORT effects pass on.
+ * An event already states how the operation ended, so that a cell of the table has one outcome. For example, an
+ * accepting and a rejecting reply are two different events. A step has a reason, which the REPORT effects pass on.
  *
  * Invariants, checked after every step (conn.c):
  *   1. the connection has a socket exactly in the states that conn_state_has_socket names
@@ -35,8 +35,8 @@
 /* clang-format on */
 
 /*
- * A call in a wrong state does not change the state. The call's event, for example `connected`, reports the reason. A
- * reject has no event, so it is ignored.
+ * Cells for calls in a wrong state, which do not change the state. The event of the call, for example `connected`,
+ * reports the reason. A reject has no event, so a reject in a wrong state is ignored.
  */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)

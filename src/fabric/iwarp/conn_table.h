@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connection machine as data: states, events, effects. conn_table.c has the table and its invariants. A "notice" is
- * a TCP half-close, with which a side reports to its peer that it has disconnected and sends nothing more.
+ * Declares the connection's state machine: states, events, and effects (the actions of a step). conn_table.c has the
+ * table and its invariants. A "notice" is a TCP half-close, with which a side reports to its peer that it has
+ * disconnected and sends nothing more.
  */
 #ifndef FABRIC_IWARP_CONN_TABLE_H
 #define FABRIC_IWARP_CONN_TABLE_H
@@ -105,12 +106,14 @@ bool conn_state_has_socket(enum conn_state s);
  */
 bool conn_state_streams(enum conn_state s);
 /*
- * Returns true if the connection is established and has not ended. The result is true also during a disconnect, and
- * after the peer's half-close.
+ * Returns true if the connection is established and has not ended. Also returns true during a disconnect, and after the
+ * peer's half-close.
  */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
-/* Returns true if stalled input ends a connection in this state. In other states the state's time limit ends it. */
+/*
+ * Returns true if stalled input ends a connection in this state. In other states, the time limit of the state ends it.
+ */
 bool conn_state_checks_input(enum conn_state s);
 
 /* Prints the whole table as Markdown, for docs/states.md. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts the members of connections to fields of events, and registers the names of their values. The invariant:
- * nothing here changes a connection.
+ * Records events of connections in the trace. Converts members of connections to fields of events, and registers the
+ * names of the fields' values. The invariant: nothing in this file changes a connection.
  */
 #include "fabric/iwarp/conn_trace.h"
 
@@ -62,7 +62,10 @@ void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_
           .code = (uint8_t)code, .name = code);
 }
 
-/* Returns the time of a frame's event. Tracing may have begun while bytes were passed to TCP. */
+/*
+ * Returns the time for the event of a frame. For a sent frame this is the time when the write began. If tracing began
+ * during the write, returns the present time.
+ */
 static uint64_t conn_trace_frame_time(const struct fabric_conn *c, bool is_sent)
 {
     return is_sent && c->send_began_ns ? c->send_began_ns : trace_now_ns();
@@ -141,7 +144,10 @@ static void conn_trace_tagged(const struct fabric_conn *c, const struct iw_frame
              .crc = (uint8_t)f->crc, .control = conn_trace_control(f));
 }
 
-/* Records also the contents of Read Requests and Terminates. */
+/*
+ * Records an untagged DDP segment in the trace. If the segment is a Read Request or a Terminate, also records its
+ * contents.
+ */
 static void conn_trace_untagged(const struct fabric_conn *c, const struct iw_frame *f)
 {
     const struct ddp_header *h = &f->header;

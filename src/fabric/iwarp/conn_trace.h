@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that record events of connections and listeners in the trace (src/trace). An event that needs only one
- * TRACE line in the caller has no function here. The invariant: while tracing is off, each call costs one branch. The
- * caller is the owner of the connection's or the listener's shard.
+ * Declares functions that record events of connections and listeners in the trace (src/trace). If an event needs only
+ * one TRACE line in the caller, it has no function here. The invariant: while tracing is off, each call costs one
+ * branch. The caller must be the owner of the shard of the connection or listener.
  */
 #ifndef FABRIC_IWARP_CONN_TRACE_H
 #define FABRIC_IWARP_CONN_TRACE_H
@@ -25,14 +25,17 @@ static inline void conn_trace_listening(const struct fabric_listener *l, const s
         conn_trace_listening_now(l, local, why);
 }
 
-/* remote: NULL if the peer is not known. */
+/* Records that a peer was refused. `remote` is NULL if the peer's address is not known. */
 static inline void conn_trace_refused(const struct addr *local, const struct addr *remote, enum fabric_reason why)
 {
     if (trace_is_on())
         conn_trace_refused_now(local, remote, why);
 }
 
-/* To be called when c->local and c->remote are set, for each attempt of a connector to connect. */
+/*
+ * Records the beginning of a connection. Must be called for each attempt to connect, after c->local and c->remote are
+ * set.
+ */
 static inline void conn_trace_begin(struct fabric_conn *c)
 {
     if (trace_is_on())
@@ -47,8 +50,8 @@ static inline void conn_trace_follow(struct fabric_conn *c)
 }
 
 /*
- * Must be called before the step. FABRIC_NOT_CONNECTING as `why` means that the connection has not ended. It is
- * recorded as FABRIC_OK.
+ * Records a step of the state machine. Must be called before the step. If `why` is FABRIC_NOT_CONNECTING, the
+ * connection has not ended, and the event has the reason FABRIC_OK.
  */
 static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)
@@ -59,9 +62,9 @@ static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event,
 }
 
 /*
- * Must be called before bytes are passed to TCP. Events of frames in these bytes get the time of this call. So a
- * frame's send time is before its receive time at the peer, even if this thread is interrupted before it records the
- * event.
+ * Stores the present time as the send time of frames. Must be called before bytes are passed to TCP. The events of all
+ * frames in these bytes get this time. So a frame's send time is before its receive time at the peer, even if this
+ * thread is interrupted before it records the event.
  */
 static inline void conn_trace_begin_send(struct fabric_conn *c)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: a ring with a spin lock. The owner of any shard pushes, any thread polls.
+ * Implements completion queues. A queue is a ring that a spin lock guards. The owner of any shard pushes completions,
+ * and any thread polls.
  *
- * Completions are numbered. A completion is new if it has not been polled, and was pushed after the last notification
- * began. An arm is met if there is a new completion of the arm's type. An overflow meets arms of all types, also arms
- * that follow the overflow.
+ * A completion is new if it has not been polled, and was pushed after the last notification began. An armed queue must
+ * notify if there is a new completion of the type for which it is armed. After an overflow, the queue must notify for
+ * any type, also if it is armed later.
  *
- * With moderation, a notification whose arm is met is delayed until there are as many new completions as requested, or
- * the interval has passed. The delay also ends when the queue is full, because the next completion would overflow the
- * queue. It also ends when a request has failed, because the requested number may then never be reached.
+ * If moderation is set, the notification is delayed until there are as many new completions as requested, or until the
+ * interval has passed. The delay also ends when the queue is full, because the next completion would overflow the
+ * queue. The delay also ends when a request has failed, because the requested number of completions may then never be
+ * reached.
  *
  * The invariant: an arm causes one notification at most. Only the owner of the home shard uses the timer; other threads
  * post update_timer to that shard.
@@ -32,9 +34,9 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /*
-     * Completions are numbered from 1. Each of these members is the number of a completion, or 0 for none. In this
-     * order: the newest one that was pushed, the newest one that was popped, the newest one when the last notification
-     * began, the newest one that was solicited, and the newest one that failed.
+     * Completions are numbered from 1. Each member is the number of a completion, or 0 if there is no such completion.
+     * In the order of the members: the newest completion that was pushed, the newest that was popped, the newest at the
+     * time when the last notification began, the newest that was solicited, and the newest that failed.
      */
     uint64_t pushed, popped, notified, solicited, failed;
     uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or the count < 2 */
@@ -59,13 +61,16 @@ static void cq_on_delivery_closed(struct delivery *d);
 static void cq_run_update_timer(struct task *task);
 static void cq_on_timer(struct shard_timer *timer);
 
-/* Returns the home shard, or NULL before iwarp_cq_set_home is called. That call comes before the first completion. */
+/* Returns the home shard, or NULL before iwarp_cq_set_home is called, which happens before the first completion. */
 static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
 }
 
-/* Lock held. Sets interval and count. The interval is at least min_interval_us, which is a setting of the fabric. */
+/*
+ * Sets the interval and the count of the moderation. The interval is at least min_interval_us, which is a setting of
+ * the fabric. Requires the lock.
+ */
 static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     bool is_set = interval_us > 0 && count > 1;
@@ -115,7 +120,10 @@ static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
     return number > cq->notified && number > cq->popped;
 }
 
-/* Lock held. A relaxed load suffices, because the flag is written only with the lock held. */
+/*
+ * Returns true if the queue has overflowed. Requires the lock. A relaxed load suffices, because the flag is written
+ * only with the lock held.
+ */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->overflowed, memory_order_relaxed);
@@ -157,7 +165,7 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /*
- * If the event for which the queue is armed has occurred, disarms the queue and begins the moderation delay. If the
+ * Disarms the queue and begins the moderation delay if the event for which the queue is armed has occurred. If the
  * delay is over, ends the delay. Returns the actions that the caller must carry out after it has released the lock.
  */
 static unsigned cq_update_arm(struct fabric_cq *cq)
@@ -180,7 +188,7 @@ static unsigned cq_update_arm(struct fabric_cq *cq)
     return actions;
 }
 
-/* Carries out the actions that cq_update_arm returned. Lock not held. */
+/* Carries out the actions that cq_update_arm returned. The lock must not be held. */
 static void cq_run_actions(struct fabric_cq *cq, unsigned actions)
 {
     if (actions & CQ_NOTIFY)
@@ -204,9 +212,9 @@ static void cq_deliver(struct delivery *d)
 /* ---- queueing ---- */
 
 /*
- * Finds a user to which no overflow has been reported, claims the user, and copies it to *claimed. Returns false if
- * there is no such user. To claim a user, claim_overflow acquires a reference to the user's owner. The reference keeps
- * the owner valid after the lock is released.
+ * Finds a user (a queue pair) that has not received a report of the overflow, claims the user, and copies its struct to
+ * *claimed. Returns false if there is no such user. To claim a user, claim_overflow acquires a reference on the user's
+ * owner, which keeps the owner valid after the lock is released.
  */
 static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
 {
@@ -247,7 +255,7 @@ static void completion_copy(struct rdma_completion *to, const struct rdma_comple
     to->solicited = from->solicited;
 }
 
-/* Lock held. Inserts a completion into the ring, which must have room. */
+/* Inserts a completion into the ring, which must have room. Requires the lock. */
 static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 {
     uint32_t count = cq_count(cq), at = cq->head + count;
@@ -286,7 +294,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
         cq_report_overflow(cq);
 }
 
-/* Moves up to max completions to out, and returns their number. */
+/* Moves up to `max` completions to `out`, and returns their number. */
 static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     int n = 0;
@@ -309,10 +317,10 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Returns true if this poll, which has read `found` completions, must drive the shard. A poll that has read none must
- * drive the shard. The last poll that polls_left allows must also drive the shard, because waiting requests must not
- * wait for a further poll. Any other poll does not drive the shard: its consumer usually posts a request next, which
- * is then transmitted with the waiting requests.
+ * Returns true if this poll must drive the shard. `found` is the number of completions that the poll has read. If
+ * `found` is 0, the poll must drive the shard. The last poll that polls_left allows must also drive the shard, because
+ * waiting requests must not wait for a further poll. Any other poll does not drive the shard, because its consumer
+ * usually posts a request next, which is then transmitted together with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -358,8 +366,9 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /*
- * Called by the home shard's owner. Sets the timer for the moderation delay that is in progress. Stops the timer if no
- * delay with a time limit is in progress. The interval of a delay begins at the first call that sets the timer for it.
+ * Sets the timer for the moderation delay that is in progress. Stops the timer if no delay with a time limit is in
+ * progress. The interval of a delay begins at the first call that sets the timer for that delay. Called by the home
+ * shard's owner.
  */
 static void cq_run_update_timer(struct task *task)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues. The provider's calls may come from any thread. The invariant: a queue pair is a user of its queues
- * until it can complete nothing more into them.
+ * Declares completion queues. The provider may call from any thread. The invariant: a queue pair is a user of its
+ * completion queues until it can complete no further request into them.
  */
 #ifndef FABRIC_IWARP_CQ_H
 #define FABRIC_IWARP_CQ_H
@@ -18,8 +18,9 @@ struct cq_user {
     LIST_ENTRY(cq_user) link;
     void *owner;
     /*
-     * Called with the queue's lock held, so it must take no lock. Returns false if an overflow has been reported to the
-     * user already. Otherwise acquires a reference for `overflowed`, and returns true.
+     * Claims the user for the report of an overflow. Returns false if an overflow has already been reported to the
+     * user. Otherwise acquires a reference for `overflowed`, and returns true. Called with the queue's lock held, so
+     * this function must take no lock.
      */
     bool (*claim_overflow)(void *owner);
     /*
@@ -37,8 +38,9 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * Sets the home shard of a queue that has none yet: to `home`, or to the fabric's next shard if `home` is NULL.
- * Returns the home shard. A queue that was created without an affinity has no home shard before the first call.
+ * Sets the queue's home shard if the queue has none yet. The new home shard is `home`, or the fabric's next shard if
+ * `home` is NULL. Returns the home shard. A queue that was created with an affinity has a home shard from the
+ * beginning.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
@@ -47,14 +49,14 @@ void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
 /* Queues completions. If some do not fit, they are lost, and the CQ overflows. The owner of any shard may call this. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
 
-/* These three functions may be called by any thread. Their values may be a moment old. */
+/* Any thread may call the following three functions. The results may be a moment old. */
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Makes a later poll of the queue drive the home shard, which then transmits the waiting requests. The first poll that
- * finds the queue empty drives the shard. If none of the next max_polls polls finds the queue empty, the last of them
- * drives the shard. Does nothing if the poll that an earlier call requested has not come yet.
+ * Makes a later poll drive the home shard, which then transmits the waiting requests. The first poll that finds the
+ * queue empty drives the shard. If the next max_polls polls all find completions, the last of these polls drives the
+ * shard. Does nothing if an earlier call is still waiting for its poll.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls the function `deliver` of an object, as callbacks on the object's shard. These calls never overlap. Invariant:
- * if delivery_add is called while `deliver` runs, `deliver` runs once more afterwards. If a delivery is queued
- * or running when delivery_close is called, delivery_run posts the task `close`, otherwise delivery_close does.
+ * Calls an object's function `deliver` on the object's shard, in callback context. Calls of one object never overlap.
+ * Invariant: if delivery_add is called while `deliver` runs, `deliver` runs once more afterwards. If a delivery is
+ * queued or running when delivery_close is called, delivery_run posts the task `close`. Otherwise delivery_close posts
+ * `close`.
  */
 #include <stddef.h>
 

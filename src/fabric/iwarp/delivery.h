@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The deliveries of one object to its consumer, for example the notifications of a CQ. Each delivery is a call of the
- * object's `deliver`. The invariant: a delivery is queued at most once, two deliveries never overlap, and the object
- * does not end while a delivery runs.
+ * Declares deliveries. A delivery is a call of an object's function `deliver`, which calls the consumer, for example to
+ * notify the consumer of a CQ. The invariant: an object has at most one queued delivery, two deliveries of an object
+ * never overlap, and the object does not end while a delivery runs.
  */
 #ifndef FABRIC_IWARP_DELIVERY_H
 #define FABRIC_IWARP_DELIVERY_H
@@ -26,12 +26,12 @@ void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)
                    void (*closed)(struct delivery *d));
 void delivery_move(struct delivery *d, struct iwarp_shard *home); /* to be called before the first delivery_add */
 /*
- * Causes a call of `deliver`. One call of `deliver` serves all calls of delivery_add that came before it began. Any
- * thread.
+ * Causes a call of `deliver`. A single call of `deliver` serves all calls of delivery_add that were made before the
+ * call of `deliver` began. Any thread may call this function.
  */
 void delivery_add(struct delivery *d);
 /*
- * Prevents new calls of `deliver`. When no `deliver` runs any more, `closed` is called. Must follow the last
+ * Prevents new calls of `deliver`. Calls `closed` when no `deliver` runs any more. Must be called after the last
  * delivery_add.
  */
 void delivery_close(struct delivery *d);

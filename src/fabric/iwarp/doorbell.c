@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of the rules that decide whether a posted request waits for a poll. doorbell_may_wait applies the rules, and
- * docs/states.md lists them. The invariant: each condition of a rule is cheap and changes nothing. doorbell_is_overdue
- * counts waiting requests and may read the clock, so it is called only if a rule lets the request wait.
+ * Decides by a table of rules whether a posted request waits for a poll. doorbell_may_wait applies the rules, and
+ * docs/states.md lists them. The invariant: the condition of each rule is cheap and changes nothing.
+ * doorbell_is_overdue counts waiting requests and may read the clock, so it is called only if a rule lets the request
+ * wait.
  */
 #include "fabric/iwarp/doorbell.h"
 
@@ -76,10 +77,10 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 }
 
 /*
- * Returns true for a read if more requests are in flight than are waiting, and the waiting reads ask for at most
- * MAX_READ_BYTES. A request that is not a read completes as soon as TCP has taken it, unless it is behind a read. So
- * the requests in flight are reads and requests behind reads. The consumer will soon poll for their completions, and
- * that poll can transmit the waiting reads.
+ * Returns true for a read if the number of requests in flight is larger than the number of waiting requests, and the
+ * waiting reads request at most MAX_READ_BYTES. A request that is not a read completes as soon as TCP has taken it,
+ * unless it is behind a read. So the requests in flight are reads, and requests behind reads. The consumer will soon
+ * poll for their completions, and that poll can transmit the waiting reads.
  */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
@@ -123,10 +124,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 }
 
 /*
- * If a consumer has the polling lease (engine/shard.h), the transmission waits for a poll, and the MAX_POLLS-th poll
- * drives the shard at the latest. Without a lease, the transmission does not wait for a poll. The next poll drives the
- * shard nevertheless, because only a poll that drives the shard can begin a lease. The consumer may poll either CQ, so
- * a poll of either CQ counts.
+ * Leaves the transmission to a poll of the consumer. If a consumer has the polling lease (engine/shard.h), the
+ * transmission waits for a poll, and the poll number MAX_POLLS drives the shard at the latest. Without a lease, the
+ * transmission does not wait for a poll. The next poll drives the shard nevertheless, because only a poll that drives
+ * the shard can begin a lease. A poll of either CQ counts, because the consumer may poll either CQ.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

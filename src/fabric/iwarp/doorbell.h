@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides whether a posted request is transmitted at once or waits, so that several requests leave in one system call.
- * The invariant: each waiting request is transmitted by a later poll, or when the polling lease ends. The members of
- * struct doorbell do not affect the invariant. They are only hints, which posting threads write without a lock.
+ * Decides whether a posted request is transmitted at once or waits, so that one system call can transmit several
+ * requests. The invariant: each waiting request is transmitted by a later poll, or when the polling lease ends. The
+ * members of struct doorbell do not affect the invariant. Posting threads write these members without a lock, so their
+ * values are only estimates.
  */
 #ifndef FABRIC_IWARP_DOORBELL_H
 #define FABRIC_IWARP_DOORBELL_H
@@ -27,8 +28,8 @@ struct doorbell {
     atomic_uint posted;          /* the value of iw_qp_posted at the last transmission */
     _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes at the last transmission */
     /*
-     * 1 + the result of iwarp_cq_empty_polls for the initiator CQ at the last transmission. 0: the last transmission
-     * had fewer than MIN_WINDOW requests.
+     * The result of iwarp_cq_empty_polls for the initiator CQ at the last transmission, plus 1. If the last
+     * transmission had fewer than MIN_WINDOW requests, the value is 0.
      */
     atomic_uint window_polls;
     /* Since the last transmission: */

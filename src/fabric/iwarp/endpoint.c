@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared endpoints. An endpoint is a reservation of a local address, on which each of its connections has a reference.
- * So the address stays reserved until the endpoint and all its connections are closed.
+ * Implements shared endpoints. An endpoint is a reservation of a local address. Each connection of the endpoint has a
+ * reference on the reservation, so the address stays reserved until the endpoint and all its connections are closed.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared endpoints. */
+/* Declares shared endpoints. */
 #ifndef FABRIC_IWARP_ENDPOINT_H
 #define FABRIC_IWARP_ENDPOINT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The iWARP fabric: its shards, its limits, and its table of functions. Invariant: iwarp_destroy accepts a fabric whose
- * creation failed at any point.
+ * Implements the iWARP fabric: its shards, its limits, and its table of functions. Invariant: iwarp_destroy can destroy
+ * a fabric whose creation failed at any point.
  */
 #include <errno.h>
 #include <stdlib.h>

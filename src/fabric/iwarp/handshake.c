@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transfers the frames of start-up between struct iw_startup and the socket, for both sides. Invariant: bytes that were
- * read behind a frame are in c->early, and are consumed before the socket is read again.
+ * Transfers the frames of start-up between struct iw_startup and the socket, for both sides. Invariant: if a read
+ * returns more bytes than the frame has, the bytes behind the frame are stored in c->early, and are used before the
+ * socket is read again.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,8 +45,9 @@ static size_t handshake_read_early(struct fabric_conn *c, uint8_t *at, size_t wa
 }
 
 /*
- * Reads bytes for start-up: from c->early, or else from the socket. Returns what recv returns. Start-up first asks for
- * the frame's fixed part, but a frame usually arrives whole. So one read fetches as much as fits into c->early.
+ * Reads bytes for start-up. Takes bytes from c->early if there are any, otherwise reads the socket. Returns what recv
+ * returns. Start-up first requests only the fixed part of a frame, but usually the whole frame has arrived. So a read
+ * of the socket receives as many bytes as fit into c->early.
  */
 static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The removal of the adapter's network interface. The peers are unreachable then, so all connections of the adapter end
- * at once. A connection that is moving to another shard at that moment is in no list, and is ended by its time limits.
- * An interface that is only down ends nothing, because it may come up again before TCP gives up.
+ * Ends the adapter's connections if its network interface is removed, because their peers are then unreachable. If a
+ * connection is moving to another shard at that moment, it is in no list, and its time limits end it later. If an
+ * interface is only down, no connection ends, because the interface may come up again before TCP gives up.
  */
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/conn.h"
 
 #include <stddef.h>
 
-/* The loop ends, because CONN_LOST closes the socket in each state that has one. Closing removes c from the list. */
+/*
+ * Ends all connections of the shard. The loop ends, because CONN_LOST closes the socket in each state that has a
+ * socket, and closing the socket removes the connection from the list.
+ */
 static void interface_end_connections(struct task *task)
 {
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_removed));

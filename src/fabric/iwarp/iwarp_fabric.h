@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The iWARP fabric: the protocol core (iwarp/) over the engine (engine/). Each open adapter has its own fabric. */
+/*
+ * Declares the iWARP fabric, which runs the protocol core (iwarp/) over the engine (engine/). Each open adapter has its
+ * own fabric.
+ */
 #ifndef FABRIC_IWARP_IWARP_FABRIC_H
 #define FABRIC_IWARP_IWARP_FABRIC_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends the last frame of a connection that is over, and discards input until the peer's end of stream or the time
- * limit. Invariant: input is read before the socket is closed. If a socket is closed with unread input, TCP sends a
- * reset, which could destroy the last frame on the peer's side. One call of linger_discard reads at most MAX_READS
- * times. The transport then reports the remaining input again.
+ * Sends the last frame of a connection that has ended, and discards input until the peer's end of stream or the time
+ * limit. Invariant: the input is read before the socket is closed. If a socket with unread input is closed, TCP sends a
+ * reset, and this reset could destroy the last frame on the peer's side. One call of linger_discard reads at most
+ * MAX_READS times. The transport then reports the remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_READS = 16 }; /* in one turn */
 
-/* Called after `sent` bytes of a start-up frame have been sent. The bytes begin at `at`. */
+/* Records and counts `sent` bytes of a start-up frame, which have been sent. The bytes begin at `at`. */
 static void linger_frame_sent(struct fabric_conn *c, const uint8_t *at, size_t sent)
 {
     conn_trace_frame(c, true, at, iw_startup_tx_want(c->startup, &at));
@@ -76,9 +76,9 @@ void linger_hang_up(struct fabric_conn *c)
 }
 
 /*
- * Half-closes after the last frame. Exception: after a reject of a valid request, first waits for the peer's end of
- * stream, for at most SHORT_LINGER_MS. If this side's end of stream followed the reject at once, Linux siw would
- * lose the reject's private data. A rejected peer sends nothing more, so no reset can destroy the reject.
+ * Sends the last frame, discards input, and then half-closes. After a reject of a valid request, this side half-closes
+ * only after the peer's end of stream, or after SHORT_LINGER_MS. If the half-close followed the reject at once, Linux
+ * siw would lose the reject's private data. A rejected peer sends nothing more, so no reset can destroy the reject.
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Listeners. The consumer's calls are recorded, and one task on the listener's shard carries them out, as for a
- * connection. TCP connections are accepted as they arrive, whatever the consumer does. A connection is unfinished until
- * the consumer has received its request. Unfinished connections are also in the process's table (unfinished.c), which
- * limits their number and chooses which one is dropped to make room for another.
+ * Implements listeners. The consumer's calls are recorded, and one task on the listener's shard carries them out, as
+ * for a connection. TCP connections are accepted as they arrive, independently of the consumer. A connection is
+ * unfinished until the consumer has received its request. Unfinished connections are also in the process's table
+ * (unfinished.c). The table limits their number and selects the connection that is dropped to make room for another
+ * connection.
  *
- * Requests that the consumer has not answered are counted in two groups: live ones, and abandoned ones, whose peer has
- * left. Each group has as many places as the backlog. If the abandoned group has no free place, a further abandoned
- * request takes a place of the live group. So a listener has at most twice as many unanswered requests as its backlog.
- * Peers that leave do not take the places of peers that wait, until the abandoned group is full.
+ * Requests that the consumer has not answered are counted in two groups. A request is live while its peer waits, and
+ * abandoned after its peer has left. Each group has as many places as the backlog. If the abandoned group has no free
+ * place, a further abandoned request takes a place of the live group. So a listener has at most twice as many
+ * unanswered requests as its backlog. Peers that leave do not use places of the live group until the abandoned group is
+ * full.
  *
  * Invariant: `closed` is reported only when no unfinished connection remains and no other shard is about to resume the
- * listener. The connections and the other shard use the listener's shard, which may be freed after `closed`.
+ * listener. The unfinished connections and the other shard use the listener's shard, which may be freed after `closed`.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -126,7 +128,10 @@ void listener_resume(struct fabric_listener *l)
     listener_unref(l);
 }
 
-/* Drops the victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its shard. */
+/*
+ * Drops the connection that unfinished_pop_victim returned. If the connection is on this shard, drops it at once.
+ * Otherwise posts a task to the connection's shard, which drops it.
+ */
 static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
 {
     if (victim->listener->home == l->home) {
@@ -137,7 +142,7 @@ static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *
     }
 }
 
-/* Drops one unfinished connection if the process has more than l->limit of them. */
+/* Drops one unfinished connection if the process has more than l->limit unfinished connections. */
 static void listener_enforce_limit(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(l->limit);
@@ -147,10 +152,10 @@ static void listener_enforce_limit(struct fabric_listener *l)
 }
 
 /*
- * Drops an unfinished connection, or refuses the waiting peers if there is none. Called if a peer waits and the
- * process has no descriptor left. Returns true if the caller can try again. If the dropped connection is on another
- * shard, pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported as readable
- * again and again until the connection is dropped.
+ * Drops an unfinished connection to free a descriptor. If there is none, refuses the waiting peers. Called if a peer
+ * waits and the process has no free descriptor. Returns true if the caller can accept again. If the dropped connection
+ * is on another shard, pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported
+ * as readable again and again until the connection is dropped.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -264,8 +269,8 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
 /* ---- the consumer's calls ---- */
 
 /*
- * Returns the limit of unfinished connections. If none is configured, it is half of the free descriptors. The other
- * half is for connections that the consumer has received, and for the program's files.
+ * Returns the maximum number of unfinished connections. If no limit is configured, returns half of the number of free
+ * descriptors. The other half is for connections that the consumer has received, and for the program's files.
  */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
@@ -335,8 +340,8 @@ static void listener_try_end(struct fabric_listener *l)
 }
 
 /*
- * Stops listening, and ends the unfinished connections. If the consumer has received a connection's request, the
- * consumer closes the connection.
+ * Stops listening, and ends the unfinished connections. Does not end a connection whose request the consumer has
+ * received, because the consumer closes such a connection.
  */
 static void listener_end_now(struct fabric_listener *l)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners, and the requests that the consumer has not answered. */
+/* Declares listeners, and the counts of requests that the consumer has not answered. */
 #ifndef FABRIC_IWARP_LISTENER_H
 #define FABRIC_IWARP_LISTENER_H
 
@@ -18,7 +18,10 @@ struct fabric_listener {
     void *owner;
     atomic_uint refs;            /* held by the handle, the queued task, waits_for_drop, and each accepted connection */
     atomic_uint live, abandoned; /* unanswered requests; `abandoned`: the peer has left; `live`: all others */
-    /* Guards ops, scheduled, requested. Also required to write `listening` or `paused`, and during listen_pause. */
+    /*
+     * Guards ops, scheduled and requested. A thread also needs this lock to write `listening` or `paused`, and while it
+     * calls listen_pause.
+     */
     struct spin lock;
     atomic_bool paused;
     unsigned ops;
@@ -44,18 +47,18 @@ void iwarp_listener_close(struct fabric_listener *l);
 void iwarp_listener_info(struct fabric_listener *l, struct fabric_listener_info *info);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
-/* Returns why another request must be refused, or FABRIC_OK. The caller must have the token of the shard. */
+/* Returns the reason why another request must be refused, or FABRIC_OK. Requires the shard's token. */
 enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
  * Removes c from the unfinished connections, if c is one of them. Called when the consumer has received the request of
- * c, or c has ended. If the listener is being closed and no unfinished connection remains, may report `closed`. The
- * caller must have the token of the shard.
+ * c, or when c has ended. If the listener is being closed and no unfinished connection remains, may report `closed`.
+ * Requires the shard's token.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 void listener_resume(struct fabric_listener *l); /* ends waits_for_drop; any thread; releases the caller's reference */
 /*
- * Count the requests that the consumer has not answered. Only the owner of the listener's shard may call the first two
- * functions. Any thread may call listener_count_answer.
+ * Count the requests that the consumer has not answered. Only the owner of the listener's shard may call
+ * listener_count_request and listener_count_abandoned. Any thread may call listener_count_answer.
  */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);

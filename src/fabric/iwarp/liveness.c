@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends connections whose peer has begun an FPDU or a message and does not continue.
+ * Ends a connection if its peer has begun an FPDU or a message and does not continue it.
  *
- * A receive turn that ends inside an FPDU or a message arms the timer, and stores the input's position as a mark. If
- * the timer is armed already, timer and mark stay as they are. When the timer fires, the new position is compared with
- * the mark. The connection ends if the same FPDU is still incomplete, or if fewer than 16 KiB of the same message have
- * arrived since the mark. An FPDU or message that begins while the timer is armed gets its mark when the timer fires.
- * So the peer has at least stall_ms, and less than twice that time, to send the rest of an FPDU or 16 KiB of a
- * message. Receiving bytes costs nothing extra.
+ * If a receive turn ends inside an FPDU or a message, the turn arms the timer, and stores the input's position as a
+ * mark. If the timer is armed already, timer and mark do not change. When the timer fires, the new position is compared
+ * with the mark. The connection ends if the same FPDU is still incomplete, or if fewer than 16 KiB of the same message
+ * have arrived since the mark. If an FPDU or message begins while the timer is armed, its mark is stored when the timer
+ * fires. So the peer has at least stall_ms, and less than twice stall_ms, to send the rest of an FPDU or 16 KiB of a
+ * message. This check adds no cost to the receipt of bytes.
  *
  * Invariant: no connection ends because this side is slow. Before the comparison, conn.c reads the input that waits in
  * the socket.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory regions, windows and logical addresses, on top of the protocol core's STag table. A region or window is a
- * group of registrations (struct mem_group). Logical addresses are mappings of at most LAM_PART_SIZE bytes each.
+ * Implements memory regions, windows and logical addresses, on top of the protocol core's STag table. A region or
+ * window is a group of registrations (struct mem_group). A range of logical addresses consists of mappings of at most
+ * LAM_PART_SIZE bytes each.
  */
 #include "iwarp/memory.h"
 
@@ -12,8 +13,8 @@
 #include "fabric/iwarp/memory.h"
 
 /*
- * A mapping is made in parts, because mem_map maps less than 4 GiB at once. Each part but the last ends at a page
- * boundary.
+ * The maximum size of one part of a mapping. A mapping consists of parts, because mem_map maps less than 4 GiB at once.
+ * Each part except the last ends at a page boundary.
  */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 

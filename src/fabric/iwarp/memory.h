@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory regions, windows and logical addresses. */
+/* Declares memory regions, windows and logical addresses. */
 #ifndef FABRIC_IWARP_MEMORY_H
 #define FABRIC_IWARP_MEMORY_H
 

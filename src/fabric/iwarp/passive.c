@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The passive side from TCP accept to the reply. The functions return what happened, and do not change the connection's
- * state.
+ * Implements the passive side from TCP accept to the reply. The functions return an outcome, and do not change the
+ * connection's state.
  */
 #include <errno.h>
 
@@ -42,8 +42,8 @@ static enum fabric_reason passive_fault_reason(enum iw_startup_fault fault)
 }
 
 /*
- * Returns the event for a malformed request. Bytes that are no MPA frame get no answer. A malformed frame gets the
- * reject that start-up has made.
+ * Returns the event for a malformed request. If the bytes are not an MPA frame, the peer gets no answer. If the bytes
+ * are a malformed MPA frame, the peer gets the reject that start-up has made.
  */
 static struct conn_outcome passive_malformed(struct fabric_conn *c)
 {
@@ -85,9 +85,10 @@ void passive_report_request(struct fabric_conn *c)
 }
 
 /*
- * Runs until the consumer has answered the request. If the listener's owner refused the request, the peer is rejected.
- * If the peer sends bytes meanwhile, the connection ends with a protocol error. If the peer ends or resets the stream,
- * the reason is FABRIC_UNANSWERED: most peers do so when they have waited too long for the answer.
+ * Handles input and the end of the stream until the consumer has answered the request. If the listener's owner refused
+ * the request, the peer is rejected. If the peer sends bytes before the answer, the connection ends with a protocol
+ * error. If the peer ends or resets the stream, the reason is FABRIC_UNANSWERED, because most such peers have waited
+ * too long for the answer.
  */
 struct conn_outcome passive_wait(struct fabric_conn *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queue pairs: posts and their doorbell, flush, the end after a CQ overflow, close. The invariant: only the owner of
- * the home shard uses the connection. Other threads post tasks to the home shard.
+ * Implements queue pairs: posts and their doorbell, flush, the end after a CQ overflow, and close. The invariant: only
+ * the owner of the home shard uses the connection. Other threads post tasks to the home shard.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/qp.h"
@@ -49,7 +49,7 @@ void iwarp_qp_ref(struct fabric_qp *qp)
     atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
 }
 
-/* Releases a reference. If it was the last one, frees the queue pair and calls `closed`. */
+/* Releases a reference on the queue pair. If no reference remains, frees the queue pair and calls `closed`. */
 void iwarp_qp_unref(struct fabric_qp *qp)
 {
     void (*closed)(void *context);
@@ -74,8 +74,8 @@ static void qp_run_overflow(struct task *task)
 }
 
 /*
- * Returns true for the first call only, even if both CQs overflow. That call acquires a reference, which
- * qp_run_overflow releases.
+ * Claims the queue pair for the report of a CQ overflow. Returns true only for the first call, even if both CQs
+ * overflow. The first call acquires a reference, which qp_run_overflow releases.
  */
 static bool qp_claim_overflow(void *owner)
 {
@@ -88,8 +88,8 @@ static bool qp_claim_overflow(void *owner)
 }
 
 /*
- * Only enqueues the task. A task that ran here could wait until nobody protects some memory, and this thread may
- * protect that memory itself.
+ * Queues the task that ends the queue pair after a CQ overflow. Does not run the task in this thread. The task may wait
+ * until no thread protects some memory, and this thread may itself protect that memory.
  */
 static void qp_on_overflow(void *owner)
 {
@@ -168,8 +168,8 @@ static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
 }
 
 /*
- * Stores why posts are refused. A relaxed store suffices: the caller closes the send queue later, under the queue's
- * lock, and a post acquires this lock before it is refused.
+ * Stores the reason why posts are refused. A relaxed store suffices, because the caller later closes the send queue
+ * under the queue's lock, and a post acquires this lock before the post is refused.
  */
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {

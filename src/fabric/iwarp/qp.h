@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair of the fabric: the protocol core's queue pair, its CQs and its connection. The invariant: only the
- * owner of the home shard uses `conn`, `stopped`, `terminate` and the functions marked "owner".
+ * Declares the fabric's queue pair, which connects the protocol core's queue pair with its CQs and its connection. The
+ * invariant: only the owner of the home shard uses `conn`, `stopped`, `terminate` and the functions marked "owner".
  */
 #ifndef FABRIC_IWARP_QP_H
 #define FABRIC_IWARP_QP_H
@@ -38,11 +38,13 @@ struct fabric_qp {
 
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out);
 int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
-/* Rings the doorbell for requests that were posted with RDMA_FLAG_DEFER. */
+/* Transmits the requests that were posted with RDMA_FLAG_DEFER. */
 void iwarp_qp_ring(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
-/* Returns the reason that is set already, for example by an earlier CQ overflow. If none is set, returns `why`. */
+/*
+ * Returns the reason that has been set earlier, for example by a CQ overflow. If no reason has been set, returns `why`.
+ */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps errno values of the transport, and the ways a stream ends, to reasons. The reason of an errno depends on the
- * operation that failed. Invariant: every errno has a reason. An unknown errno gets PEER_RESET if send or recv failed,
- * else FABRIC_SYSTEM.
+ * Maps errno values of the transport, and the ways in which a stream ends, to reasons. The reason for an errno depends
+ * on the operation that failed. Invariant: every errno has a reason. The reason for an unknown errno is PEER_RESET if
+ * send or recv failed, otherwise FABRIC_SYSTEM.
  */
 #include <errno.h>
 
 #include "fabric/iwarp/reason.h"
 
 /*
- * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. iwarp_reason_reserve
- * handles ENOSPC itself, because there it means that no port is free.
+ * Returns the reason if the error means that a resource ran out. Otherwise returns FABRIC_OK. iwarp_reason_reserve
+ * handles ENOSPC itself, because a failed reservation returns ENOSPC if no port is free.
  */
 static enum fabric_reason reason_of_shortage(int error)
 {

@@ -6,15 +6,15 @@
 #include "fabric/fabric.h"
 #include "iwarp/qp.h"
 
-/* Each of the first four functions maps the errno of one operation. Every errno has a reason. */
+/* Map the errno of an operation to a reason. Every errno has a reason. iwarp_reason_end maps the end of a stream. */
 enum fabric_reason iwarp_reason_reserve(int error);
 enum fabric_reason iwarp_reason_listen(int error); /* listening on a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /*
- * Returns the reason of *c. For a flushed or lost request, this is the reason of `end`, or `stopped` if `end` is
- * IW_END_NONE.
+ * Returns the reason of the completion *c. If the request was flushed or lost, returns the reason of `end`. If `end` is
+ * IW_END_NONE then, returns `stopped`.
  */
 enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,
                                            enum fabric_reason stopped);

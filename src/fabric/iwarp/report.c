@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted TCP
- * connection, is reported exactly once. The end is reported in the step after which the connection can no longer be
- * established or used. Sending a last Terminate or reject after that step is not reported.
+ * Reports connections to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted
+ * TCP connection, is reported exactly once. The report is made in the step after which the connection can no longer be
+ * established or used. A last Terminate or reject that is sent after that step is not reported.
  */
 #include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/report.h"
@@ -23,7 +23,10 @@ static bool report_is_over(enum conn_state s)
     return s == CONN_IDLE || s == CONN_DEAD || s == CONN_LINGERING || s == CONN_LAST_WORDS || s == CONN_CLOSED;
 }
 
-/* Returns true if the step ends the connection. A connect that fails at once stays in IDLE. */
+/*
+ * Returns true if the step ends the connection. If a connect fails at once, the connection ends although it stays in
+ * IDLE.
+ */
 static bool report_is_end(enum conn_state from, enum conn_state next, enum conn_event event)
 {
     if (from == CONN_IDLE)
@@ -46,8 +49,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 }
 
 /*
- * Returns the phase in which the connection ended. A request that the listener's owner refused never reached a
- * consumer, so its phase is still ARRIVING.
+ * Returns the phase in which the connection ended. If the listener's owner refused the request, no consumer received
+ * the request, so the phase is still ARRIVING.
  */
 static enum fabric_phase report_phase(const struct fabric_conn *c, enum conn_state from)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues, built on those of the protocol core (iwarp/srq.c). Each queue has a home shard. That shard
- * notifies the consumer when the queue runs low. It also limits the number of receives that partial messages occupy.
+ * Implements the fabric's shared receive queues on top of the protocol core's shared receive queues (iwarp/srq.c). Each
+ * queue has a home shard. The home shard notifies the consumer when few receives are left. It also limits the number of
+ * receives that partial messages occupy.
  *
- * If a message is partial when a receive turn ends, its queue pair is inserted at the end of a list. Partial messages
- * may occupy a share of all receives (posted or occupied). If they occupy more, the home shard checks the first queue
- * pair of the list as soon as stall_ns have passed since its insertion. For the check, the queue pair is removed from
- * the list, and its own shard reads the input that waits in the socket. If the message has moved too little since the
- * insertion, the connection ends. Otherwise the queue pair is inserted again. Invariant: a connection does not end if
- * its message moves, or is the only partial message.
+ * If a message is incomplete (partial) when a receive turn ends, its queue pair is inserted at the end of a list.
+ * Partial messages may occupy only a share of all receives, posted or occupied. If partial messages occupy more than
+ * this share, the home shard checks the first queue pair of the list when stall_ns have passed since the queue pair's
+ * insertion. For the check, the queue pair is removed from the list, and its own shard reads the input that waits in
+ * the socket. If too few bytes of the message have arrived since the insertion, the connection ends. Otherwise the
+ * queue pair is inserted again. Invariant: a connection does not end if enough bytes of its message arrive, or if its
+ * message is the only partial message.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -23,7 +25,10 @@ static struct fabric_srq *srq_of(struct delivery *d)
     return (struct fabric_srq *)((char *)d - offsetof(struct fabric_srq, delivery));
 }
 
-/* Causes a delivery. Called in iwarp_srq_modify, or by the owner of a queue pair that removed a receive. */
+/*
+ * Causes a delivery to the consumer. Called by iwarp_srq_modify, or by the owner of a queue pair that removed a
+ * receive.
+ */
 static void srq_on_low(void *owner)
 {
     struct fabric_srq *srq = owner;
@@ -39,7 +44,8 @@ static void srq_deliver(struct delivery *d)
 }
 
 /*
- * Called by the home shard's owner. Releases a reference. If it was the last one, frees the queue and calls `closed`.
+ * Releases a reference on the queue. If no reference remains, frees the queue and calls `closed`. Called by the home
+ * shard's owner.
  */
 static void srq_unref(struct fabric_srq *srq)
 {
@@ -67,9 +73,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Lock held. Returns true if partial messages occupy more than their share. The share is a percentage of the largest
- * number of receives in the last stall_ns. The present number may be smaller: when a connection ends, its receive is
- * missing until the consumer posts it again. A missing receive must not end another connection.
+ * Returns true if partial messages occupy more than their share. The share is a percentage of the largest number of
+ * receives in the last stall_ns. The present number may be smaller, because a receive whose connection has ended is
+ * missing until the consumer posts it again. A missing receive must not end another connection. Requires the lock.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -82,7 +88,10 @@ static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now
     return srq->partial_count > 1 && srq->partial_count * UINT64_C(100) > srq->receives * (uint64_t)srq->share_percent;
 }
 
-/* Lock held. Returns true if the caller must post srq->watch after unlocking. */
+/*
+ * Marks srq->watch as queued and the queue as watched. Returns true if the caller must post srq->watch after releasing
+ * the lock. Requires the lock.
+ */
 static bool srq_begin_watch(struct fabric_srq *srq)
 {
     bool post = !srq->is_queued;
@@ -93,7 +102,7 @@ static bool srq_begin_watch(struct fabric_srq *srq)
     return post;
 }
 
-/* Lock held. */
+/* Removes the partial message from the list, if it is in the list. Requires the lock. */
 static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 {
     if (!partial->is_listed)
@@ -105,9 +114,9 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 
 /*
  * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
- * because partial_check inserts it afterwards. If the queue is crowded, posts `watch`, unless `watch` is queued
- * already. If the timer is armed, posts `watch` only if was_checked is true. was_checked is true if partial_check is
- * the caller.
+ * because partial_check inserts the message afterwards. If the queue is crowded, posts `watch`, unless `watch` is
+ * queued already. If the timer is armed, posts `watch` only if was_checked is true. partial_check passes true for
+ * was_checked.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {
@@ -152,8 +161,8 @@ void iwarp_srq_update(struct fabric_qp *qp)
 }
 
 /*
- * Runs on qp's shard. Ends the connection if its message has stalled. Otherwise inserts the message into the list of
- * partial messages again, if it is still partial.
+ * Ends the connection if its message has stalled. Otherwise inserts the message into the list of partial messages
+ * again, if the message is still partial. Runs on the queue pair's shard.
  */
 static void partial_check(struct task *task)
 {
@@ -176,9 +185,9 @@ void iwarp_srq_partial_init(struct srq_partial *partial)
 }
 
 /*
- * If the queue is crowded and the first queue pair in the list was inserted at least stall_ns ago, removes that queue
- * pair and returns it with a reference. Else returns NULL, and sets *next to the time when stall_ns will have passed,
- * or to UINT64_MAX if the queue is not crowded.
+ * Removes and returns the first queue pair in the list, with a reference, if the queue is crowded and the queue pair
+ * was inserted at least stall_ns ago. Otherwise returns NULL, and sets *next to the time when stall_ns will have
+ * passed, or to UINT64_MAX if the queue is not crowded.
  */
 static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, uint64_t *next)
 {

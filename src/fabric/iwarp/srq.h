@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues. */
+/* Declares shared receive queues. */
 #ifndef FABRIC_IWARP_SRQ_H
 #define FABRIC_IWARP_SRQ_H
 
@@ -14,8 +14,8 @@
 #include "iwarp/qp.h"
 
 /*
- * A queue pair's message that is partial at the end of a receive turn, and has a receive of the shared queue. Messages
- * that begin and end within a turn are not counted, and cost nothing.
+ * A queue pair's message that occupies a receive of the shared queue and is incomplete (partial) at the end of a
+ * receive turn. A message that begins and ends within a turn is never partial, and causes no cost.
  */
 struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
@@ -55,7 +55,10 @@ void iwarp_srq_info(struct fabric_srq *srq, struct fabric_srq_info *info);
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 void iwarp_srq_partial_init(struct srq_partial *partial);
-/* The owner of a queue pair calls this after it has received a part of a send, or the rest of a send. */
+/*
+ * Updates the list of partial messages. The owner of a queue pair calls this function after it has received a part of a
+ * send, or the rest of a send.
+ */
 void iwarp_srq_update(struct fabric_qp *qp);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls do not change
- * the connection's state, because the queue pair is in use while they run. The upcalls only queue completions and set
- * signals. Afterwards, stream_next_event turns the signals into events.
+ * Moves bytes between a connection's socket and its queue pair. The invariant: the upcalls of the queue pair do not
+ * change the connection's state, because the queue pair is in use while they run. The upcalls only queue completions
+ * and set signals. After the upcalls, stream_next_event turns the signals into events.
  *
- * The loops of socket reads and of socket writes are bounded. If input remains, the socket is reported as readable
- * again. If output remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
+ * The number of reads and writes in one turn is limited. If input remains after a turn, the socket is reported as
+ * readable again. If output remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -33,7 +33,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Sets the reason of a failed request. After a stop or a flush, qp->stopped is the reason. */
+/* Sets the reason of a failed request. If the requests were stopped or flushed, the reason is qp->stopped. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
@@ -119,7 +119,10 @@ static struct conn_outcome stream_ended(const struct fabric_conn *c)
     return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* Clears the signals and returns their event. If the event is CONN_UP, signals of the stream's end stay set. */
+/*
+ * Clears the signals and returns the event that they cause. If the event is CONN_UP, the signals of the stream's end
+ * stay set, so that a later call returns the end.
+ */
 static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
@@ -206,8 +209,8 @@ void stream_start(struct fabric_conn *c)
 }
 
 /*
- * Sends a Terminate without a stream. The Terminate fits into the socket's buffer, because only the request has been
- * sent before, and the peer has received the request. Leaves the queue pair unchanged.
+ * Sends a Terminate although no stream runs. The Terminate fits into the socket's buffer, because this side has sent
+ * only the request, and the peer has received the request. Does not change the queue pair.
  */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
@@ -276,7 +279,7 @@ static void stream_receive_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Stops reading the socket. From now on the transport reports no input, and no reset either. */
+/* Stops reading the socket. From now on the transport reports neither input nor a reset. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
@@ -284,8 +287,8 @@ void stream_end_input(struct fabric_conn *c)
 }
 
 /*
- * Returns CONN_LOST if the peer has reset the connection in PEER_CLOSED. In that state nothing reads the socket, so a
- * reset is detected only here, or if this side sends.
+ * Returns CONN_LOST if the peer has reset the connection in the state PEER_CLOSED. In that state nothing reads the
+ * socket, so a reset is detected only by this function, or when this side sends.
  */
 struct conn_outcome stream_check_reset(struct fabric_conn *c)
 {
@@ -303,7 +306,8 @@ static bool stream_has_received(const struct fabric_conn *c)
 }
 
 /*
- * Returns true if this turn may read once more. Most turns read once, so the clock is read only before further reads.
+ * Returns true if this turn may read the socket once more. Reads the clock only before the second and later reads,
+ * because most turns read only once.
  */
 static bool stream_may_read(struct fabric_conn *c, int reads, uint64_t *deadline)
 {
@@ -334,7 +338,7 @@ static bool stream_handle_read(struct fabric_conn *c, ssize_t got, size_t room, 
     return false;
 }
 
-/* Begins a turn with the input that was read earlier and not processed. Returns false if there is none. */
+/* Begins a turn with input that was read earlier but not processed. Returns false if there is no such input. */
 static bool stream_resume(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
@@ -362,8 +366,9 @@ static void stream_end_read_turn(struct fabric_conn *c, bool received)
 }
 
 /*
- * Runs one turn, bounded by reads, FPDUs and time. A later turn, after the turns of other connections, receives
- * further input. Sets *received to true if the turn had input. Returns CONN_LOST if the socket failed.
+ * Runs one turn of receiving. The turn is limited in the number of reads, the number of FPDUs and the time. Further
+ * input is received by a later turn, after the turns of other connections. Sets *received to true if the turn had
+ * input. Returns CONN_LOST if the socket failed.
  */
 static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
 {
@@ -424,10 +429,10 @@ static void stream_watch_silence(struct fabric_conn *c)
 }
 
 /*
- * Returns true if the peer may need a nudge, because it has been silent since this side's first FPDU. A nudge is a
- * zero-length RDMA write, which makes the peer read its socket again. The write moves no data and completes nothing.
- * RFC 5041 requires the receiver to accept it, whatever the STag is. After this side's half-close no nudge is sent,
- * because the peer may have closed its socket, and would answer with a reset.
+ * Returns true if the peer has not answered since this side's first FPDU, so that a nudge may be sent. A nudge is a
+ * zero-length RDMA write that makes the peer read its socket again. RFC 5041 requires the peer to accept such a write,
+ * whatever its STag is. The nudge transfers no data and has no completion. After this side's half-close the function
+ * returns false, because the peer may have closed its socket and would answer a nudge with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
 {
@@ -447,8 +452,8 @@ void stream_nudge(struct fabric_conn *c)
 /* ---- input and output ---- */
 
 /*
- * Returns true if everything that was posted before the disconnect has been sent and answered. In CLOSING, it need
- * only be sent, because the peer has half-closed and answers no reads.
+ * Returns true if all requests that were posted before the disconnect have been sent and answered. In the state
+ * CLOSING, the requests need only have been sent, because the peer has half-closed and answers no reads.
  */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
@@ -458,8 +463,8 @@ static bool stream_is_drained(const struct fabric_conn *c)
 }
 
 /*
- * If the state waits only for bytes to be sent, and all of them have been sent, returns the event that ends the state.
- * Otherwise returns CONN_NOTHING.
+ * Returns the event that ends the present state, if the state waits only for bytes to be sent and all of these bytes
+ * have been sent. Otherwise returns CONN_NOTHING.
  */
 static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Name, description and advice for each code of a Terminate. The names never change, because tools use them. */
+/* Defines name, description and advice for each code of a Terminate. The names never change, because tools use them. */
 #include "fabric/fabric.h"
 #include "wire/terminate.h"
 

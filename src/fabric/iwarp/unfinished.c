@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's table of unfinished connections, and the choice of the connection that is dropped to make room.
+ * Implements the process's table of unfinished connections, and selects the connection that is dropped to make room.
  *
- * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
- * there is one table for all listeners of all shards and adapters. The table groups the connections by source, which is
- * the peer's IPv4 address or IPv6 /64 (addr_source). A listener inserts each connection that it accepts. If more
- * connections than the listener's limit are in the table, or the process has no descriptor left, the oldest connection
- * of the source that has the most is dropped. So an attacker with one address causes only its own connections to be
- * dropped, and a slow client with another address keeps its place.
+ * A peer that opens TCP connections and sends no request uses descriptors, and all descriptors belong to the process.
+ * So there is one table for all listeners of all shards and adapters. The table groups the connections by source, which
+ * is the peer's IPv4 address or IPv6 /64 (addr_source). A listener inserts each connection that it accepts. A
+ * connection must be dropped if the table has more connections than the listener's limit, or if the process has no free
+ * descriptor. Then the source with the most connections loses its oldest connection. So an attacker with one address
+ * causes only its own connections to be dropped, and a slow client with another address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
  * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
  * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
  * leaf, guards everything; memory is allocated and freed outside of it.
  *
- * The table has no references on connections. Invariant: a connection is in the table only while the socket's reference
- * keeps it alive. The owner of its shard removes the connection from the table before the socket is closed. So a
- * connection found under the lock is alive, and unfinished_pop_victim can add a reference.
+ * The table has no references on connections. Invariant: a connection is in the table only while the socket has a
+ * reference on the connection. Before the socket is closed, the owner of the connection's shard removes the connection
+ * from the table. So a connection that is found under the lock is alive, and unfinished_pop_victim can add a reference.
  *
- * A victim is a connection that is to be dropped. If it is on the caller's own shard, it is dropped at once. Otherwise
- * a task on its shard drops it (conn_request_drop). The victim's reference on its listener keeps the listener and the
- * shard until the task has run. In both cases the victim's socket is read first: a peer whose request has arrived is
- * not dropped. A listener without descriptors that waits for such a task pauses its socket, and continues when the
- * task has run (listener.c). No spare descriptor is needed: the next accept uses the descriptor of the dropped victim.
- * If there is no victim, the listener resets the peers that wait to be accepted, which needs no descriptor.
+ * A victim is a connection that is to be dropped. If the victim is on the caller's own shard, the caller drops it at
+ * once. Otherwise a task on the victim's shard drops it (conn_request_drop). The victim's reference on its listener
+ * keeps the listener and the shard until the task has run. In both cases the victim's socket is read first, because a
+ * peer whose request has arrived is not dropped. If a listener without descriptors waits for such a task, the listener
+ * pauses its socket, and continues when the task has run (listener.c). No spare descriptor is needed, because the next
+ * accept uses the descriptor of the dropped victim. If there is no victim, the listener resets the peers that wait to
+ * be accepted. The reset needs no descriptor.
  */
 #include "fabric/iwarp/unfinished.h"
 
@@ -80,7 +81,7 @@ RB_GENERATE_INTERNAL(source_tree, unfinished_source, by_source, source_compare_a
                      __attribute__((unused)) static)
 RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, source_compare_ranks, __attribute__((unused)) static)
 
-/* Runs in a child of fork. The table's connections belong to shards that have no thread in the child. */
+/* Empties the table in a child of fork, because the connections belong to shards that have no thread in the child. */
 static void unfinished_on_fork_child(void)
 {
     RB_INIT(&table.by_source);
@@ -95,7 +96,10 @@ void unfinished_watch_forks(void)
     fork_on_child(unfinished_on_fork_child);
 }
 
-/* Lock held. Returns the source's record if the caller must free it after unlocking, else NULL. */
+/*
+ * Removes c from the table. If the caller must free the source's record after releasing the lock, returns this record.
+ * Otherwise returns NULL. Requires the lock.
+ */
 static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
