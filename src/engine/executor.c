@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor that gives each shard a thread. The thread runs the shard's turns. After an event the thread spins
- * for a while, because waking a sleeping thread takes longer than most peers need to answer. Then it sleeps. While a
- * consumer polls, the thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
+ * Implements the executor that gives each shard a thread. The thread runs the shard's turns. After an event the thread
+ * spins for a while, because waking a sleeping thread takes longer than most peers need to answer. Then the thread
+ * sleeps. While a consumer polls, the thread does not spin. The invariant: before a thread stops, it has run all queued
+ * work and all queued callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -69,8 +70,9 @@ static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, 
 }
 
 /*
- * Updates the policy after a turn. `called` is true if the turn ran callbacks, which may have taken the time since the
- * last turn. Without callbacks, a long gap between two turns shows that the thread lost its processor.
+ * Updates the policy after a turn. `called` is true if the turn ran callbacks. If the turn ran no callbacks, a long gap
+ * since the last turn shows that the thread lost its processor. If the turn ran callbacks, they may have taken that
+ * time.
  */
 static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
@@ -85,9 +87,9 @@ static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bo
 }
 
 /*
- * Yields once after callbacks. A thread that a callback woke may wait for this processor, and often causes the next
- * event. Yielding takes less time than sleeping until that event. If yielding takes long, the next calls do not yield
- * for a while. Returns the present time.
+ * Yields the processor once after callbacks, and returns the present time. A callback may have woken a thread that
+ * waits for this processor, and that thread often causes the next event. Yielding takes less time than sleeping until
+ * that event. If yielding takes long, the next calls do not yield for a while.
  */
 static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {
@@ -102,7 +104,7 @@ static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
     return after;
 }
 
-/* Runs in a child of fork, where no thread is a worker, even if a callback called fork. */
+/* Clears is_worker in a child of fork, where no thread is a worker, even if a callback called fork. */
 static void executor_clear_worker(void)
 {
     is_worker = false;

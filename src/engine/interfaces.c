@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's network interfaces. The invariant: every function reads the kernel's present state, because addresses are
- * added and removed while an adapter is open. The only exception is `owns`, which every connect needs: it caches for
- * one to two seconds that an interface has an address. If the address disappears meanwhile, bind fails.
+ * Returns the host's network interfaces and their addresses. The invariant: every function except `owns` reads the
+ * kernel's present state, because addresses are added and removed while an adapter is open. Every connect calls `owns`,
+ * so `owns` caches for one to two seconds that an interface has an address. If the address is removed meanwhile, bind
+ * fails.
  */
 #include "engine/interfaces.h"
 
@@ -75,8 +76,8 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
 }
 
 /*
- * Makes a request about an interface. Returns 0 or an errno. Unlike if_nametoindex and if_indextoname, does not return
- * ENOENT if there is no free descriptor.
+ * Sends an ioctl request about an interface to the kernel. Returns 0 or an errno. If no descriptor is free, does not
+ * return ENOENT, as if_nametoindex and if_indextoname do.
  */
 static int interface_request(unsigned long request, struct ifreq *r)
 {
@@ -166,8 +167,9 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 }
 
 /*
- * Stores the interface's first IPv4 address in *address, and makes *one a list with only this address. *r has the
- * interface's name. Returns false if there is no IPv4 address. Takes a fraction of the time of getifaddrs.
+ * Stores the interface's first IPv4 address in *address, and makes *one a list that contains only this address.
+ * Requires the interface's name in *r. Returns false if there is no IPv4 address. This function is much faster than
+ * getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
@@ -191,8 +193,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 }
 
 /*
- * Returns true if `wanted` is the interface's first IPv4 address, as it usually is. Returns false if it is not, or if
- * the first address could not be read.
+ * Returns true if `wanted` is the interface's first IPv4 address, which is the usual case. Returns false for any other
+ * address, or if the first address could not be read.
  */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {

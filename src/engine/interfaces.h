@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Network interfaces and their addresses: the host's, or a simulation's. The invariant: state that can change while an
- * adapter is open is not cached, except as `owns` documents.
+ * Declares access to network interfaces and their addresses, of the host or of a simulation. The invariant: state that
+ * can change while an adapter is open is not cached, except as the comment of `owns` states.
  */
 #ifndef ENGINE_INTERFACES_H
 #define ENGINE_INTERFACES_H
@@ -25,9 +25,9 @@ struct interfaces {
      */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
-     * Returns 0 if the interface has the address, or EADDRNOTAVAIL if it has not. Returns another errno if there were
-     * not enough descriptors or memory to find out. A loopback interface has all of 127.0.0.0/8. A result of 0 may be
-     * up to two seconds old.
+     * Returns 0 if the interface has the address, or EADDRNOTAVAIL if the interface does not have the address. Returns
+     * another errno if there were not enough descriptors or memory for the check. A loopback interface has all
+     * addresses of 127.0.0.0/8. A result of 0 may be up to two seconds old.
      */
     int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };

@@ -61,7 +61,7 @@ enum net_use {
     NET_USE_LISTEN,
 };
 
-/* The limits after which a connection ends because its peer does not answer. */
+/* The time limits after which a connection ends because its peer does not answer. */
 struct net_liveness {
     uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds; 0: no probes */
     uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
@@ -82,16 +82,19 @@ struct net_ops {
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*
-     * Token held. Called before a consumer's polling lease ends. During the lease, only `poll` needs to find the ready
-     * sockets. After this call, a ready socket again ends the wait of the shard's thread.
+     * Makes ready sockets end the wait of the shard's thread again. Requires the token. Called before a consumer's
+     * polling lease ends. During the lease, only `poll` needs to find the ready sockets.
      */
     void (*watch)(struct net *net, void *poller);
     /*
-     * Called by the shard's thread without the token. Waits until a socket is ready, `wake` is called, or the deadline
-     * has passed. `now` and `deadline` are times of the executor's clock.
+     * Waits until a socket is ready, `wake` is called, or the deadline has passed. Called by the shard's thread without
+     * the token. `now` and `deadline` are times of the executor's clock.
      */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
-    /* Any thread. Ends the present wait of the shard's thread. If the thread is not waiting, ends its next wait. */
+    /*
+     * Ends the present wait of the shard's thread. If the thread is not waiting, its next wait ends at once. Any
+     * thread.
+     */
     void (*wake)(struct net *net, void *poller);
 
     /*
@@ -106,8 +109,8 @@ struct net_ops {
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
     /*
-     * Any thread. A listener and its accepted connections share a reservation, as do a shared endpoint and its
-     * connections. The last unref releases the address before it returns.
+     * Acquire and release a reference on a reservation. A listener and its accepted connections share a reservation, as
+     * do a shared endpoint and its connections. The last unref releases the address before it returns. Any thread.
      */
     void (*reservation_ref)(struct net_reservation *r);
     void (*reservation_unref)(struct net_reservation *r);
@@ -129,8 +132,8 @@ struct net_ops {
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
     /*
-     * Pauses or resumes a listener. A paused listener refuses new peers at once, and its waiting peers are reset. The
-     * address stays reserved. Any thread may call this while the listener is open.
+     * Pauses or resumes a listener. A paused listener refuses new peers at once, and resets the peers that are waiting.
+     * The address stays reserved. Any thread may call this function while the listener is open.
      */
     int (*listen_pause)(struct net_socket *socket, bool paused);
     /*
@@ -153,18 +156,18 @@ struct net_ops {
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
     /*
-     * send and recv return the number of bytes, or -errno. After -EAGAIN, the caller waits for ready(). recv returns 0
-     * at the peer's end of stream.
+     * Send and receive bytes. Both functions return the number of bytes, or -errno. After -EAGAIN, the caller waits for
+     * ready(). recv returns 0 at the peer's end of stream.
      */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /*
-     * Causes another call of ready(READ), even without new input, after the other ready sockets have been served. For
-     * a caller that has not processed all bytes that recv returned.
+     * Causes another call of ready(READ) after the other ready sockets have been served, even without new input. Needed
+     * by a caller that has not processed all bytes that recv returned.
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * If `on` is true, stops reporting input, or peers that wait to be accepted. The input and the peers stay in the
+     * Stops reporting input, and peers that wait to be accepted, if `on` is true. The input and the peers stay in the
      * kernel. If `on` is false, reports them again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
@@ -173,13 +176,14 @@ struct net_ops {
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unacked_bytes)(struct net_socket *socket); /* the bytes that the peer's TCP has not acknowledged */
     /*
-     * Returns why the connection is lost, or 0. Returns each error once. Also reports a reset that follows the peer's
-     * end of stream. recv does not report that reset: it returns 0 again.
+     * Returns the errno with which the connection was lost, or 0. Returns each error once. Also reports a reset that
+     * follows the peer's end of stream. recv does not report such a reset, but returns 0 again.
      */
     int (*get_error)(struct net_socket *socket);
     void (*shut_write)(struct net_socket *socket); /* half-closes: the peer reads all data, then end of stream */
     /*
-     * Move a socket: the old shard's owner calls detach, the new shard's owner calls attach. No readiness is lost.
+     * Move a socket to another shard. The owner of the old shard calls detach, then the owner of the new shard calls
+     * attach. If the socket is ready during the move, the new shard reports this.
      */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
@@ -200,8 +204,8 @@ struct net {
 };
 
 /*
- * Any thread. Finds the socket that uses a local address. Returns false if there is none, or if the kernel does not
- * report it.
+ * Finds the socket that uses a local address. Returns false if there is no such socket, or if the kernel does not
+ * report the socket. Any thread.
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 

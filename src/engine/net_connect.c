@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts connecting, and returns the result of connecting. The invariant: a socket is added to the epoll set only after
- * connect, because epoll reports a socket that is not connecting as hung up.
+ * Starts to connect a socket, and later returns the result. The invariant: a socket is added to the epoll set only
+ * after the call of connect, because epoll reports a hang-up for a socket that is not connecting.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Listens to netlink's link group and reports that a network interface was removed. The netlink socket belongs to the
- * network namespace in which it was opened, so an interface that moves to another namespace is reported as deleted
- * too. The invariant: if netlink messages were lost, the interface's index is looked up. So a removal is missed only
- * if another interface has that index at the lookup.
+ * Receives netlink's messages about links, and reports that a network interface was removed. The netlink socket belongs
+ * to the network namespace in which it was opened. So if an interface moves to another namespace, netlink reports the
+ * interface as deleted. The invariant: if netlink messages were lost, the interface's index is looked up. So a removal
+ * is missed only if another interface has the same index at the time of the lookup.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -47,8 +47,8 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
 }
 
 /*
- * Returns true if the messages report the removal of the interface. Only messages with AF_UNSPEC count: a port that
- * leaves a bridge is reported as deleted too, but with AF_BRIDGE.
+ * Returns true if the messages report the removal of the interface. Ignores messages with AF_BRIDGE, because a port
+ * that leaves a bridge is reported as deleted in such a message. A real removal is reported with AF_UNSPEC.
  */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of the backend for the host kernel's sockets share. The invariant: a function that
- * implements a member of net_ops follows the rules of that member in net.h.
+ * Declares functions that the files of the backend for the kernel's sockets share. The invariant: a function that
+ * implements a member of net_ops follows the rules that net.h states for that member.
  */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
@@ -17,7 +17,10 @@ int reservation_create(struct net *net, struct addr *local, const struct addr *p
 void reservation_ref(struct net_reservation *r);
 void reservation_unref(struct net_reservation *r);
 const struct addr *reservation_address(const struct net_reservation *r);
-/* To be called before the first reservation, so that a child of fork begins without reservations. */
+/*
+ * Installs fork handlers, so that a child of fork begins without reservations. Must be called before the first
+ * reservation.
+ */
 void reservation_install_fork_handlers(void);
 /* Stores in *fd a non-blocking TCP socket that is bound to the address. The caller closes *fd. Returns 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
@@ -48,15 +51,15 @@ struct nlmsghdr;
 int sock_diag_request(const void *request, size_t size, size_t min_size,
                       void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
 /*
- * Returns true if this four-tuple is connected or connecting. Returns false if it is not, or if the kernel does not
- * report connections.
+ * Returns true if a connection with this four-tuple is connected or connecting. Returns false if there is no such
+ * connection, or if the kernel does not report connections.
  */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Finds out whether living TCP connections, only remains of closed ones, or none are at this local address. */
+/* Returns whether this local address has living TCP connections, only remains of closed connections, or neither. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Before Linux
- * 6.8, omits those that are neither listening nor connected. Returns false if the kernel does not report sockets.
+ * 6.8, omits sockets that are neither listening nor connected. Returns false if the kernel does not report sockets.
  */
 bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);
@@ -96,8 +99,9 @@ void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
 /* Stores the reservation and acquires a reference on it. socket_close releases that reference. */
 void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
 /*
- * Sets what the kernel sends when fd is closed: a reset or an end of stream. Every socket starts with reset, and only
- * socket_close changes that. So if a process dies, its peers see an abort and not a disconnect.
+ * Selects what the kernel sends when fd is closed: a reset if `reset` is true, otherwise an end of stream. Every socket
+ * starts with `reset`, and only socket_close changes this. So if a process dies, its peers see an abort and not a
+ * disconnect.
  */
 void socket_reset_on_close(int fd, bool reset);
 void socket_close(struct net_socket *socket, bool reset);

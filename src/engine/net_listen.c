@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Listening sockets: accepting, pausing, and resetting the peers that wait. The invariant: after any number of threads
- * have paused, resumed or reset a listener, the socket listens exactly if the last net_listen_pause resumed it.
+ * Implements listening sockets: accepts peers, pauses listening, and resets the peers that wait. The invariant: several
+ * threads may pause, resume or reset a listener. When all of them have returned, the socket listens exactly if the last
+ * net_listen_pause resumed the listener.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -43,9 +44,9 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 }
 
 /*
- * Leaves the listening state: queued peers are reset, new peers are refused. While the socket does not listen,
- * SO_REUSEADDR is off, so that no foreign socket can bind the address. While the socket listens, SO_REUSEADDR is on,
- * because accepted sockets inherit the option and need it.
+ * Ends listening, which resets queued peers and refuses new peers. While the socket does not listen, SO_REUSEADDR is
+ * off, so that no foreign socket can bind the address. While the socket listens, SO_REUSEADDR is on, because accepted
+ * sockets inherit this option and need it.
  */
 static void listener_stop(int fd)
 {
@@ -65,9 +66,9 @@ static int listener_resume(int fd)
 }
 
 /*
- * Makes the socket listen, or stop listening, according to `paused`. The shard's owner and a consumer's thread may run
- * this function at the same time. Each thread reads `paused` again after it has acted, so the thread that acts last
- * has used the final value.
+ * Makes the socket listen or stop listening, according to `paused`. The shard's owner and a consumer's thread may run
+ * this function at the same time. After its change, each thread reads `paused` again, and repeats the change if
+ * `paused` has changed. So the last change uses the final value of `paused`.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {
@@ -101,7 +102,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* Ends the calls of the listener's ready() until epoll reports a new event. Called if no peer waits to be accepted. */
+/* Stops the calls of the listener's ready() until epoll reports a new event. Called if no peer waits to be accepted. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;
@@ -118,8 +119,8 @@ void net_reset_accept_queue(struct net_socket *listener)
 }
 
 /*
- * Handles a failed accept and returns what net_accept must return. If descriptors or memory ran out, checks whether a
- * peer waits, because accept then fails even if no peer waits.
+ * Handles a failed accept, and returns the errno that net_accept must return. If descriptors or memory ran out, checks
+ * whether a peer waits, because accept returns these errors even if no peer waits.
  */
 static int listener_handle_accept_error(struct net_socket *listener, int err)
 {

@@ -23,7 +23,7 @@ static int liveness_seconds(uint32_t ms)
     return (int)(ms / MS_PER_S + (ms % MS_PER_S != 0));
 }
 
-/* Sets an option of a TCP socket. This needs no memory, so it does not fail. */
+/* Sets an option of a TCP socket. The kernel needs no memory for this, so the call does not fail. */
 static void liveness_set_option(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's TCP sockets behind net.h: their life, sending, receiving and options. net_epoll.c finds out which
- * sockets are ready. The invariant: SOCKET_READABLE is cleared only when the next input to arrive is certain to cause
- * a new edge in the epoll set.
+ * Implements the TCP sockets of net.h by the kernel's sockets: their life, sending, receiving and options. net_epoll.c
+ * finds out which sockets are ready. The invariant: SOCKET_READABLE is cleared only if the next input is certain to
+ * cause a new edge in the epoll set.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -82,10 +82,10 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 }
 
 /*
- * Touches the consumer's memory after a system call has returned EFAULT, because the memory was not mapped. Touching
- * raises the fault that copying would have raised. So a program's or sanitizer's handler reports the fault or maps the
- * memory, and the connection is not lost without a visible cause. If `write` is true, stores each touched byte with
- * its present value, so that the memory stays unchanged if the data never arrives.
+ * Reads or writes one byte of each page of the consumer's memory, after a system call has returned EFAULT because
+ * memory was not mapped. This access raises the fault that a copy by the program would have raised. So a handler of the
+ * program or of a sanitizer reports the fault or maps the memory. If `write` is true, stores each byte with its present
+ * value, so that the memory does not change if the data never arrives.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -105,9 +105,9 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 }
 
 /*
- * Called after a system call has failed. Returns true if the call can be repeated: after each EINTR, and after the
- * first EFAULT. After the first EFAULT, touches the memory (see socket_touch_memory) and sets *touched. The caller
- * clears *touched before the first try.
+ * Returns true if a failed system call can be repeated: after each EINTR, and after the first EFAULT. After the first
+ * EFAULT, touches the memory (see socket_touch_memory) and sets *touched. The caller clears *touched before the first
+ * try.
  */
 static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
 {
@@ -140,9 +140,9 @@ static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, i
 }
 
 /*
- * Counts the bytes that were received since the last send. Linux assumes that a socket which has answered will answer
- * again, and delays its acknowledgements until the next answer. If much data arrives instead, the peer waits for these
- * acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER bytes.
+ * Counts the bytes that were received since the last send, and sets TCP_QUICKACK once after LONG_ANSWER bytes. Linux
+ * assumes that a socket which has answered will answer again, and delays acknowledgements until the next answer. If
+ * much data arrives instead, the peer waits for these acknowledgements, and BBR underestimates the path.
  */
 static void socket_count_received(struct net_socket *socket, size_t n)
 {

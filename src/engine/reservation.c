@@ -197,8 +197,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Returns true if this claim first tries a fresh port, which has no remains of connections. While tries of fresh ports
- * fail, fewer claims try a fresh port, because each try costs a bind.
+ * Returns true if this claim must first try a fresh port, which is a port without remains of connections. While such
+ * tries fail, fewer claims try a fresh port, because each try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -212,8 +212,8 @@ static bool port_range_tries_fresh(struct port_range *range)
 }
 
 /*
- * Sets how many of the next claims skip the search for a fresh port: none if this claim found a fresh port, otherwise
- * about twice as many as before.
+ * Sets the number of following claims that do not search for a fresh port. If this claim found a fresh port, the number
+ * is 0. Otherwise the number is about twice the previous number.
  */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
@@ -284,7 +284,7 @@ static void reservation_close_sockets(struct net_reservation *r)
     r->name_fd = -1;
 }
 
-/* Claims r->local. If bind returns EADDRINUSE, r keeps the unbound TCP socket for the next try. */
+/* Claims the address r->local. If bind returns EADDRINUSE, r keeps the unbound TCP socket for the next try. */
 static int reservation_claim(struct net_reservation *r, enum claim how)
 {
     bool reuse = how == CLAIM_UNCHECKED;
@@ -330,7 +330,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     return err;
 }
 
-/* Returns a random index, so that processes do not try the same ports. It does no harm if a peer guesses the index. */
+/* Returns a random index, so that different processes try different ports. The index need not be secret. */
 static unsigned reservation_random_index(void)
 {
     static _Atomic uint64_t state;
@@ -385,8 +385,8 @@ static int reservation_claim_any(struct net_reservation *r)
 /* ---- the interface ---- */
 
 /*
- * Runs in a child of fork, where the parent's reservations do not count. The ranges are not freed, because inherited
- * reservations still point to them.
+ * Drops the ranges in a child of fork, because the parent's reservations do not count there. Does not free the ranges,
+ * because inherited reservations still point to them.
  */
 static void reservation_drop_ranges(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses, and a search for the
- * process that uses an address. The invariant: among the processes of one user and of root, at most one owns any given
- * address.
+ * Binds and finds the abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses. Also
+ * finds the process that uses an address. The invariant: among the processes of one user and of root, at most one
+ * process owns an address.
  *
  *   openndk/tcp/ADDRESS SCATTER             the address's name: a process that binds it owns the address
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
@@ -96,8 +96,8 @@ static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
 }
 
 /*
- * Appends a random suffix to an address's name. The result is a further name of the same address. Returns the length
- * of the result.
+ * Appends a random suffix to the address's name. The result is a further name of the same address. Returns the length
+ * of the further name.
  */
 static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
@@ -109,7 +109,7 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 
 /* ---- TCP sockets at the address ---- */
 
-/* The users who own TCP sockets at an address. Sockets that no process has open do not count. */
+/* The users who own TCP sockets at an address. A socket that no process has open does not count. */
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
@@ -169,8 +169,8 @@ struct name_search {
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
     /*
-     * found: at least one name counts by the rules at the top of this file. The members after `found` describe the
-     * first such name. has_uid: the kernel reports the user of that name, who is `uid`.
+     * `found` is true if at least one name counts by the rules at the top of this file. The other members describe the
+     * first such name. `has_uid` is true if the kernel reports the user of that name. `uid` is this user.
      */
     bool found, has_uid;
     uid_t uid;
@@ -192,8 +192,8 @@ static bool name_search_matches(const struct name_search *s, const char *path, s
 }
 
 /*
- * Returns true if a name that a process has bound for the address counts as a reservation: see the top of this file.
- * `uid` is the user who has bound the name. has_uid is false if the kernel does not report that user.
+ * Returns true if a bound name counts as a reservation of the address, by the rules at the top of this file. `uid` is
+ * the user who has bound the name. has_uid is false if the kernel does not report that user.
  */
 static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {

@@ -158,7 +158,7 @@ static uint64_t shard_owner_deadline(struct shard *s)
     return timer_first_deadline(s);
 }
 
-/* Does what shard_release does, in the shard's own thread. */
+/* Works like shard_release, in the shard's own thread. */
 static bool shard_release_in_thread(struct shard *s, bool last_round)
 {
     s->thread_deadline = shard_owner_deadline(s);
@@ -269,11 +269,11 @@ void shard_post_once(struct shard *s, struct task *task)
 }
 
 /*
- * While this function runs, another thread may call shard_post_once for the same task, which then must not wait for a
- * poll. shard_post_once may find that the task is already queued, and only set URGENT. Each function first sets its
- * bit in task->queued, then accesses the owner word. If this function accesses the word first, shard_post_once drives
- * the shard, which runs the task. If shard_post_once accesses the word first, this function reads URGENT, or the task
- * has already run.
+ * Posts a task that may wait for a poll: see shard.h. While this function runs, another thread may call shard_post_once
+ * for the same task, which then must not wait for a poll. shard_post_once may find that the task is already queued, and
+ * only set URGENT. Each function first sets its bit in task->queued, then accesses the owner word. If this function
+ * accesses the word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses the word
+ * first, this function reads URGENT, or the task has already run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {
@@ -348,9 +348,10 @@ void shard_renew_lease(struct shard *s)
 
 /*
  * Begins a lease for a consumer whose polls did not get the token because the shard's thread is always busy. Without a
- * lease the two threads would only wait for each other, especially on one processor. shard_sleep resets the count of
- * missed polls, because a sleeping thread leaves the token free. If shard_watch was called since the thread's last
- * turn, no lease begins: NdkArmCq calls shard_watch, and a consumer that arms a CQ stops polling.
+ * lease the consumer's thread and the shard's thread would only wait for each other, especially on one processor.
+ * shard_sleep resets the count of missed polls, because a sleeping thread leaves the token free. If shard_watch was
+ * called since the thread's last turn, no lease begins, because NdkArmCq calls shard_watch, and a consumer that arms a
+ * CQ stops polling.
  */
 static void shard_lease_to_poller(struct shard *s)
 {

@@ -41,7 +41,7 @@ struct net;
  */
 void shard_post(struct shard *s, struct task *task);
 /*
- * Does what shard_post does, unless the task is already queued. A task counts as queued until its run begins. The
+ * Works like shard_post, but does nothing if the task is already queued. A task is queued until its run begins. The
  * caller must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep
  * the shard alive themselves.
  */
@@ -54,8 +54,8 @@ void shard_post_once(struct shard *s, struct task *task);
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
- * Queues the task as shard_post_once does, but never drives the shard in this thread. Needed by a caller that holds
- * something that the shard's work may wait for: a lock, a token or memory.
+ * Queues the task as shard_post_once does, but never drives the shard in this thread. A caller needs this function if
+ * it has something for which the shard's work may wait: a lock, a token or protected memory.
  */
 void shard_enqueue(struct shard *s, struct task *task);
 /*
@@ -90,9 +90,9 @@ uint64_t shard_now(struct shard *s);
 uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
 
 /*
- * Called by a consumer that polls an empty queue. If the token is free, drives the shard: serves a limited amount of
- * input, work and timers, but runs no callbacks. If the token is not free, only renews the polling lease or counts the
- * poll. Any thread. Never blocks.
+ * Drives the shard for a consumer that polls an empty queue, if the token is free: serves a limited amount of input,
+ * work and timers, but runs no callbacks. If the token is not free, only renews the polling lease or counts the poll.
+ * Any thread. Never blocks.
  *
  * During the polling lease, the shard's thread does not wait for sockets, but serves timers and callbacks. Polls in
  * quick succession begin the lease, and each poll renews it. If the polls do not get the token because the shard's
@@ -146,7 +146,7 @@ void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_cre
 /* For net backends, with the token held. Reports that a socket became ready outside of net_ops.poll. */
 void shard_set_sockets_ready(struct shard *s);
 /*
- * Any thread. Makes the shard's thread run a turn. For net backends whose poller does not itself end the thread's wait.
+ * Makes the shard's thread run a turn. For net backends whose poller does not itself end the thread's wait. Any thread.
  */
 void shard_wake(struct shard *s);
 
@@ -168,8 +168,9 @@ void shard_sleep(struct shard *s);
 /* Returns true if a consumer has the polling lease, so that the thread need not poll. */
 bool shard_is_leased(struct shard *s);
 /*
- * Token held. Renews the polling lease, so that it does not expire during a long turn. Does nothing if there is no
- * lease, or if the caller is the shard's own thread. Any other caller is taken for the consumer that has the lease.
+ * Renews the polling lease, so that the lease does not expire during a long turn. Requires the token. Does nothing if
+ * there is no lease, or if the caller is the shard's own thread. Any other caller is assumed to be the consumer that
+ * has the lease.
  */
 void shard_renew_lease(struct shard *s);
 /* Returns the address of a pointer in the shard that the executor uses for its own data. */
@@ -177,7 +178,7 @@ void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads: one for each process, created on first use, never destroyed. */
 struct executor *executor_threads(void);
-/* Returns whether the calling thread is a shard's thread of this executor. */
+/* Returns true if the calling thread is a shard's thread of this executor. */
 bool executor_on_worker(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gets information about sockets of other processes from the kernel by netlink's sock_diag, which needs no privilege.
- * Since Linux 6.8 the kernel can also list sockets that are bound, but neither listening nor connected. Such a list
- * takes milliseconds. The invariant: only sock_diag_sockets_at requests a list with such sockets.
+ * Requests information about sockets of other processes from the kernel by netlink's sock_diag, which needs no
+ * privilege. Since Linux 6.8 the kernel can also list sockets that are bound, but neither listening nor connected. Such
+ * a list takes milliseconds. The invariant: only sock_diag_sockets_at requests a list with such sockets.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -57,7 +57,9 @@ static bool diag_is_host(const uint32_t words[4], unsigned family, const struct 
     return family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff) && words[3] == wanted[0];
 }
 
-/* Returns true if the connection uses its address. A closing connection that no process has open does not use it. */
+/*
+ * Returns true if the connection still uses its address. A closing connection that no process has open does not count.
+ */
 static bool diag_is_living(const struct inet_diag_msg *m)
 {
     switch (m->idiag_state) {

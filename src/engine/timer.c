@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timers of a shard. Only the shard's owner accesses them. Nearly all timers are set to one of a few durations. A
- * new timer is therefore usually due after all earlier timers of its duration, and these timers form a FIFO. Setting or
- * stopping a timer in a FIFO accesses only its neighbours. In a tree with the timers of a thousand connections, each
- * set or stop would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is
+ * Implements the timers of a shard. Only the shard's owner accesses them. Nearly all timers are set to one of a few
+ * durations. So a new timer is usually due after all earlier timers of the same duration, and these timers form a FIFO.
+ * If a timer in a FIFO is set or stopped, only its neighbours are accessed. In a tree with the timers of a thousand
+ * connections, this would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is
  * sorted, and first_deadline is the earliest deadline of all timers.
  */
 #include <assert.h>
@@ -12,8 +12,8 @@
 #include "engine/shard_internal.h"
 
 /*
- * The most timers that fire in one turn. The limit is needed because timers that set themselves again could keep
- * sockets and work waiting.
+ * The maximum number of timers that fire in one turn. The limit is needed because timers that set themselves again
+ * could otherwise delay sockets and work for ever.
  */
 enum { MAX_FIRED = 256 };
 
