@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generic tables in AVL trees: see wdm/table.h. The depths of a node's sides differ by at most 1, so that a table of n
- * elements is at most 1.44 log2(n) deep. The table's BalancedRoot is above the tree, which is its right side.
+ * Generic tables in AVL trees: see wdm/table.h. The depths of the two subtrees of a node differ by at most 1, so a tree
+ * of n elements has a depth of at most 1.44 log2(n). The whole tree is the right subtree of the table's BalancedRoot.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static RTL_BALANCED_LINKS *avl_outermost(RTL_BALANCED_LINKS *node, bool right)
     return node;
 }
 
-/* Returns the next node to the right, or to the left; NULL if there is none. */
+/* Returns the next node in ascending order if `right` is true, else in descending order. Returns NULL at the end. */
 static RTL_BALANCED_LINKS *avl_neighbour(const RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node, bool right)
 {
     if (*avl_side(node, right))
@@ -50,7 +50,7 @@ static RTL_BALANCED_LINKS *avl_neighbour(const RTL_AVL_TABLE *table, RTL_BALANCE
     return node->Parent == &table->BalancedRoot ? NULL : node->Parent;
 }
 
-/* Puts `node`, which may be NULL, in the place of `old`. */
+/* Makes `node`, which may be NULL, the child of old's parent in place of `old`. */
 static void avl_replace(RTL_BALANCED_LINKS *old, RTL_BALANCED_LINKS *node)
 {
     *avl_side(old->Parent, avl_is_right(old)) = node;
@@ -58,7 +58,7 @@ static void avl_replace(RTL_BALANCED_LINKS *old, RTL_BALANCED_LINKS *node)
         node->Parent = old->Parent;
 }
 
-/* Lowers the node to the given side, and raises its child of the other side. Returns the child. */
+/* Rotates to the right if `right` is true, else to the left: a child of `node` replaces `node`. Returns this child. */
 static RTL_BALANCED_LINKS *avl_rotate(RTL_BALANCED_LINKS *node, bool right)
 {
     RTL_BALANCED_LINKS *child = *avl_side(node, !right), *inner = *avl_side(child, right);
@@ -73,8 +73,8 @@ static RTL_BALANCED_LINKS *avl_rotate(RTL_BALANCED_LINKS *node, bool right)
 }
 
 /*
- * Restores the balance of a node whose `right` side is too deep by 2. Returns the node in its place. *shrunk: whether
- * the whole became less deep.
+ * Restores the balance of `node`, whose right subtree (or left, if `right` is false) is deeper than the other by 2.
+ * Returns the node that replaces `node`. Sets *shrunk to true if the depth of the subtree has decreased.
  */
 static RTL_BALANCED_LINKS *avl_rebalance(RTL_BALANCED_LINKS *node, bool right, bool *shrunk)
 {
@@ -96,7 +96,7 @@ static RTL_BALANCED_LINKS *avl_rebalance(RTL_BALANCED_LINKS *node, bool right, b
     return inner;
 }
 
-/* Goes up from a new leaf until a node has not become deeper. */
+/* Restores the balance after an insertion: goes up from the new leaf to the first node whose depth is unchanged. */
 static void avl_after_insert(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
 {
     for (; node->Parent != &table->BalancedRoot; node = node->Parent) {
@@ -115,7 +115,7 @@ static void avl_after_insert(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
     table->DepthOfTree++;
 }
 
-/* Goes up from the place of a removed node, whose parent's `right` side became less deep. */
+/* Restores the balance after a removal, which has decreased the depth of the `right` (or left) subtree of `parent`. */
 static void avl_after_remove(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *parent, bool right)
 {
     while (parent != &table->BalancedRoot) {
@@ -158,7 +158,7 @@ static void avl_remove(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
     avl_after_remove(table, parent, right);
 }
 
-/* Returns the node that is equal to the buffer, or the last one on the way to its place. NULL: the tree is empty. */
+/* Returns the node that equals `buffer`, else the node under which it belongs. Returns NULL if the tree is empty. */
 static RTL_BALANCED_LINKS *avl_find(RTL_AVL_TABLE *table, void *buffer, TABLE_SEARCH_RESULT *result)
 {
     RTL_BALANCED_LINKS *node = table->BalancedRoot.RightChild, *parent = NULL;
@@ -234,7 +234,7 @@ BOOLEAN RtlDeleteElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer)
     node = avl_find(Table, Buffer, &result);
     if (result != TableFoundNode)
         return FALSE;
-    if (Table->RestartKey == node) /* an enumeration goes on behind the node before it */
+    if (Table->RestartKey == node) /* a running enumeration continues with the element that follows `node` */
         Table->RestartKey = avl_neighbour(Table, node, false);
     avl_remove(Table, node);
     Table->NumberGenericTableElements--;

@@ -92,7 +92,7 @@ static void splay_to_root(RTL_GENERIC_TABLE *table, RTL_SPLAY_LINKS *node)
     table->TableRoot = node;
 }
 
-/* Removes the node: the first one of its right side becomes the root above its left side. */
+/* Removes the node. The first node of its right subtree becomes the root, and gets the left subtree. */
 static void splay_remove(RTL_GENERIC_TABLE *table, RTL_SPLAY_LINKS *node)
 {
     RTL_SPLAY_LINKS *left, *right;
@@ -112,7 +112,7 @@ static void splay_remove(RTL_GENERIC_TABLE *table, RTL_SPLAY_LINKS *node)
         left->Parent = table->TableRoot;
 }
 
-/* Returns the node that is equal to the buffer, or the last one on the way to its place. NULL: the tree is empty. */
+/* Returns the node that equals `buffer`, else the node under which it belongs. Returns NULL if the tree is empty. */
 static RTL_SPLAY_LINKS *splay_find(RTL_GENERIC_TABLE *table, void *buffer, TABLE_SEARCH_RESULT *result)
 {
     RTL_SPLAY_LINKS *node = table->TableRoot, *parent = NULL;
