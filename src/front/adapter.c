@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions that open and close adapters. An adapter that is opened while verification is on is wrapped: the
- * consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own objects. While
- * tracing is on, the calltrace layer has replaced the dispatch tables of the provider's objects. So a call of the
- * consumer passes first through the verify layer, then through the calltrace layer.
+ * Implements the public functions that open and close adapters. An adapter that is opened while verification is on is
+ * wrapped: the consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own
+ * objects. While tracing is on, the calltrace layer has replaced the dispatch tables of the provider's objects. So a
+ * call of the consumer passes first through the verify layer, then through the calltrace layer.
  */
 #include <pthread.h>
 

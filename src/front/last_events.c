@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See last_events.h. The invariant: nothing here allocates memory, because a report may come from a signal handler. */
+/*
+ * Reads the last events of the trace: see last_events.h. The invariant: nothing in this file allocates memory, because
+ * a report may come from a signal handler.
+ */
 #include "front/last_events.h"
 
 #include <stdio.h>
@@ -11,7 +14,10 @@
 
 _Static_assert((int)REPORT_EVENTS <= (int)TRACE_LAST_MAX, "the trace returns as many events as a report has");
 
-/* If `object` is a proxy of the verify layer, also finds the events of the provider's object behind the proxy. */
+/*
+ * Reads the last events of `object`. If `object` is a proxy of the verify layer, also reads the events of the
+ * provider's object behind the proxy.
+ */
 static unsigned last_events_read(const void *object, struct report_event *events, unsigned max)
 {
     const void *real = object ? verify_unwrap((void *)(uintptr_t)object) : NULL;

@@ -5,7 +5,7 @@
 
 #include "base/private_export.h"
 
-/* Idempotent. */
+/* Makes the verify layer's reports include the last events. Idempotent. */
 void last_events_start(void) PRIVATE_EXPORT(last_events_start);
 
 #endif

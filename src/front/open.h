@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The provider's own adapters, for the kernel's library (src/wdk). That library shares one adapter among several
- * drivers, and wraps the adapter for each driver separately.
+ * Opens and closes the provider's own adapters for the kernel's library (src/wdk). That library shares one adapter
+ * among several drivers, and wraps the adapter for each driver separately.
  */
 #ifndef FRONT_OPEN_H
 #define FRONT_OPEN_H
@@ -9,7 +9,7 @@
 #include "base/private_export.h"
 #include "ndk/ndkpi.h"
 
-/* Like ondk_open_adapter and ondk_close_adapter, but the adapter is never wrapped for verification. */
+/* Work like ondk_open_adapter and ondk_close_adapter, but never wrap the adapter for verification. */
 NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
     PRIVATE_EXPORT(front_open_provider);
 void front_close_provider(NDK_ADAPTER *adapter) PRIVATE_EXPORT(front_close_provider);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions that record the calls on another provider's adapters: openndk/trace.h. */
+/* Implements the public functions of openndk/trace.h, which record the calls on another provider's adapters. */
 #include "openndk/trace.h"
 
 #include "base/interface_name.h"

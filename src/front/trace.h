@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracing of the calls on an adapter. */
+/* Declares the function that records the calls on an adapter in the trace. */
 #ifndef FRONT_TRACE_H
 #define FRONT_TRACE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports FPDUs to an owner that records them. The invariant: nothing here changes the queue pair. */
+/* Reports FPDUs to the owner, which may record them. The invariant: nothing in this file changes the queue pair. */
 #include "iwarp/qp_internal.h"
 
 void iw_qp_report_frames(struct iw_qp *qp)

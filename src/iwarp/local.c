@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Local requests, which send nothing: fast register, bind and invalidate. A local request is carried out when the
- * requests ahead of it have been framed.
+ * Carries out local requests, which send nothing: fast register, bind and invalidate. A local request is carried out
+ * when all earlier requests have been framed.
  *
  * If the transport takes only a part of a batch, the rest of the batch is framed again later. Invariant: a local
- * request that was carried out has its result in its entry, so the second framing does not carry it out again.
+ * request that was carried out has its result in its entry, so it is not carried out again when the batch is framed
+ * again.
  */
 #include "iwarp/qp_internal.h"
 
@@ -29,7 +30,10 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
     return true;
 }
 
-/* Discards the registration that the post of this request prepared. The post of an invalidation prepared none. */
+/*
+ * Discards the registration that was prepared by the post of this request. Does nothing for an invalidation, whose post
+ * prepares no registration.
+ */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
     if (e->opcode != RDMA_OP_INVALIDATE)

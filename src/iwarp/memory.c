@@ -97,8 +97,8 @@ static uint64_t table_mix(uint64_t x)
 }
 
 /*
- * One round of the Feistel network; four rounds run in each lookup. The boxes have random values. Multiplications
- * would mix the bits equally well, but take 1.5 times as long.
+ * Computes one round of the Feistel network. Each lookup computes four rounds. The boxes have random values.
+ * Multiplications would mix the bits equally well, but take 1.5 times as long.
  */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
@@ -196,8 +196,8 @@ static void free_list_push(struct mem_table *t, struct mem_region *r)
 }
 
 /*
- * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates without the lock, so
- * several threads that find no free slot at the same time may each add a chunk.
+ * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates the chunk without the lock,
+ * so several threads that find no free slot at the same time may each add a chunk.
  */
 static int table_grow(struct mem_table *t)
 {
@@ -224,7 +224,7 @@ static int table_grow(struct mem_table *t)
     return full ? ENOSPC : 0;
 }
 
-/* Returns the next generation of a free slot, and stores its STag. Skips a generation whose STag would be 0. */
+/* Returns the next generation of a free slot, and sets *stag to its STag. Skips a generation whose STag would be 0. */
 static uint32_t slot_next_generation(const struct mem_table *t, const struct mem_region *r, uint32_t *stag)
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
@@ -367,7 +367,7 @@ void mem_unmap(struct mem_region *r)
         sched_yield();
 }
 
-/* Returns the slot with this index, or NULL if there is none. */
+/* Returns the slot with this index, or NULL if there is no such slot. */
 static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 {
     struct chunk *c = atomic_load_explicit(&t->chunks[index >> CHUNK_SHIFT], memory_order_acquire);
@@ -377,8 +377,8 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 }
 
 /*
- * Protects r if r is alive, and its generation equals `generation` in the bits of `mask`. Otherwise returns false. If
- * with_prepared is set, r may also be prepared.
+ * Protects r if r is alive and its generation equals `generation` in the bits of `mask`. If with_prepared is set, also
+ * protects r if r is prepared. Returns false if r was not protected.
  */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
@@ -399,7 +399,8 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared)
 }
 
 /*
- * Does what slot_unprotect does. It is inline for the lookups in this file, which run several times for each message.
+ * Works like slot_unprotect. This function is inline, because the lookups in this file call it several times for each
+ * message.
  */
 static inline void slot_unprotect_inline(struct mem_region *r)
 {
@@ -503,8 +504,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 }
 
 /*
- * Looks up the memory of a request's own SGE. If stag is 0, `to` is a logical address, so a mapping is looked up: the
- * upper half of `to` is the mapping's STag. A mapping belongs to no protection domain; its `domain` is the table.
+ * Looks up the memory of a request's own SGE. If `stag` is 0, `to` is a logical address, whose upper half is the STag
+ * of a mapping (mem_map). A mapping belongs to no protection domain. Its `domain` is the table.
  */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)

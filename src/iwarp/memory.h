@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The STag table: which memory a peer or a request may access. Each adapter has one table. A lookup takes no lock. A
- * successful lookup protects the region: an invalidation of the region is complete only after mem_release has ended all
- * protections. So the memory stays valid while it is accessed. The invariant: after an invalidation no new lookup
- * of the region succeeds.
+ * Declares the STag table, which stores the memory that a peer or a request may access. Each adapter has one table. A
+ * lookup takes no lock. A successful lookup protects the region until mem_release ends the protection. An invalidation
+ * of the region is complete only when all protections have ended, so the memory stays valid while it is accessed. The
+ * invariant: after an invalidation no new lookup of the region succeeds.
  */
 #ifndef IWARP_MEMORY_H
 #define IWARP_MEMORY_H
@@ -55,8 +55,9 @@ struct mem_group {
 };
 void mem_group_init(struct mem_group *g);
 /*
- * Fixes the STag of the first registration that mem_prepare_pages will make. From now on mem_group_newest_stag returns
- * that STag. Does nothing if the STag is fixed already, or the group had a registration. Returns 0, ENOMEM or ENOSPC.
+ * Chooses the STag of the first registration that mem_prepare_pages will make. From now on mem_group_newest_stag
+ * returns this STag. Does nothing if the STag is chosen already, or if the group has had a registration. Returns 0,
+ * ENOMEM or ENOSPC.
  */
 int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /*
@@ -71,8 +72,8 @@ struct mem_description {
     bool is_prepared;
 };
 /*
- * Describes the newest registration that is prepared or alive. If there is none, returns false and sets only d->stag,
- * to the STag that mem_group_current_stag returns.
+ * Describes the newest registration that is prepared or alive. If there is no such registration, returns false and sets
+ * only d->stag, to the STag that mem_group_current_stag returns.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d);
 /*
@@ -81,17 +82,20 @@ bool mem_group_describe(struct mem_group *g, struct mem_description *d);
  */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
- * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration so
- * far, the STag is reserved again, because the consumer may have sent the STag to the peer already.
+ * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration, the
+ * STag is reserved again, because the consumer may already have sent the STag to the peer.
  */
 void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
-/* Kills all registrations of the group: no new lookup finds them. Refuses new registrations. Any thread. Idempotent. */
+/*
+ * Ends (kills) all registrations of the group, so that no new lookup finds them. Refuses new registrations. Any thread.
+ * Idempotent.
+ */
 void mem_group_kill(struct mem_group *g);
 /*
- * Ends the group. To be called once, after mem_group_kill. Returns true if all registrations of the group, and all
- * windows that are bound to them, have been freed. Otherwise returns false. Then the thread that frees the last
- * registration or window calls empty(context), and does not access the group afterwards. The caller must not free the
- * group before that call.
+ * Ends the group. Returns true if all registrations of the group, and all windows that are bound to them, have been
+ * freed. Otherwise returns false, and the caller must not free the group yet. The thread that later frees the last
+ * registration or window calls empty(context), and does not access the group afterwards. Must be called once, after
+ * mem_group_kill.
  */
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
@@ -107,9 +111,9 @@ int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
- * Kills the region: no new lookup finds it. Returns true if nothing protects the region, which has then been freed.
- * Otherwise returns false. Then the thread that releases the last protection frees the region, and after that calls
- * done(context), unless done is NULL. The region must not have been invalidated before. Any thread.
+ * Ends (kills) the region, so that no new lookup finds it. Returns true if nothing protects the region, which has then
+ * been freed. Otherwise returns false, and the thread that releases the last protection frees the region and then calls
+ * done(context), unless `done` is NULL. Requires that the region has not been invalidated before. Any thread.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 
@@ -122,9 +126,9 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
- * Ends the mapping, and waits until nothing protects it. The wait is short: a thread protects memory only during one
- * system call that does not block, and while it processes the data of that call. The calling thread must have no
- * protection of its own.
+ * Ends the mapping, and waits until nothing protects the mapping. The wait is short, because a thread protects memory
+ * only during one system call that does not block, and while it processes the data of that call. The calling thread
+ * must not protect any memory itself.
  */
 void mem_unmap(struct mem_region *r);
 
@@ -153,7 +157,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
-/* Ends a prepared registration, because its request was flushed. */
+/* Ends a prepared registration whose request was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /* The results of mem_activate. */
 enum mem_activation {
@@ -178,7 +182,7 @@ enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
  *   WIRE_RDMAP_CANNOT_INVALIDATE     no request made the registration; or, if `peer`, it has no remote right
  */
 enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
-/* Returns what mem_revoke would return, and changes nothing. */
+/* Returns the result that mem_revoke would return, but changes nothing. */
 enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
@@ -197,8 +201,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 /* Ends the protection and clears *ref. Does nothing if *ref is clear. */
 void mem_release(struct mem_ref *ref);
 /*
- * The region of the last lookup. It stays protected, because the next lookup usually finds the same region. While a
- * thread has a cached region, the thread must not wait for the end of other threads' protections.
+ * The region of the last lookup. The region stays protected, because the next lookup usually finds the same region.
+ * While a thread has a cached region, the thread must not wait for the end of other threads' protections.
  */
 struct mem_cached {
     struct mem_ref ref;
@@ -212,16 +216,21 @@ struct mem_cached {
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);
-/* Does what mem_lookup does, for a request's own SGE. STag 0 is the privileged token: `to` is a logical address. */
+/*
+ * Works like mem_lookup, for a request's own SGE. STag 0 is the privileged token, with which `to` is a logical address.
+ */
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref);
-/* Returns what mem_lookup_local would return if all prepared registrations were alive. */
+/* Returns the result that mem_lookup_local would return if all prepared registrations were alive. */
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access);
-/* Returns what mem_lookup_local would return. Does not protect the memory, which may be invalidated at any time. */
+/*
+ * Returns the result that mem_lookup_local would return. Does not protect the memory, which may be invalidated at any
+ * time.
+ */
 enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                 unsigned access);
-/* Returns what mem_lookup would return. Does not protect the memory. */
+/* Returns the result that mem_lookup would return. Does not protect the memory. */
 enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access);
 

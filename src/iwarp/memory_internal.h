@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup first protects
- * the slot by changing its member `word` (see memory.c). Only then does it read other members, and only those in the
- * first cache line.
+ * Declares a slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup first
+ * protects the slot by changing its member `word` (see memory.c). After that, the lookup reads other members, but only
+ * members in the first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
@@ -59,16 +59,16 @@ int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
 void slot_publish(struct mem_region *r, uint64_t prepared); /* prepared: WORD_PREPARED, or 0 to make it alive */
 void slot_abandon(struct mem_region *r);                    /* frees a slot that was not published */
 /*
- * Finds and protects the slot with this STag. Returns NULL if there is none. If with_prepared is set, also finds a
- * prepared registration.
+ * Finds and protects the slot with this STag. If with_prepared is set, also finds a prepared registration. Returns NULL
+ * if no slot was found.
  */
 struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool with_prepared);
 /*
- * Protects the slot if it has this generation and is alive. If with_prepared is set, it may also be prepared. Returns
- * false if it is not protected.
+ * Protects the slot if it has this generation and is alive. If with_prepared is set, also protects a slot that has this
+ * generation and is prepared. Returns false if the slot was not protected.
  */
 bool slot_protect(struct mem_region *r, uint32_t generation, bool with_prepared);
-/* Ends one protection. If that was the last protection of a dead slot, frees the slot. */
+/* Ends one protection. If the slot is dead and has no other protection, frees the slot. */
 void slot_unprotect(struct mem_region *r);
 /*
  * Frees a slot that is dead and not protected, and calls its `done`. The caller must be the thread that set DEAD while
@@ -77,7 +77,7 @@ void slot_unprotect(struct mem_region *r);
 void slot_free(struct mem_region *r);
 /* Checks domain, rights and range of a protected slot. Returns what mem_lookup returns. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
-/* Does what mem_lookup_local does. If with_prepared is set, also finds a prepared registration. */
+/* Works like mem_lookup_local. If with_prepared is set, also finds a prepared registration. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref);
 

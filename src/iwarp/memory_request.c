@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registrations that requests make and end, and the groups to which the registrations belong.
+ * Makes and ends registrations for requests, and manages the groups to which registrations belong.
  *
  *   a post          mem_prepare_pages or mem_prepare_window fills a slot, fixes its STag, and makes it PREPARED
  *   activation      mem_activate kills the group's registration that is alive, and makes the prepared one alive. If the
@@ -8,9 +8,9 @@
  *                   mem_group_unprepare undoes the preparation.
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
- * From the post on, the consumer has the STag, and may use it in further requests. A post checks their SGEs by
- * mem_check, which also finds a prepared registration. A lookup does not. A window has a reference on its region's
- * group until the window is freed.
+ * After the post, the consumer has the STag, and may use the STag in further requests. A post checks the SGEs of such
+ * requests by mem_check, which also finds a prepared registration. A lookup does not find a prepared registration. A
+ * window has a reference on its region's group until the window is freed.
  *
  * A thread that uses memory protects its registration meanwhile (memory.c). A thread that ends a registration waits
  * until no other thread protects the registration. The invariant has two parts. While a thread waits, it protects no
@@ -36,7 +36,7 @@ void mem_group_init(struct mem_group *g)
     LIST_INIT(&g->regions);
 }
 
-/* Lock held. Returns the newest region that is prepared or alive, or NULL. */
+/* Returns the newest region that is prepared or alive, or NULL. Requires the lock. */
 static struct mem_region *group_current(const struct mem_group *g)
 {
     struct mem_region *r;
@@ -48,7 +48,7 @@ static struct mem_region *group_current(const struct mem_group *g)
     return r;
 }
 
-/* Lock held. Does what mem_group_current_stag does. */
+/* Works like mem_group_current_stag. Requires the lock. */
 static uint32_t group_current_stag(const struct mem_group *g)
 {
     struct mem_region *r = group_current(g);
@@ -67,8 +67,9 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 }
 
 /*
- * Reads the region's members without protecting the region. The lock suffices: the region cannot leave the list while
- * the lock is held, and a region's members are written again only after it has left the list.
+ * Describes the newest registration: see memory.h. Reads the region's members without protecting the region. The lock
+ * is sufficient, because the region cannot leave the list while the lock is held, and a region's members are written
+ * again only after the region has left the list.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
@@ -147,7 +148,7 @@ static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
     return r;
 }
 
-/* Lock held. Stores that r is the newest registration that has been activated. */
+/* Stores that r is the newest registration that has been activated. Requires the lock. */
 static void group_set_activated(struct mem_group *g, struct mem_region *r)
 {
     g->activated_number = r->number;
@@ -276,7 +277,7 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 
 /*
  * Kills r. If `wait` is set, waits until no other thread protects r. Then releases the caller's protection. If r was
- * dead already, does not wait, and returns false.
+ * already dead, does not wait, and returns false.
  */
 static bool slot_kill_protected(struct mem_region *r, bool wait)
 {
@@ -406,10 +407,10 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Returns how many pages lie at consecutive addresses, beginning with the page `first`. Counts only pages whose index
- * is less than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not aligned, or if a
- * registered byte of the counted pages is not mapped. The registered bytes are p->len bytes. They begin at the offset
- * p->offset of page 0. Any other byte of a page need not be mapped.
+ * Returns the number of pages that lie at consecutive addresses, beginning with the page `first`. Counts only pages
+ * whose index is less than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not
+ * aligned, or if a registered byte of the counted pages is not mapped. The registered bytes are p->len bytes that begin
+ * at the offset p->offset of page 0. Other bytes of a page need not be mapped.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)
@@ -559,7 +560,10 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 
 /* Activation */
 
-/* Group's lock held. Finds and protects a registration of the group that is alive. Returns NULL if none is alive. */
+/*
+ * Finds and protects a registration of the group that is alive. Returns NULL if none is alive. Requires the group's
+ * lock.
+ */
 static struct mem_region *group_find_alive(struct mem_group *g)
 {
     struct mem_region *s;

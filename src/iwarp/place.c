@@ -22,9 +22,9 @@ void pieces_release(struct pieces *p)
 }
 
 /*
- * Looks up one piece. `local` means that the piece is in a request's own SGE. Uses the cached region if it covers the
- * range. Only the first piece of `p` may replace the cached region. A later piece must not, because an earlier piece
- * may be in the cached region and need its protection.
+ * Looks up the memory of one piece. `local` is true if the piece is in a request's own SGE. Uses the cached region if
+ * that region contains the range. Only the first piece of `p` may replace the cached region. A later piece must not
+ * replace it, because an earlier piece may be in the cached region and need its protection.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects an FPDU or a message that the peer has begun and does not continue. A mark is the position of the input at
- * one time. The owner makes a mark, makes a second mark later, and compares the two. Invariant: a mark is computed
- * from the positions that the receiver has anyway, so that received bytes cost nothing extra.
+ * Detects that the peer has begun an FPDU or a message and does not continue it. A mark is the position of the input at
+ * some time. The owner makes a mark, later makes a second mark, and compares the two marks. Invariant: a mark is
+ * computed from positions that the receiver has anyway, so that marks add no cost to the receipt of bytes.
  */
 #include "iwarp/qp_internal.h"
 
@@ -23,7 +23,7 @@ static bool progress_is_in_send(const struct iw_qp *qp)
     return qp->rx.mo > 0 || iw_qp_has_partial_shared(qp);
 }
 
-/* Returns the read whose response has begun, or NULL. */
+/* Returns the read whose response has begun to arrive, or NULL if there is no such read. */
 static const struct entry *progress_read(const struct iw_qp *qp)
 {
     const struct entry *read = reads_oldest(qp);
@@ -68,8 +68,8 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 }
 
 /*
- * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be smaller than
- * `before`: `before` counts the header of an FPDU that was incomplete, and `now` counts only the payload that has been
+ * Returns true if the difference `now` - `before` is less than `min`. The difference is signed, because `now` can be
+ * less than `before`: `before` includes the header of an incomplete FPDU, and `now` includes only payload that has been
  * placed.
  */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)

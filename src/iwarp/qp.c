@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair's creation, its two queues, posting by any thread, completion in order, and the ways a stream ends. The
- * invariant: posters write only the slot at the tail and hold the lock; the owner alone advances the head.
+ * Implements a queue pair's creation, its two queues, posts by any thread, completion in order, and the end of a
+ * stream. The invariant: a posting thread holds the lock and writes only the slot at the tail. Only the owner advances
+ * the head.
  */
 #include "iwarp/qp.h"
 
@@ -31,8 +32,8 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 }
 
 /*
- * Sets *bytes to the size of a ring of this depth. Returns false if that is more than a quarter of SIZE_MAX, because
- * one block has the queue pair and three rings.
+ * Sets *bytes to the size of a ring of this depth. Returns false if the size is more than a quarter of SIZE_MAX. This
+ * limit is needed because one block contains the queue pair and three rings.
  */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
@@ -54,8 +55,8 @@ static void queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
 }
 
 /*
- * Allocates the queue pair and its three rings in one block. Does not clear the rings: they are most of the block, and
- * a connection with few requests never uses most of their slots.
+ * Allocates the queue pair and its three rings in one block. Does not clear the rings. Clearing them would access most
+ * of the block, and a connection with few requests never uses most of the slots.
  */
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
@@ -90,7 +91,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     return qp;
 }
 
-/* Waits for a post that still holds the lock, although its request has completed. */
+/* Waits until no post holds the lock. A post may still hold the lock although its request has completed. */
 static void queue_wait_for_posters(struct queue *q)
 {
     spin_lock(&q->lock);
@@ -149,7 +150,10 @@ void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s)
 
 /* Posting */
 
-/* Checks that a read with RDMA_FLAG_READ_INVALIDATE has an SGE, and that requests may invalidate that SGE's token. */
+/*
+ * Checks a read with RDMA_FLAG_READ_INVALIDATE. The read must have an SGE, and requests must be allowed to invalidate
+ * the token of that SGE.
+ */
 static int request_check_read_invalidate(const struct iw_qp *qp, const struct rdma_request *r)
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
@@ -162,7 +166,10 @@ static int request_check_read_invalidate(const struct iw_qp *qp, const struct rd
     return mem_check_revoke(qp->memory, qp->domain, r->sges[0].token, false) == WIRE_OK ? 0 : EFAULT;
 }
 
-/* Checks everything that needs no lock, and sums the SGEs. Returns 0, EINVAL or EFAULT. */
+/*
+ * Checks everything that can be checked without the lock, and sets *length to the sum of the SGEs' lengths. Returns 0,
+ * EINVAL or EFAULT.
+ */
 static int request_check(const struct iw_qp *qp, const struct queue *q, const struct rdma_request *r, uint32_t *length)
 {
     bool is_inline = r->flags & RDMA_FLAG_INLINE;
@@ -190,7 +197,7 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     return request_check_read_invalidate(qp, r);
 }
 
-/* Copies inline data to the entry. Returns false if the SGEs do not have `length` bytes any more. */
+/* Copies inline data to the entry. Returns false if the sum of the SGEs' lengths is no longer `length`. */
 static bool entry_copy_inline(struct entry *e, const struct rdma_request *r, uint32_t length)
 {
     uint8_t *to = (uint8_t *)e->sges;
@@ -324,8 +331,8 @@ void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
 }
 
 /*
- * Fills the completion of the oldest request, and frees its slot, so that the consumer may post in the upcall. Returns
- * false if the request is not to be reported.
+ * Fills the completion of the oldest request, and frees the request's slot, so that the consumer may post in the
+ * upcall. Returns false if the request must not be reported.
  */
 static bool queue_pop_head(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error,
                            bool solicited, struct rdma_completion *c)
@@ -358,8 +365,8 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, 
 }
 
 /*
- * Completes the initiator requests at the head that are done or failed. Reports many completions at a time, so that a
- * burst takes the completion queue's lock once.
+ * Completes the initiator requests at the head that are done or failed. Reports up to MAX_COMPLETIONS completions in
+ * one upcall, so that a burst takes the completion queue's lock only once.
  */
 void requests_complete(struct iw_qp *qp)
 {
@@ -410,7 +417,10 @@ static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum 
     }
 }
 
-/* Completes all requests posted before the call. Updates tx.next first, because the upcalls may post. */
+/*
+ * Completes all requests that were posted before the call. Updates tx.next before the first upcall, because an upcall
+ * may post.
+ */
 static void qp_drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
 {
     uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);

@@ -154,8 +154,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /*
- * To be called in the upcall `complete`. If the requests complete because the stream ended, returns why the stream
- * ended. Otherwise returns IW_END_NONE.
+ * Returns why the stream ended, if the requests complete because the stream ended. Otherwise returns IW_END_NONE. Must
+ * be called in the upcall `complete`.
  */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
@@ -189,7 +189,10 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 bool iw_qp_has_deferred(struct iw_qp *qp);
 /* Ends the deferral of the requests that were posted. The caller must then make the owner call tx_want. Any thread. */
 void iw_qp_ring(struct iw_qp *qp);
-/* Any thread; the values may be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset. */
+/*
+ * Return counts of posted requests. Any thread. The values may be a moment old. iw_qp_posted and iw_qp_read_bytes are
+ * never reset.
+ */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
 uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the sum of the lengths of all posted reads */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
@@ -224,7 +227,8 @@ void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
 bool iw_qp_rx_has_staged(const struct iw_qp *qp);
 /*
- * Processes the bytes that the last turn left, up to the limit of iw_qp_rx_set_limit. Does nothing if there are none.
+ * Processes the bytes that the last turn did not process, up to the limit of iw_qp_rx_set_limit. Does nothing if there
+ * are no such bytes.
  */
 void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s);
 /* Fills `iov` with the bytes to be sent. Returns the number of entries, or 0 if there is nothing to send now. */
@@ -256,7 +260,7 @@ enum iw_rx_stall {
     IW_RX_FPDU_STALLS,    /* both marks are in the same FPDU */
     IW_RX_MESSAGE_STALLS, /* both marks are in the same message, and fewer than `min` of its bytes arrived meanwhile */
 };
-bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* Is an FPDU or a message unfinished? */
+bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* returns true if an FPDU or a message is unfinished */
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
 enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min);
 /* Returns true if the two marks are in the same send, and fewer than `min` bytes of the send arrived between them. */
@@ -278,8 +282,8 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp);
  */
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
- * Ends the stream without a call of `ended`, because the connection is gone. Initiator posts return ENOTCONN from now
- * on, unsent bytes are dropped, and all posted requests complete with `status`. iw_qp_start may follow.
+ * Ends the stream without a call of `ended`, because the connection has ended. From now on, initiator posts return
+ * ENOTCONN. Drops unsent bytes, and completes all posted requests with `status`. iw_qp_start may follow.
  */
 void iw_qp_stop(struct iw_qp *qp, enum rdma_status status);
 
@@ -301,7 +305,7 @@ struct iw_qp_state {
     uint32_t initiators, receives; /* requests posted that have not completed */
     bool is_open;                  /* initiator requests are accepted */
 };
-/* Any thread. Acquires, for a moment, the locks that posts acquire. */
+/* Fills *s. Acquires for a moment the initiator queue's lock, which posts also acquire. Any thread. */
 void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s);
 
 #endif

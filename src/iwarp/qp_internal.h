@@ -249,7 +249,7 @@ static inline struct entry *queue_at(const struct queue *q, uint32_t position)
     return (struct entry *)(void *)(q->slots + (size_t)(position & q->mask) * q->stride);
 }
 
-/* Loads a slot into the processor's cache. A slot of a long queue may have left the cache since its last use. */
+/* Loads a slot into the processor's cache. In a long queue, a slot may have left the cache since its last use. */
 static inline void queue_prefetch(const struct queue *q, uint32_t position)
 {
     const char *slot = (const char *)queue_at(q, position);
@@ -286,7 +286,7 @@ void queue_set_open(struct queue *q, bool open); /* sets whether posts are accep
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* completes the initiator requests at the head that are done or failed */
 void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error);
-/* Copies the request's SGEs to the entry. Returns false if they do not have `length` bytes any more. */
+/* Copies the request's SGEs to the entry. Returns false if the sum of their lengths is no longer `length`. */
 bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t length);
 /* Calls `ended`, closes the stream, and completes everything outstanding. Does nothing if no stream runs. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
@@ -312,7 +312,7 @@ void pieces_set_caching(struct pieces *p, bool caches);
 /* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */
 enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                  uint32_t len, unsigned access, unsigned max);
-/* Does what pieces_add_entry does, with the memory [to, to + len) of the region `stag`, which the peer names. */
+/* Works like pieces_add_entry, for the memory [to, to + len) of the region `stag`. The peer has sent this STag. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
 /* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */
@@ -354,10 +354,10 @@ static inline bool entry_is_local(const struct entry *e)
 }
 
 /*
- * Carries out a local request. Returns true if the request is done or failed. `alone` means that the batch is empty,
- * and that the caller protects no memory (memory.h). A request that would end a registration must be alone, because
- * the end waits until no thread protects the registration's memory. If such a request is not alone, changes nothing
- * and returns false.
+ * Carries out a local request. Returns true if the request is done or has failed. `alone` is true if the batch is empty
+ * and the caller protects no memory (memory.h). A request that would end a registration must be alone, because the end
+ * waits until no thread protects the registration's memory. If such a request is not alone, changes nothing and returns
+ * false.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */

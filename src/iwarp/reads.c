@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RDMA read, both directions.
+ * Implements RDMA reads of this side and of the peer.
  *
  * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid for this read alone and has
  * no entry in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must
@@ -10,8 +10,9 @@
 #include "iwarp/qp_internal.h"
 
 /*
- * Returns the sink STag of the n-th read: a permutation of 32 bits, keyed by the secret. So each n has its own STag,
- * and a peer cannot predict the next STag. Exception: the value 0 becomes 1, because an STag is never 0.
+ * Returns the sink STag of the n-th read. The STag is computed by a permutation of 32 bits that is keyed by the secret.
+ * So each n has its own STag, and a peer cannot predict the next STag. The value 0 is replaced by 1, because an STag is
+ * never 0.
  */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
@@ -52,7 +53,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 
 /*
  * Invalidates the sink's token if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the response, and has
- * released its protections of memory, because the invalidation waits until nobody protects the sink.
+ * released its protections of memory, because the invalidation waits until no thread protects the sink.
  */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
@@ -102,7 +103,10 @@ enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_hea
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
 }
 
-/* Checks whether the peer may read the source now. An empty read accesses no memory, so any source is valid. */
+/*
+ * Checks whether the peer may read the source now. Accepts any source for an empty read, because such a read accesses
+ * no memory.
+ */
 static enum wire_error reads_check_source(const struct iw_qp *qp, const struct rdmap_read_request *r)
 {
     if (r->length == 0)
@@ -129,7 +133,10 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* Sends the Read Request's headers in the Terminate. They are encoded anew, so reserved bits may differ. */
+/*
+ * Ends the stream with a Terminate that contains the headers of the Read Request. The headers are encoded anew, so
+ * their reserved bits may differ from the bits that the peer sent.
+ */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving. One receive call brings the bytes of many FPDUs to the shard's staging area, unless their destination is
- * known already:
+ * Implements receiving. One receive call stores the bytes of many FPDUs in the shard's staging area, unless their
+ * destination is already known:
  *
  *   - With CRC, an FPDU is staged whole, verified, then placed. An incomplete FPDU at the end is stored in the queue
  *     pair: a short one in partial_small; a longer one in a buffer, into which the next bytes are received.
@@ -45,7 +45,10 @@ static bool segment_has_invalidate(const struct ddp_header *h)
     return h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV;
 }
 
-/* Validates each segment's STag, although only the STag of the last segment is invalidated. */
+/*
+ * Validates the STag that the send invalidates. Validates it in each segment, although only the last segment's STag is
+ * used.
+ */
 static enum wire_error segment_validate_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
 {
     if (!segment_has_invalidate(h))
@@ -229,8 +232,8 @@ static void rx_note_fpdu(struct iw_qp *qp)
 }
 
 /*
- * Returns true if finishing the segment can end a registration. The caller must then release its protections first,
- * because the end of a registration waits until no thread protects it.
+ * Returns true if finishing the segment can end a registration. If so, the caller must first release its protections,
+ * because the end of a registration waits until no thread protects the registration.
  */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -276,7 +279,7 @@ static bool fpdu_crc_is_valid(const uint8_t *fpdu, uint32_t ulpdu)
     return memcmp(sum, fpdu + covered, sizeof sum) == 0;
 }
 
-/* Processes an empty FPDU. It is a form of ready-to-receive, so it is valid only as the first FPDU. */
+/* Processes an empty FPDU. An empty FPDU is a form of ready-to-receive, so it is valid only as the first FPDU. */
 static void rx_process_empty_fpdu(struct iw_qp *qp)
 {
     if (qp->rx.has_begun)
@@ -344,7 +347,10 @@ static void rx_note_fpdu_size(struct iw_qp *qp, size_t size)
 
 /* Direct placement */
 
-/* Checks the whole destination, so that no byte is placed if the segment does not fit. */
+/*
+ * Checks the segment's whole destination before any byte is placed, so that no byte is placed if the segment does not
+ * fit.
+ */
 static enum wire_error segment_check_destination(const struct iw_qp *qp, struct iw_scratch *s,
                                                  const struct rx_segment *g)
 {
@@ -355,8 +361,8 @@ static enum wire_error segment_check_destination(const struct iw_qp *qp, struct 
 }
 
 /*
- * Begins direct placement of a segment whose FPDU is incomplete. Returns the bytes used. Returns 0 if the header is
- * incomplete, if the segment must be staged whole, or after a fault.
+ * Begins direct placement of a segment whose FPDU is incomplete. Returns the number of bytes used. Returns 0 if the
+ * header is incomplete, if the segment must be staged whole, or after a fault.
  */
 static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t len, uint32_t ulpdu)
 {
@@ -399,7 +405,10 @@ static void direct_fault(struct iw_qp *qp, enum wire_error error)
     rx_fault_segment(qp, &g, error, g.raw, g.ulpdu - g.payload);
 }
 
-/* Places staged bytes of the segment in progress, and finishes it if it is complete. Returns the bytes used. */
+/*
+ * Places staged bytes of the segment in progress, and finishes the segment if it is complete. Returns the number of
+ * bytes used.
+ */
 static size_t direct_continue(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
     struct rx_segment *g = &qp->rx.segment;
@@ -433,7 +442,10 @@ static uint32_t fpdu_get_length(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 8 | bytes[1];
 }
 
-/* Processes one FPDU, or a part of one if placement is direct. Returns the bytes used; 0: more bytes are needed. */
+/*
+ * Processes one FPDU, or only a part of the FPDU if its placement is direct. Returns the number of bytes used, or 0 if
+ * more bytes are needed.
+ */
 static size_t rx_process_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
     if (qp->rx.direct)

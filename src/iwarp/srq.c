@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues. A queue is a ring of receives under a spin lock: any thread posts receives, and the owners of
- * the queue pairs remove them.
+ * Implements shared receive queues. A queue is a ring of receives that a spin lock guards. Any thread posts receives,
+ * and the owners of the queue pairs remove them.
  *
  * A queue pair that uses a shared queue also has its own receive queue, of depth 1. When a message begins, the oldest
  * shared receive moves to the queue pair's own queue, and is filled, completed, failed or flushed there.
@@ -141,7 +141,10 @@ void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s)
     spin_unlock(&srq->lock);
 }
 
-/* Lock held. If the queue is armed and low, disarms it and returns true: the caller must unlock, then call `low`. */
+/*
+ * Disarms the queue and returns true if the queue is armed and has fewer receives than the threshold. Then the caller
+ * must release the lock and call `low`. Requires the lock.
+ */
 static bool srq_disarm_if_low(struct iw_srq *srq)
 {
     if (!srq->armed || srq->count >= srq->threshold)
@@ -172,8 +175,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Returns true if `h` begins the next send. A receive then moves to the queue pair before the segment is validated, so
- * that an invalid segment fails that receive.
+ * Returns true if `h` begins the next send. If so, a receive moves to the queue pair before the segment is validated.
+ * Then an invalid segment makes that receive fail.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -190,7 +193,7 @@ void srq_supply(struct iw_qp *qp, const struct ddp_header *h)
         atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
 }
 
-/* Lock held. Moves all receives to `slots`, which has room for `depth` receives. Returns the old array. */
+/* Moves all receives to `slots`, which has room for `depth` receives. Returns the old array. Requires the lock. */
 static uint8_t *srq_move(struct iw_srq *srq, uint8_t *slots, uint32_t depth)
 {
     uint8_t *old = srq->slots;

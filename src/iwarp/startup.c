@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA start-up. The initiator and the responder have a table each; iw_startup_print_tables prints both.
+ * Implements MPA start-up. The initiator has one state table and the responder has another. iw_startup_print_tables
+ * prints both tables.
  *
  *   initiator                                        responder
  *
@@ -329,7 +330,7 @@ static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
 }
 
 /*
- * Makes a reject for a request that is not passed to the consumer. The reject lists the ready-to-receive forms that
+ * Makes the reject for a request that is not passed to the consumer. The reject lists the ready-to-receive forms that
  * this side accepts.
  */
 static enum responder_input startup_refuse(struct iw_startup *s, enum iw_startup_fault fault)

@@ -80,12 +80,12 @@ struct iw_startup *iw_startup_responder(const struct iw_startup_config *c);
 void iw_startup_free(struct iw_startup *s);
 
 /*
- * Returns how many bytes the caller must read, and sets *at to their destination. Returns 0 while this side sends its
- * frame, while the consumer decides, and at the end. If bytes arrive while the consumer decides, the caller must close
- * the connection, because they are a protocol error.
+ * Returns the number of bytes that the caller must read, and sets *at to their destination. Returns 0 while this side
+ * sends its frame, while the consumer decides, and after the end of start-up. If bytes arrive while the consumer
+ * decides, the caller must close the connection, because these bytes are a protocol error.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
-/* Returns the part of the peer's frame that rx_done has been called for, and sets *len to its size. */
+/* Returns the part of the peer's frame that has been passed to rx_done so far, and sets *len to its size. */
 const uint8_t *iw_startup_rx_frame(const struct iw_startup *s, size_t *len);
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n);
 size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
@@ -104,7 +104,7 @@ void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t le
  * IW_STARTUP_ACCEPTED, these are the effective limits.
  */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
-/* Responder, after IW_STARTUP_MALFORMED: returns what is wrong with the request. */
+/* Returns the fault of the request. Requires the role of the responder, and the event IW_STARTUP_MALFORMED. */
 enum iw_startup_fault iw_startup_fault(const struct iw_startup *s);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* returns the peer's private data */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);

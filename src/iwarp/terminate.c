@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Terminate is the last message of a stream. The side that has found an error sends the Terminate, which contains
- * the error's code and, for errors of DDP and RDMAP, the headers of the faulty segment.
+ * Sends and receives Terminates. A Terminate is the last message of a stream. The side that has found an error sends
+ * it. It contains the error's code and, for errors of DDP and RDMAP, the headers of the faulty segment.
  */
 #include <string.h>
 
@@ -101,7 +101,7 @@ static struct entry *terminate_find_msn(const struct iw_qp *qp, uint32_t msn)
     return NULL;
 }
 
-/* Returns the read that the peer's Terminate is about, or NULL. */
+/* Returns the read to which the peer's Terminate refers, or NULL. */
 static struct entry *terminate_find_read(const struct iw_qp *qp, const struct terminate *t)
 {
     struct ddp_header h;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sending. tx_want frames a batch of FPDUs. It advances only a copy of the state of sending. tx_done commits what has
- * been sent:
+ * Implements sending. tx_want frames a batch of FPDUs, and advances only a copy of the state of sending. tx_done
+ * commits the state for the bytes that have been sent:
  *
  *   tx_want   header, payload, trailer; header, payload, trailer; ...     headers, trailers and copies are in the arena
  *   tx_done   |<--- sent whole --->|                                      whole FPDUs: their state is committed
@@ -391,9 +391,9 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
 }
 
 /*
- * Returns true if the beginning of a long message is to be sent before the rest is framed. The peer then processes the
- * beginning while this side sums and copies the rest. Once for each message is enough: afterwards the peer always has
- * bytes to process.
+ * Returns true if the beginning of a long message must be sent before the rest is framed. The peer can then process the
+ * beginning while this side sums and copies the rest. This is done only once for each message, because afterwards the
+ * peer always has bytes to process.
  */
 static bool batch_ends_early(const struct tx_batch *b, uint32_t bytes_left)
 {
@@ -576,8 +576,8 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 }
 
 /*
- * Commits the bytes that were sent ahead of the FPDUs: the rest of a half-sent FPDU, and the Terminate. Returns how
- * many of the n sent bytes remain for the FPDUs.
+ * Commits the bytes that were sent ahead of the FPDUs: the rest of a half-sent FPDU, and the Terminate. `n` is the
+ * number of sent bytes. Returns the number of sent bytes that belong to the FPDUs.
  */
 static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy. So sum and copy agree even if
- * the source changes during the copy.
+ * Computes CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy, not of the source. So
+ * the sum matches the copy even if the source changes during the copy.
  *
  *   up to 255 bytes        SSE4.2's instruction: three cycles for eight bytes. The other methods take at least 40 to 60
  *                          cycles, and the pieces of small messages are short.

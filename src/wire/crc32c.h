@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CRC32c as MPA uses it, over scattered bytes. The method depends on the length and on the processor's instructions.
- * The invariant: all methods compute the same running sum, so a sum may continue over pieces of any length.
+ * Computes CRC32c as MPA uses it, over scattered bytes. The method depends on the length and on the processor's
+ * instructions. The invariant: all methods compute the same running sum, so a sum may continue over pieces of any
+ * length.
  */
 #ifndef WIRE_CRC32C_H
 #define WIRE_CRC32C_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds MPA codes) and the errors that it reports. The invariant:
- * the values of enum wire_error, except WIRE_OK, are the codes on the wire.
+ * Declares the Terminate message (RFC 5040 section 4.8; RFC 6581 adds MPA codes) and the errors that it reports. The
+ * invariant: each value of enum wire_error, except WIRE_OK, is the code that is sent on the wire.
  */
 #ifndef WIRE_TERMINATE_H
 #define WIRE_TERMINATE_H
@@ -78,8 +78,8 @@ struct terminate {
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
 /*
- * Returns false if the payload is shorter than its bits M, D and R require. Sets t->error to the payload's 16-bit
- * code, which may be a value that enum wire_error does not list.
+ * Decodes the payload of a Terminate. Returns false if the payload is shorter than its bits M, D and R require. Sets
+ * t->error to the payload's 16-bit code, which may be a value that enum wire_error does not list.
  */
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
 
