@@ -3,9 +3,10 @@
  * Checks time limits and aborts commands. The controller's thread calls the two Serve functions several times a second.
  *
  *   an I/O command exceeds its time limit     the command is aborted, and has AbortSeconds more
- *   an aborted command exceeds this limit     the controller is reset
+ *   an aborted command exceeds AbortSeconds   the controller is reset
  *   an admin command exceeds its time limit   the controller is reset, because it does not answer at all
- *   the Keep Alive command                    is an admin command with the time limit KeepAliveSeconds
+ *
+ * The Keep Alive command is an admin command whose time limit is KeepAliveSeconds.
  *
  * NvmeAbort makes the time limit of a command expire at once. An Abort command may have no effect: many controllers
  * complete the aborted command as usual. So only the reset guarantees that a command ends.

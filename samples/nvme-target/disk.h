@@ -37,9 +37,9 @@ struct disk {
  * out of memory.
  */
 struct disk *disk_memory_open(uint64_t size);
-/* Opens an existing file as a disk of the file's size. Returns NULL and logs the reason after a failure. Waits. */
+/* Opens an existing file as a disk of the file's size. Returns NULL and logs the reason after a failure. May wait. */
 struct disk *disk_file_open(host_path path, bool is_read_only);
-/* Closes the disk. Requires that no operation uses the disk. Waits. */
+/* Closes the disk. Requires that no operation uses the disk. May wait. */
 void disk_close(struct disk *disk);
 
 #endif

@@ -94,7 +94,7 @@ void host_semaphore_wait(struct host_semaphore *semaphore);
 /* Waits as host_semaphore_wait does, but at most `ms` milliseconds. Returns false if the time has elapsed. */
 bool host_semaphore_wait_ms(struct host_semaphore *semaphore, uint32_t ms);
 
-/* Starts a thread, which ends when `routine` returns. Returns false if the system has no resources. Waits. */
+/* Starts a thread, which ends when `routine` returns. Returns false if the system has no resources. May wait. */
 bool host_thread_start(struct host_thread *thread, void (*routine)(void *context), void *context);
 /* Waits until the thread has ended. */
 void host_thread_join(struct host_thread *thread);
@@ -107,10 +107,10 @@ void host_free(void *memory);
 
 /*
  * Allocates zeroed memory that begins at a page boundary, and an MDL that describes the memory. Returns false if out of
- * memory. The caller may call host_pages_free even then. Waits.
+ * memory. The caller may call host_pages_free even then. May wait.
  */
 bool host_pages_alloc(struct host_pages *pages, uint32_t size);
-/* Frees the pages. Does nothing if *pages is zeroed. Waits. */
+/* Frees the pages. Does nothing if *pages is zeroed. May wait. */
 void host_pages_free(struct host_pages *pages);
 
 /* ---- Time and messages ------------------------------------------------------------------------------------------- */
@@ -132,16 +132,16 @@ void host_log_status(const char *what, NTSTATUS status);
 
 /*
  * Opens the adapter of the interface with version 1.2 of NDK, the first version with NdkSendAndInvalidate and
- * NdkGetCqResultsEx. Waits.
+ * NdkGetCqResultsEx. May wait.
  */
 NTSTATUS host_adapter_open(uint32_t if_index, NDK_ADAPTER **adapter);
 /* Closes the adapter. Waits until all objects of the adapter are closed. */
 void host_adapter_close(NDK_ADAPTER *adapter);
 
 #ifdef TARGET_DRIVER
-/* Registers the driver with Winsock Kernel, which opens adapters. Waits. */
+/* Registers the driver with Winsock Kernel, which opens adapters. May wait. */
 NTSTATUS host_start(void);
-/* Deregisters the driver from Winsock Kernel. Requires that all adapters are closed. Waits. */
+/* Deregisters the driver from Winsock Kernel. Requires that all adapters are closed. May wait. */
 void host_stop(void);
 #endif
 

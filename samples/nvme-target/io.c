@@ -65,7 +65,7 @@ static uint64_t io_blocks(const struct target_command *command)
     return command->sqe.io.blocks + UINT64_C(1);
 }
 
-/* Sets data_len for read, write and compare. At most 65536 blocks of 4096 bytes fit into 32 bits. */
+/* Sets data_len for read, write and compare. A command has at most 65536 blocks of 4096 bytes, so 32 bits suffice. */
 static void io_set_data_len(struct target_command *command)
 {
     command->data_len = (uint32_t)(io_blocks(command) << command->ns->block_shift);

@@ -21,13 +21,13 @@ struct target_memory {
     ULONG offset;                     /* offset of the first byte in the first page of the mapping */
 };
 
-/* Allocates zeroed memory, and registers it for receives, sends, reads and writes that this side posts. Waits. */
+/* Allocates zeroed memory, and registers it for receives, sends, reads and writes that this side posts. May wait. */
 NTSTATUS target_memory_create(struct target_memory *memory, NDK_PD *pd, uint32_t size);
-/* Allocates zeroed memory, and prepares it for fast registration. Waits. */
+/* Allocates zeroed memory, and prepares it for fast registration. May wait. */
 NTSTATUS target_memory_create_fast(struct target_memory *memory, NDK_ADAPTER *adapter, NDK_PD *pd, uint32_t size);
 /*
  * Frees the memory, even after a create has failed. Requires that the queue pair of each request that used the memory
- * is closed. Waits.
+ * is closed. May wait.
  */
 void target_memory_delete(struct target_memory *memory);
 

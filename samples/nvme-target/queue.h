@@ -98,7 +98,7 @@ void pair_unref(struct target_pair *pair);
 
 /* ---- queue_memory.c ---- */
 
-/* Allocates the memory of commands and messages. The caller must call pair_memory_fini even after a failure. Waits. */
+/* Allocates memory for commands and messages. The caller must call pair_memory_fini even after a failure. May wait. */
 NTSTATUS pair_memory_init(struct target_pair *pair);
 /*
  * Frees all memory, and posts the SRQ's receives again. Requires that the QP is closed and that no worker uses a slot.

@@ -120,13 +120,13 @@ struct target {
 void target_settings_init(struct target_settings *settings);
 /*
  * Starts the target. disks[0] becomes namespace 1, disks[1] namespace 2, and so on. Returns false and logs the reason
- * after a failure. The disks must stay open until target_stop has returned. Waits.
+ * after a failure. The disks must stay open until target_stop has returned. May wait.
  */
 bool target_start(struct target *target, const struct target_settings *settings, struct disk *const *disks,
                   uint32_t n_disks);
 /*
  * Disconnects all hosts, closes all objects, and frees everything except *target. Resets the connections of hosts that
- * have not disconnected after TARGET_DISCONNECT_MS. Waits.
+ * have not disconnected after TARGET_DISCONNECT_MS. May wait.
  */
 void target_stop(struct target *target);
 

@@ -25,9 +25,9 @@ struct worker_pool {
     uint32_t n_threads;
 };
 
-/* Starts the threads. Returns false if the system has no resources; worker_pool_stop is then not necessary. Waits. */
+/* Starts the threads. Returns false if resources are missing; worker_pool_stop is then not necessary. May wait. */
 bool worker_pool_start(struct worker_pool *pool, uint32_t n_threads);
-/* Waits until the threads have executed all queued work and have ended. Waits. */
+/* Waits until the threads have executed all queued work and have ended. May wait. */
 void worker_pool_stop(struct worker_pool *pool);
 /* Queues a piece of work. The threads start the pieces in the order in which they were queued. */
 void worker_queue(struct worker_pool *pool, struct worker_work *work, void (*routine)(void *context), void *context);

@@ -120,8 +120,8 @@ struct traced_disconnect *traced_object_add_disconnect(const NDK_CONNECTOR *conn
 
 /*
  * Counts another open of a traced adapter. Returns false if the adapter is not in the table. If the provider has stored
- * its own Dispatch again, replaces it again. Any other Dispatch remains: a second provider then uses the objects of the
- * first one, and the entries of its Dispatch call the recording entries.
+ * its own Dispatch again, replaces that Dispatch again. Does not replace any other Dispatch: it belongs to a second
+ * provider, which uses the objects of the first provider and calls the recording entries.
  */
 static bool calltrace_reopen(NDK_ADAPTER *adapter)
 {

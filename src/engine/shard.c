@@ -121,7 +121,7 @@ static bool shard_run_work(struct shard *s)
 /*
  * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer that has
  * arrived stops its timer, even if the timer became due while the thread was not running. Discards the time that was
- * read before the poll, so that timers which this turn sets begin at the present time.
+ * read before the poll, so that timers that are set in this turn start from the present time.
  */
 static bool shard_run_all(struct shard *s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues of a shard's tasks: a stack onto which any thread pushes without a lock, and a list that only the thread that
- * runs the tasks accesses. The invariant: a task is in one queue at most, and its member `queued` is 0 when it runs.
+ * Queues of a shard's tasks: a stack onto which any thread pushes without a lock, and a list for the thread that runs
+ * the tasks. No other thread accesses the list. The invariant: a task is in one queue at most, and its member `queued`
+ * is 0 when it runs.
  */
 #ifndef ENGINE_TASK_QUEUE_H
 #define ENGINE_TASK_QUEUE_H

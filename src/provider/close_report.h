@@ -23,7 +23,7 @@ struct close_reporter {
     struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Until this time the thread sleeps only up to this time, even if no close is pending. So a close that begins
+     * Before this time, the thread sleeps at most until this time, even if no close is pending. So a close that begins
      * earlier need not wake the thread. The thread still reports such a close in time, because the report is due only
      * close_report_ms after the close began. After this time the thread sleeps until a close wakes the thread. Only the
      * thread uses this member.

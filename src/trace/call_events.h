@@ -88,8 +88,8 @@
 
 /*
  * The call of `routine` on `object` has returned. `created` is the object that the call has created, or 0. `context` is
- * the RequestContext of a call that may be pending, or 0. A pending call and its `completed` have the same object,
- * routine and context.
+ * the RequestContext of a call that may be pending, or 0. If the call is pending, an event `completed` with the same
+ * object, routine and context follows later.
  */
 #define TRACE_FIELDS_returned(F, N)                                                                                    \
     F(ptr, object)                                                                                                     \

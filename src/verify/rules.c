@@ -296,7 +296,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
-    /* Advice, because no page demands it: InfiniBand sends the message again until the peer has a receive. */
+    /* Advice, because no page demands a posted receive: InfiniBand sends the message again until there is one. */
     [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,
         .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",
         .page = "nc-ndkpi-ndk_fn_receive",

@@ -18,7 +18,7 @@ enum { QUEUES_AT_ONCE = 16 };
  */
 struct late {
     struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
-    /* The members below describe one of the requests: the latest one of an open chain, otherwise the oldest one. */
+    /* The members below describe one request. If has_open_chain is true, it is the latest one, otherwise the oldest. */
     const char *routine;
     const void *by, *context;
     uint64_t posted_ms;

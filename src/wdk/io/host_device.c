@@ -19,7 +19,7 @@ struct ondk_wdk_device {
 
 enum { MAX_NAME = 1000 };
 
-/* Converts the name: \\.\Name and Name to \??\Name, and \Device\Name to itself. The caller frees the buffer. */
+/* Converts a name. \\.\X and X become \??\X. \Device\X remains \Device\X. The caller frees the buffer. */
 static bool host_device_name(UNICODE_STRING *out, const char *name)
 {
     char whole[MAX_NAME + 8];

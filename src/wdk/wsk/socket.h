@@ -38,7 +38,7 @@ struct wsk_post {
     void (*run)(struct wsk_post *post); /* may free the post */
 };
 
-/* Counts a socket. If no socket thread runs, starts it. Returns false if the thread cannot be started. */
+/* Counts a socket. Starts the socket thread if it does not run. Returns false if the thread cannot be started. */
 bool wsk_thread_acquire(void);
 /* Uncounts a socket. The socket thread may call this function. */
 void wsk_thread_release(void);
