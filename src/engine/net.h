@@ -73,12 +73,12 @@ struct net_ops {
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most `max` ready sockets, in the order in which they became ready. A socket that
-     * is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets that are
-     * not known to be readable. If at least one of these few had input, all of them count as served. Otherwise none of
-     * them does. Returns how many sockets were served. *more receives whether further sockets are ready. If `leased`
-     * is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then stop
-     * watching them until `watch` is called.
+     * Calls ready() of at most `max` ready sockets, in the order in which they became ready. Requires the token. A
+     * socket that is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets
+     * that are not known to be readable. If at least one of these few sockets had input, all of them count as served.
+     * Otherwise none of these few sockets counts as served. Returns the number of served sockets. Sets *more to true if
+     * further sockets are ready. If `leased` is true, a consumer has the polling lease, and no thread waits for the
+     * sockets. The backend may then stop watching the sockets until `watch` is called.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*

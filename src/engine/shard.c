@@ -246,8 +246,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * If the token is free and the task is not queued, this thread runs one round of the queued work. If no work remains,
- * this thread then runs the task. In all other cases the task is queued.
+ * Works as shard.h describes. If the token is free and the task is not queued, this thread runs one round of the queued
+ * work. If no work remains, this thread then runs the task. In all other cases the task is queued.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {

@@ -198,8 +198,8 @@ struct fabric_srq_config {
     int affinity;
     const void *domain;
     /*
-     * Called in callback context if the number of queued receives is below the threshold. Calls for one queue never
-     * overlap.
+     * Reports that the number of queued receives is below the threshold. Called in callback context. Calls for one
+     * queue never overlap.
      */
     void (*notify)(void *owner);
     void *owner;

@@ -57,8 +57,9 @@ struct iw_srq_config {
     struct mem_table *memory;
     const void *domain;
     /*
-     * Called once for each arm, when fewer receives than the threshold are queued. The caller is the thread that calls
-     * iw_srq_modify, or the owner of a queue pair that uses a receive. The caller does not hold the queue's lock.
+     * Reports that fewer receives than the threshold are queued. Called once for each arm. The caller is the thread
+     * that calls iw_srq_modify, or the owner of a queue pair that uses a receive. The caller does not hold the queue's
+     * lock.
      */
     void (*low)(void *owner);
     void *owner;
@@ -111,9 +112,10 @@ struct iw_qp_events {
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
     /*
-     * Called once for each FPDU. A sent FPDU is reported when the transport has taken at least a part of it. A
-     * received FPDU is reported when it has arrived, before it has any effect. If its payload is placed as it arrives,
-     * it is reported when its header has arrived. No FPDU is reported before iw_qp_report_frames.
+     * Reports an FPDU, once for each FPDU. A sent FPDU is reported when the transport has taken at least a part of it.
+     * A received FPDU is reported when the FPDU has arrived, before it has any effect. If its payload is placed as the
+     * payload arrives, the FPDU is reported when its header has arrived. No FPDU is reported before
+     * iw_qp_report_frames.
      */
     void (*frame)(struct iw_qp *qp, const struct iw_frame *f);
 };

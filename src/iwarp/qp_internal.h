@@ -334,7 +334,7 @@ void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
- * If `h` begins a send, moves the oldest receive of the queue pair's shared receive queue to qp->rq. Does nothing if
+ * Moves the oldest receive of the queue pair's shared receive queue to qp->rq, if `h` begins a send. Does nothing if
  * there is no shared receive queue, or if that queue is empty. Must be called before `h` is validated.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);

@@ -39,8 +39,8 @@ void log_lines(uint32_t level, const char *text);
 /* Counts a line that the caller leaves out. log_report_left_out writes the count. */
 void log_leave_out(void);
 /*
- * If lines were left out, writes a line of this level with the number of these lines. If `is_due` is false, writes at
- * most one such line a second.
+ * Writes a line of this level with the number of lines that were left out. Does nothing if no line was left out. If
+ * `is_due` is false, writes at most one such line a second.
  */
 void log_report_left_out(uint32_t level, bool is_due);
 

@@ -110,7 +110,7 @@ bool conn_state_streams(enum conn_state s);
  * peer's half-close.
  */
 bool conn_state_is_active(enum conn_state s);
-bool conn_state_has_limit(enum conn_state s); /* does the state have a time limit? */
+bool conn_state_has_limit(enum conn_state s); /* true: the state has a time limit */
 /*
  * Returns true if stalled input ends a connection in this state. In other states, the time limit of the state ends it.
  */

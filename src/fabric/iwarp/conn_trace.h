@@ -42,7 +42,10 @@ static inline void conn_trace_begin(struct fabric_conn *c)
         conn_trace_begin_now(c);
 }
 
-/* If a recorder has begun after the connection, records that the connection exists, and begins to record its frames. */
+/*
+ * Records that the connection exists, if a recorder has begun after the connection. Then also begins to record its
+ * frames.
+ */
 static inline void conn_trace_follow(struct fabric_conn *c)
 {
     if (trace_is_on() && c->traced_by != trace_recorders())
