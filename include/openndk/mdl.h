@@ -20,7 +20,8 @@ extern "C" {
  *   length   the size of the buffer in bytes
  *   next     the MDL of the next part of a chain, or NULL
  * The function allocates nothing and does not access the buffer. While the provider uses them, the caller must not
- * change mdl, and must keep the buffer mapped. A chain can be registered if each buffer begins where the one before it ends.
+ * change mdl, and must keep the buffer mapped. A chain can be registered if each buffer begins where the one before it
+ * ends.
  *
  * SGEs use StartVa + ByteOffset as the address of the buffer. StartVa is the start of the page in which the buffer
  * begins. The provider accesses the buffer at MappedSystemVa. The function sets MappedSystemVa to the address of the
