@@ -172,10 +172,9 @@ static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wai
 static NTSTATUS pair_create_objects(struct target_pair *pair, struct target_wait *wait)
 {
     NDK_ADAPTER *adapter = pair->target->adapter;
-    uint32_t depth = pair_initiator_depth(pair) + pair->n_receives;
     NTSTATUS status;
 
-    status = adapter->Dispatch->NdkCreateCq(adapter, depth, pair_on_results, pair, NULL, target_on_created, wait,
+    status = adapter->Dispatch->NdkCreateCq(adapter, pair_cq_depth(pair), pair_on_results, pair, NULL, target_on_created, wait,
                                             &pair->cq);
     status = target_wait_create(wait, status, &pair->cq);
     if (NT_SUCCESS(status))

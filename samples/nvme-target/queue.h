@@ -107,6 +107,11 @@ NTSTATUS pair_memory_init(struct target_pair *pair);
 void pair_memory_fini(struct target_pair *pair);
 /* Returns the maximum number of requests in the initiator queue. */
 uint32_t pair_initiator_depth(const struct target_pair *pair);
+/*
+ * Returns the maximum number of results in the CQ. With an SRQ this includes all receives of the SRQ, because a hostile
+ * host may send more messages than it may. If the CQ overflowed, the receives would be lost.
+ */
+uint32_t pair_cq_depth(const struct target_pair *pair);
 
 /* ---- transfer.c ---- */
 

@@ -8,12 +8,14 @@
  */
 #include "queue.h"
 
-/* Maximum number of outstanding requests of a slot: fast registration, read or write, invalidation, and send. */
-enum { SLOT_REQUESTS = 4 };
-
 uint32_t pair_initiator_depth(const struct target_pair *pair)
 {
-    return pair->n_slots * SLOT_REQUESTS;
+    return pair->n_slots * TARGET_SLOT_REQUESTS;
+}
+
+uint32_t pair_cq_depth(const struct target_pair *pair)
+{
+    return pair_initiator_depth(pair) + (pair->target->srq ? pair->target->settings.n_srq_receives : pair->n_receives);
 }
 
 /* The sizes of a response and of a slot's part in the messages' memory. Both are whole cache lines. */
@@ -58,7 +60,7 @@ static NTSTATUS pair_init_buffers(struct target_pair *pair)
 NTSTATUS pair_memory_init(struct target_pair *pair)
 {
     struct target *target = pair->target;
-    uint32_t most = target->info.MaxInitiatorQueueDepth / SLOT_REQUESTS, size;
+    uint32_t most = target->info.MaxInitiatorQueueDepth / TARGET_SLOT_REQUESTS, size;
     NTSTATUS status;
 
     pair->received.end = &pair->received.first;

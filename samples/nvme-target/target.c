@@ -211,6 +211,37 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
 /* ---- Start ------------------------------------------------------------------------------------------------------- */
 
 /*
+ * Returns the maximum number of entries of a queue pair whose results fit into a CQ: for each entry a receive and
+ * TARGET_SLOT_REQUESTS requests, but altogether not more requests than the adapter's initiator queues contain.
+ */
+static uint32_t target_cq_entries(const NDK_ADAPTER_INFO *info)
+{
+    uint32_t entries = info->MaxCqDepth / (TARGET_SLOT_REQUESTS + 1);
+
+    if (info->MaxCqDepth > info->MaxInitiatorQueueDepth && info->MaxCqDepth - info->MaxInitiatorQueueDepth > entries)
+        return info->MaxCqDepth - info->MaxInitiatorQueueDepth;
+    return entries;
+}
+
+/*
+ * Reduces the number of receives in the SRQ, so that a CQ can contain the results of all of them and of all requests of
+ * the largest queue pair. Requires that the results of the largest queue pair without an SRQ fit.
+ */
+static void target_limit_srq(struct target *target)
+{
+    uint32_t entries = target->subsystem.max_entries, requests, room;
+
+    if (entries < NVME_RDMA_ADMIN_QUEUE_ENTRIES)
+        entries = NVME_RDMA_ADMIN_QUEUE_ENTRIES;
+    requests = entries * TARGET_SLOT_REQUESTS;
+    if (requests > target->info.MaxInitiatorQueueDepth)
+        requests = target->info.MaxInitiatorQueueDepth;
+    room = target->info.MaxCqDepth - requests;
+    if (target->settings.n_srq_receives > room)
+        target->settings.n_srq_receives = room;
+}
+
+/*
  * Checks the adapter's limits, and reduces the size of queues to fit them. Returns NULL, or a text that names the limit
  * that is too small.
  */
@@ -218,19 +249,26 @@ static const char *target_check_limits(struct target *target)
 {
     NDK_ADAPTER_INFO *info = &target->info;
     struct target_settings *settings = &target->settings;
-    ULONG size = sizeof *info, most;
+    ULONG size = sizeof *info, most, entries;
 
     if (!NT_SUCCESS(target->adapter->Dispatch->NdkQueryAdapterInfo(target->adapter, info, &size)))
         return "NdkQueryAdapterInfo";
     most = settings->has_srq ? info->MaxSrqDepth : info->MaxReceiveQueueDepth;
-    if (target->subsystem.max_entries > most)
-        target->subsystem.max_entries = (uint16_t)most;
+    entries = target_cq_entries(info);
+    if (entries > most)
+        entries = most;
+    if (target->subsystem.max_entries > entries)
+        target->subsystem.max_entries = (uint16_t)entries;
     if (settings->n_srq_receives > most)
         settings->n_srq_receives = most;
     if (most < NVME_RDMA_ADMIN_QUEUE_ENTRIES)
         return settings->has_srq ? "the adapter has no shared receive queue of 32 receives" : TOO_SHORT;
     if (info->MaxInitiatorQueueDepth < TARGET_MIN_INITIATOR_DEPTH)
         return TOO_SHORT;
+    if (entries < NVME_RDMA_ADMIN_QUEUE_ENTRIES)
+        return "the adapter has no completion queues for the results of 32 commands";
+    if (settings->has_srq)
+        target_limit_srq(target);
     if (info->MaxOutboundReadLimit == 0)
         return "the adapter allows no reads of the host's memory";
     if (settings->has_fast_registration && info->FRMRPageCount <= TARGET_MAX_TRANSFER / PAGE_SIZE)

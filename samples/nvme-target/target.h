@@ -49,6 +49,8 @@ enum {
     TARGET_MAX_TRANSFER = 131072, /* maximum number of bytes that a command transfers */
     /* Size of the buffer that each command has; the commands of a queue pair share the larger buffers. */
     TARGET_SMALL_TRANSFER = 4096,
+    /* maximum number of outstanding requests of a command: fast registration, read or write, invalidation, send */
+    TARGET_SLOT_REQUESTS = 4,
     TARGET_KEEPER_MS = 500,
     TARGET_DISCONNECT_MS = 2000,     /* time limit for hosts to disconnect when the target stops */
     TARGET_MIN_INITIATOR_DEPTH = 32, /* minimum for the adapter; event requests occupy slots for a long time */

@@ -509,7 +509,7 @@ static void transfer_on_result(struct target_pair *pair, const NDK_RESULT_EX *re
 /* Reads a limited number of results, because a host could cause new results as fast as they are read. */
 void transfer_poll(struct target_pair *pair)
 {
-    uint32_t limit = pair_initiator_depth(pair) + pair->n_receives, polled, count;
+    uint32_t limit = pair_cq_depth(pair), polled, count;
     NDK_RESULT_EX results[16];
 
     for (polled = 0; polled < limit; polled += count) {

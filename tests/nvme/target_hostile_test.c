@@ -203,6 +203,31 @@ static void check_flood(struct good_host *h)
     host_close(&admin);
 }
 
+/*
+ * Bursts of messages on admin queues of two entries. With a shared receive queue, a burst completes more receives than
+ * the queue may use, and the target must post all of them again.
+ */
+static void check_bursts(struct good_host *h)
+{
+    static const uint8_t capsule[64] = { NVME_ADMIN_KEEP_ALIVE };
+    struct nvme_rdma_queue values = { 0, 0, 2, 2 };
+    struct nvme_rdma_request request;
+    struct host_queue q;
+
+    nvme_rdma_request_build(&request, &values);
+    for (int burst = 0; burst < 40; burst++) {
+        assert_true(host_open(&q, 16));
+        assert_true(NT_SUCCESS(host_connect_with(&q, &h->process.address, &request, sizeof request)));
+        memcpy(q.capsules.memory, capsule, sizeof capsule);
+        for (int i = 0; i < 20; i++) {
+            NDK_SGE sge = consumer_region_sge(&q.capsules, 0, sizeof capsule);
+
+            q.c.qp->Dispatch->NdkSend(q.c.qp, NULL, &sge, 1, i < 19 ? NDK_OP_FLAG_DEFER : 0);
+        }
+        check_disconnected(&q);
+    }
+}
+
 /* The host dies with all commands outstanding. */
 static void check_death(struct good_host *h, uint8_t opcode, uint32_t n)
 {
@@ -261,6 +286,7 @@ static void run_hostile(const char *const *arguments)
     check_wrong_key(&h, NVME_IO_READ);
     check_wrong_key(&h, NVME_IO_WRITE);
     check_flood(&h);
+    check_bursts(&h);
     for (uint32_t n = 1; n <= 16; n++)
         check_death(&h, n % 3 ? NVME_IO_WRITE : NVME_IO_READ, n);
     for (unsigned seed = 1; seed <= 20; seed++)

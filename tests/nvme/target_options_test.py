@@ -31,8 +31,9 @@ def run(name, status, words, *options, env=None):
         check(f'{name}: prints {word}', re.search(word, done.stdout), done.stdout)
 
 
-def start(*options):
-    program = subprocess.Popen([PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(*options, env=None):
+    program = subprocess.Popen([PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, **(env or {})})
     return program, program.stdout.readline()
 
 
@@ -91,6 +92,13 @@ def main():
     run('a card with few pages', 1, ['fast registrations'], *LISTEN, *NQN, *MEMORY, '--fast',
         env={'ONDK_PROFILE': 'shallow'})
     run('a minimal card', 1, ['32 receives and 32 requests'], *LISTEN, *NQN, *MEMORY, env={'ONDK_PROFILE': 'minimal'})
+    run('a card with short CQs', 1, ['no completion queues for the results of 32'], *LISTEN, *NQN, *MEMORY,
+        env={'ONDK_MAX_CQ_DEPTH': '159'})
+    for srq in ([], ['--srq', '64']):
+        program, line = start(*LISTEN, *NQN, *MEMORY, *srq, env={'ONDK_MAX_CQ_DEPTH': '160'})
+        check('a card with CQs that are long enough', 'listening' in line, line)
+        program.send_signal(signal.SIGTERM)
+        check('a card with CQs that are long enough: the end', program.wait(60) == 0, program.stderr.read())
     serving()
     print(f'{failed} failed')
     return 1 if failed else 0
