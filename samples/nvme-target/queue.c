@@ -246,7 +246,7 @@ static void pair_reject(NDK_CONNECTOR *connector, enum nvme_rdma_status status)
 /* Parses the private data of the request, and initializes the protocol's queue. Returns the status for a reject. */
 static enum nvme_rdma_status pair_init(struct target_pair *pair, struct target *target, NDK_CONNECTOR *connector)
 {
-    uint8_t data[256]; /* larger than struct nvme_rdma_request; transports pad the private data */
+    uint8_t data[256] = { 0 }; /* larger than struct nvme_rdma_request; transports pad the private data */
     ULONG len = sizeof data, inbound, outbound;
     NTSTATUS got = connector->Dispatch->NdkGetConnectionData(connector, &inbound, &outbound, data, &len);
     enum nvme_rdma_status status;
