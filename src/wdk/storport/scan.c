@@ -43,7 +43,7 @@ static void port_scan_report_removed(struct port_adapter *a, UCHAR path, UCHAR t
     (void)port_send(a, &c);
 }
 
-static bool port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool present,
+static void port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool present,
                                   const UCHAR *inquiry)
 {
     struct port_unit *u;
@@ -59,19 +59,22 @@ static bool port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR targ
     pthread_mutex_unlock(&a->lock);
     if (was_found && !present)
         port_scan_report_removed(a, path, target, lun);
-    return present;
 }
 
+/*
+ * Sends INQUIRY, and stores whether the unit exists. Returns true if the target has answered: also for a unit that is
+ * not connected, because the target may have others.
+ */
 static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
     struct port_call c = { .path = path, .target = target, .lun = lun, .cdb_length = CDB6GENERIC_LENGTH };
     UCHAR inquiry[INQUIRYDATABUFFERSIZE] = { 0 };
-    bool present;
+    bool answered;
 
     c.cdb[4] = sizeof inquiry;
-    present = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry) &&
-              inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE;
-    return port_scan_update_unit(a, path, target, lun, present, inquiry);
+    answered = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry);
+    port_scan_update_unit(a, path, target, lun, answered && inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE, inquiry);
+    return answered && inquiry[0] >> 5 <= DEVICE_QUALIFIER_NOT_ACTIVE;
 }
 
 /*
