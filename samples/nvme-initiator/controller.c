@@ -19,7 +19,8 @@
  *
  * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
  * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
- * reconnect, because reads and writes may be executed twice. An admin command fails, because a second execution might
+ * reconnect, because reads and writes may be executed twice. If the namespace has other identifiers after the reconnect,
+ * NvmeScanNamespaces lets the upper part end the namespace's requests before the state is Live. An admin command fails, because a second execution might
  * be harmful. Then the thread connects again: at once, and then after pauses of 1, 2, 4... seconds. A parked request
  * has no queue; it is in the list Parked.
  *
@@ -208,9 +209,9 @@ NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, cons
     return Status;
 }
 
-VOID NvmeControllerChanged(NVME_CONTROLLER *Controller)
+VOID NvmeControllerChanged(NVME_CONTROLLER *Controller, BOOLEAN Replaced)
 {
-    if (Controller->Changed && Controller->Info.State == NvmeStateLive)
+    if (Controller->Changed && (Replaced || Controller->Info.State == NvmeStateLive))
         Controller->Changed(Controller, Controller->Context);
 }
 

@@ -2,7 +2,9 @@
 /*
  * Manages the adapter's disks. A group of disks is one SCSI target. It exists from NvmeDisksConnect until it was
  * removed from the table and its last SRB has completed. A disk keeps its LUN while the controller lists the disk's
- * namespace. During a reconnect the disks remain, and their requests wait in the lower part of the driver.
+ * namespace. During a reconnect the disks remain, and their requests wait in the lower part of the driver. If a
+ * namespace has other identifiers afterwards, the old disk is removed, its requests fail, and the new disk receives
+ * another LUN.
  *
  * Invariant: from NvmeDisksBegin to NvmeDisksEnd, Outstanding counts the SRB, and the SRB has a reference to the group.
  * So the memory of group and controller remains valid until every completion routine has returned.
@@ -106,18 +108,27 @@ static BOOLEAN HasLun(const NVME_DISK_GROUP *Group, ULONG Lun)
     return Lun < NVME_SCSI_MAX_LUNS && Group->Luns >> Lun & 1;
 }
 
+/* Returns TRUE if both describe the same disk: the same namespace with the same identifiers. */
+static BOOLEAN IsSameDisk(const NVME_SCSI_UNIT *One, const NVME_SCSI_UNIT *Other)
+{
+    return One->NamespaceId == Other->NamespaceId && RtlEqualMemory(One->Eui64, Other->Eui64, sizeof(One->Eui64)) &&
+        RtlEqualMemory(One->Nguid, Other->Nguid, sizeof(One->Nguid)) &&
+        RtlEqualMemory(One->Uuid, Other->Uuid, sizeof(One->Uuid));
+}
+
 /*
- * Returns the LUN of the namespace, or an unused LUN if it has none, or NVME_SCSI_MAX_LUNS if all are used. Requires
- * Adapter->Lock.
+ * Returns the LUN of the disk, or an unused LUN if it has none, or NVME_SCSI_MAX_LUNS if all are used. A disk that has
+ * replaced another one receives a LUN of its own, so that Windows does not write data of the old disk's file system to
+ * it. Requires Adapter->Lock.
  */
-static ULONG FindLun(const NVME_DISK_GROUP *Group, ULONG NamespaceId)
+static ULONG FindLun(const NVME_DISK_GROUP *Group, const NVME_SCSI_UNIT *Unit)
 {
     ULONG lun, unused = NVME_SCSI_MAX_LUNS;
 
     for (lun = NVME_SCSI_MAX_LUNS; lun-- > 0;) {
         if (!HasLun(Group, lun))
             unused = lun;
-        else if (Group->Disks[lun].Unit.NamespaceId == NamespaceId)
+        else if (IsSameDisk(&Group->Disks[lun].Unit, Unit))
             return lun;
     }
     return unused;
@@ -143,6 +154,7 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
     unit.DeallocatedReadsZero = Namespace->DeallocatedReadsZero;
     RtlCopyMemory(unit.Eui64, Namespace->Eui64, sizeof(unit.Eui64));
     RtlCopyMemory(unit.Nguid, Namespace->Nguid, sizeof(unit.Nguid));
+    RtlCopyMemory(unit.Uuid, Namespace->Uuid, sizeof(unit.Uuid));
     RtlCopyMemory(unit.Serial, Info->SerialNumber, sizeof(unit.Serial));
     RtlCopyMemory(unit.Model, Info->ModelNumber, sizeof(unit.Model));
     RtlCopyMemory(unit.Firmware, Info->FirmwareRevision, sizeof(unit.Firmware));
@@ -163,17 +175,17 @@ static VOID UpdateDisk(NVME_DISK *Disk, BOOLEAN New, const NVME_SCSI_UNIT *Unit)
 }
 
 /*
- * Updates the disks from Group->Found and Group->Info. Returns TRUE if a disk was added or removed. Requires
- * Adapter->Lock.
+ * Updates the disks from Group->Found and Group->Info. Returns TRUE if a disk was added or removed. *Removed receives
+ * the LUNs of the removed disks, one bit for each. Requires Adapter->Lock.
  */
-static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
+static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count, ULONGLONG *Removed)
 {
     ULONGLONG before = Group->Luns, listed = 0;
     ULONG i;
 
     for (i = 0; i < Count; i++) {
         NVME_SCSI_UNIT unit = DescribeUnit(&Group->Info, &Group->Found[i]);
-        ULONG lun = FindLun(Group, unit.NamespaceId);
+        ULONG lun = FindLun(Group, &unit);
 
         if (lun == NVME_SCSI_MAX_LUNS)
             continue;
@@ -182,6 +194,7 @@ static BOOLEAN UpdateDisks(NVME_DISK_GROUP *Group, ULONG Count)
         listed |= 1ULL << lun;
     }
     Group->Luns = listed;
+    *Removed = before & ~listed;
     return listed != before;
 }
 
@@ -197,6 +210,34 @@ static VOID SetController(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller)
     Group->Controller = Controller;
 }
 
+static BOOLEAN HasOutstanding(NVME_DISK_GROUP *Group, ULONG Lun)
+{
+    BOOLEAN outstanding;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    outstanding = Group->Disks[Lun].Outstanding != 0;
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    return outstanding;
+}
+
+/*
+ * Ends the requests of a removed disk. If there is no connection, waits until all have ended: those that wait in the
+ * lower part, and those that another thread is about to submit. With a connection, the requests are at the target, and
+ * the controller's thread, which is the caller, must return to abort them.
+ */
+static VOID EndRequests(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller, ULONG Lun)
+{
+    LARGE_INTEGER pause;
+
+    pause.QuadPart = -10000; /* 1 ms */
+    NvmeAbortAll(Controller, Group->Disks[Lun].Unit.NamespaceId);
+    while (Group->Info.State == NvmeStateReconnecting && HasOutstanding(Group, Lun)) {
+        KeDelayExecutionThread(KernelMode, FALSE, &pause);
+        NvmeAbortAll(Controller, Group->Disks[Lun].Unit.NamespaceId);
+    }
+}
+
 /*
  * Updates the disks after a change of the controller. Removes all disks if the controller has stopped its attempts to
  * connect.
@@ -205,7 +246,9 @@ static VOID ControllerChanged(NVME_CONTROLLER *Controller, PVOID Context)
 {
     NVME_DISK_GROUP *group = Context;
     ULONG count = NvmeControllerNamespaces(Controller, group->Found, NVME_MAX_NAMESPACES);
+    ULONGLONG removed;
     BOOLEAN changed;
+    ULONG lun;
     KIRQL irql;
 
     NvmeControllerQuery(Controller, &group->Info);
@@ -213,8 +256,11 @@ static VOID ControllerChanged(NVME_CONTROLLER *Controller, PVOID Context)
         count = 0;
     KeAcquireSpinLock(&group->Adapter->Lock, &irql);
     SetController(group, Controller);
-    changed = UpdateDisks(group, min(count, NVME_MAX_NAMESPACES));
+    changed = UpdateDisks(group, min(count, NVME_MAX_NAMESPACES), &removed);
     KeReleaseSpinLock(&group->Adapter->Lock, irql);
+    for (lun = 0; lun < NVME_SCSI_MAX_LUNS; lun++)
+        if ((removed >> lun & 1) && group->Info.State != NvmeStateFailed)
+            EndRequests(group, Controller, lun);
     if (changed)
         StorPortNotification(BusChangeDetected, group->Adapter, 0);
 }

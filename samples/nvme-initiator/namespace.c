@@ -68,6 +68,29 @@ static NTSTATUS NamespaceRead(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Names
     return status == STATUS_IO_DEVICE_ERROR ? STATUS_SUCCESS : status;
 }
 
+/* Returns TRUE if the two namespaces have the same identifiers. */
+static BOOLEAN NamespaceIsSame(const NVME_NAMESPACE *One, const NVME_NAMESPACE *Other)
+{
+    return RtlEqualMemory(One->Eui64, Other->Eui64, sizeof(One->Eui64)) &&
+        RtlEqualMemory(One->Nguid, Other->Nguid, sizeof(One->Nguid)) &&
+        RtlEqualMemory(One->Uuid, Other->Uuid, sizeof(One->Uuid));
+}
+
+/* Returns TRUE if a scanned namespace has the number, but not the identifiers, of a stored one. */
+static BOOLEAN ControllerHasReplaced(const NVME_CONTROLLER *Controller, ULONG Count)
+{
+    ULONG i, j;
+
+    for (i = 0; i < Controller->Info.NamespaceCount; i++)
+        for (j = 0; j < Count; j++)
+            if (Controller->Namespaces[i].Id == Controller->Scanned[j].Id &&
+                !NamespaceIsSame(&Controller->Namespaces[i], &Controller->Scanned[j])) {
+                DbgPrint("nvme: %s: namespace %u is now another disk\n", Controller->Name, Controller->Scanned[j].Id);
+                return TRUE;
+            }
+    return FALSE;
+}
+
 /* Stores the scanned namespaces. Returns TRUE if they differ from those that were stored before. */
 static BOOLEAN ControllerStoreNamespaces(NVME_CONTROLLER *Controller, ULONG Count)
 {
@@ -87,7 +110,7 @@ static BOOLEAN ControllerStoreNamespaces(NVME_CONTROLLER *Controller, ULONG Coun
 NTSTATUS NvmeScanNamespaces(NVME_CONTROLLER *Controller)
 {
     ULONG ids[NVME_MAX_NAMESPACES], count = 0, i;
-    BOOLEAN usable;
+    BOOLEAN usable, replaced;
     NTSTATUS status = NvmeIdentify(Controller, NVME_CNS_ACTIVE_NAMESPACES, 0);
 
     if (status == STATUS_IO_DEVICE_ERROR)
@@ -104,8 +127,11 @@ NTSTATUS NvmeScanNamespaces(NVME_CONTROLLER *Controller)
         else
             RtlZeroMemory(&Controller->Scanned[count], sizeof(Controller->Scanned[count]));
     }
-    if (NT_SUCCESS(status) && ControllerStoreNamespaces(Controller, count))
-        NvmeControllerChanged(Controller);
+    if (!NT_SUCCESS(status))
+        return status;
+    replaced = ControllerHasReplaced(Controller, count);
+    if (ControllerStoreNamespaces(Controller, count))
+        NvmeControllerChanged(Controller, replaced);
     return status;
 }
 

@@ -233,6 +233,10 @@ typedef struct _NVME_CREATE {
      * NULL. The first call comes when the controller is live, perhaps before NvmeControllerCreate has returned. No call
      * comes after NvmeControllerDelete has returned. The routine must not wait for a thread that is in
      * NvmeControllerDelete.
+     *
+     * If a namespace has other identifiers after a reconnect, it is another disk with the same number. The routine is
+     * then called before the state becomes NvmeStateLive. It must end the requests for the old disk with NvmeAbortAll,
+     * because the requests that wait are sent to the new disk after the routine has returned.
      */
     VOID (*Changed)(NVME_CONTROLLER *Controller, PVOID Context);
     PVOID Context;

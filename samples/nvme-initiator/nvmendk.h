@@ -297,7 +297,8 @@ NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, cons
 NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller);
 /* Returns TRUE if NvmeControllerDelete was called. */
 BOOLEAN NvmeControllerStopping(NVME_CONTROLLER *Controller);
-VOID NvmeControllerChanged(NVME_CONTROLLER *Controller);
+/* Calls the routine Changed if the controller is live, or if Replaced is TRUE. */
+VOID NvmeControllerChanged(NVME_CONTROLLER *Controller, BOOLEAN Replaced);
 
 /* ---- setup.c ---- */
 /*
@@ -323,7 +324,10 @@ NTSTATUS NvmeGetLogPage(NVME_CONTROLLER *Controller, UCHAR Page, ULONG Length);
 NTSTATUS NvmeSetFeature(NVME_CONTROLLER *Controller, UCHAR Feature, ULONG Value);
 
 /* ---- namespace.c ---- */
-/* Reads the controller's namespaces. Calls NvmeControllerChanged if they differ from those that were stored before. */
+/*
+ * Reads the controller's namespaces. Reports a change if they differ from those that were stored before: at once if the
+ * controller is live or a namespace was replaced, otherwise when the controller becomes live.
+ */
 NTSTATUS NvmeScanNamespaces(NVME_CONTROLLER *Controller);
 /* Enables the events for changes of namespaces, and sends the asynchronous event request. */
 NTSTATUS NvmeEventsStart(NVME_CONTROLLER *Controller);

@@ -39,6 +39,7 @@ typedef struct _NVME_SCSI_UNIT {
     BOOLEAN CanCompare;
     BOOLEAN DeallocatedReadsZero;
     UCHAR Eui64[8], Nguid[16];    /* all zero: none */
+    UCHAR Uuid[16];               /* all zero: none */
     CHAR Serial[20], Model[40], Firmware[8]; /* padded with blanks, without a terminator */
 } NVME_SCSI_UNIT;
 

@@ -456,9 +456,13 @@ static void test_gone(void **state)
     ondk_wdk_scsi_command_t ready = { .cdb_length = 6 };
     NVME_IOCTL_CONTROLLER c;
     uint8_t block[BLOCK];
+    char path[] = "/tmp/initiator_test.XXXXXX";
+    int file = mkstemp(path);
 
     (void)state;
-    target_start("--memory", "64M");
+    assert_true(file >= 0);
+    assert_int_equal(ftruncate(file, DISK), 0);
+    target_start("--file", path); /* the same disk after the restart */
     driver_start(true, 1);
     wait_for_units(1);
     workers_start(8, 4096, 100000000);
@@ -470,13 +474,15 @@ static void test_gone(void **state)
     assert_true(*c.LastReason);
     assert_int_equal(units(), 1);
     assert_int_equal(disk_send(&ready), 2); /* not ready */
-    target_start("--memory", "64M");
+    target_start("--file", path);
     wait_for_state(NVME_IOCTL_LIVE);
     assert_int_equal(transfer(false, 0, 0, block, sizeof block), OK);
     while (disk_send(&ready) != OK)
         nap(10);
     driver_stop();
     assert_int_equal(process_stop(&target, SIGTERM), 0);
+    close(file);
+    unlink(path);
 }
 
 /* The target does not run any more, but its connections stay: a command that takes too long is aborted. */

@@ -107,10 +107,20 @@ static VOID Completed(NVME_REQUEST *Request)
         KeSetEvent(&AllDone, IO_NO_INCREMENT, FALSE);
 }
 
+/* Ends the requests for a namespace that was replaced before the controller is live. */
 static VOID ControllerChanged(NVME_CONTROLLER *Changing, PVOID Context)
 {
-    UNREFERENCED_PARAMETER(Changing);
+    NVME_NAMESPACE namespace;
+    NVME_CONTROLLER_INFO info;
+
     UNREFERENCED_PARAMETER(Context);
+    NvmeControllerQuery(Changing, &info);
+    if (info.State == NvmeStateReconnecting && NvmeControllerNamespaces(Changing, &namespace, 1) &&
+        namespace.Eui64[0]) {
+        DbgPrint("exercise: a change before the controller is live\n");
+        WriteNoFence(&Stopping, TRUE);
+        NvmeAbortAll(Changing, 1);
+    }
     InterlockedIncrement(&Changes);
     KeSetEvent(&Changed, IO_NO_INCREMENT, FALSE);
 }

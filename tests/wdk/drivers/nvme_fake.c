@@ -18,6 +18,7 @@ struct _NVME_CONTROLLER {
     NVME_STATE State;
     ULONG Listed;
     ULONGLONG Blocks;
+    UCHAR Uuid; /* first byte of each namespace's UUID */
     USHORT NextAnswer;
     NTSTATUS NextBreak;
     PETHREAD Thread;
@@ -215,6 +216,7 @@ ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Name
             RtlZeroMemory(&Namespaces[count], sizeof(Namespaces[count]));
             Namespaces[count].Id = i + 1;
             Namespaces[count].BlockShift = 9;
+            Namespaces[count].Uuid[0] = Controller->Uuid;
             Namespaces[count].Blocks = i ? FAKE_BLOCKS : Controller->Blocks;
         }
         count++;
@@ -245,6 +247,10 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
         break;
     case FAKE_STATE:
         Controller->State = (NVME_STATE)Order->value;
+        break;
+    case FAKE_REPLACE:
+        Controller->Uuid = (UCHAR)Order->value;
+        Controller->State = NvmeStateReconnecting;
         break;
     case FAKE_ANSWER:
         Controller->NextAnswer = (USHORT)Order->value;

@@ -18,6 +18,7 @@ enum fake_action {
     FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
     FAKE_STATE,      /* value: an NVME_STATE */
     FAKE_ANSWER,     /* value: the NVMe status of the next request */
+    FAKE_REPLACE,    /* value: the first byte of the UUIDs from now on; the state becomes Reconnecting */
     FAKE_BREAK,      /* value: the NTSTATUS of the next request, which does not reach the controller */
 };
 

@@ -41,6 +41,8 @@ CASES = [
     ('the target drops a queue', {'drop': 50}, {'Bytes': 8192, 'Depth': 32}, [RECONNECTED], []),
     ('the target drops a queue with waiting requests', {'drop': 60},
      {'Bytes': 8192, 'Depth': 64, 'QueueDepth': 4, 'IoQueues': 1}, ['1280 requests', RECONNECTED], []),
+    ('another disk after a reconnect', {'replace': 50}, {'Bytes': 8192, 'Depth': 32, 'Expect': CANCELLED},
+     ['is now another disk', 'a change before the controller is live', '[1-9][0-9]* expected failures'], []),
     ('the target drops queues again and again', {'drop_every': 150}, {'Bytes': 8192, 'Depth': 32, 'Rounds': 40},
      ['2560 requests', r' reconnects 1\d,'], []),
     ('a command without answer', {'silent': 50}, {'CommandSeconds': 1, 'AbortSeconds': 1},

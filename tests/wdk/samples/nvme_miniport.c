@@ -309,6 +309,37 @@ static void test_reset_of_unit(void **state)
     stop();
 }
 
+/* Another disk with the same number after a reconnect: it has a LUN of its own, and none of the old disk's requests. */
+static void test_replaced(void **state)
+{
+    ondk_wdk_scsi_command_t c = { .cdb_length = 10, .cdb = { 0x25 } };
+    uint8_t data[8];
+    struct reader readers[8];
+
+    (void)state;
+    start();
+    wait_for_units(1);
+    order(FAKE_HOLD, 0);
+    readers_start(readers, 8, 0);
+    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* most of them are outstanding now */
+    order(FAKE_REPLACE, 1);
+    for (int i = 0; i < 8; i++) {
+        pthread_join(readers[i].thread, NULL);
+        assert_true(readers[i].answer == IO_ERROR || readers[i].answer == NO_DEVICE);
+    }
+    c.data = data;
+    do {
+        c.data_length = sizeof data;
+        c.lun = 1;
+    } while (send(&c) == NO_DEVICE);
+    assert_int_equal(c.scsi_status, 0);
+    c = (ondk_wdk_scsi_command_t){ .cdb_length = 6 };
+    assert_int_equal(send_sense(&c), 5);
+    assert_int_equal(c.sense[12], 0x25);
+    wait_for_units(1);
+    stop();
+}
+
 /* ---- Removal ----------------------------------------------------------------------------------------------------- */
 
 /* Requests that wait in the controller end when it is disconnected, each with the status of a removed device. */
@@ -351,17 +382,12 @@ static void test_disconnect_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_unmap_and_zero),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_no_first_unit),
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_reset_of_unit),
-        cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_reconnecting),
-        cmocka_unit_test(test_disconnect_outstanding),
+        cmocka_unit_test(test_transfers),          cmocka_unit_test(test_unmap_and_zero),
+        cmocka_unit_test(test_addresses),          cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_no_first_unit),      cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_reset_of_unit),      cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_capacity),           cmocka_unit_test(test_reconnecting),
+        cmocka_unit_test(test_replaced),           cmocka_unit_test(test_disconnect_outstanding),
         cmocka_unit_test(test_disconnect_running),
     };
 

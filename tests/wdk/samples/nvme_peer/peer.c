@@ -341,10 +341,11 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct peer_options, name)                                                                     \
     }
-    OPTION(port),   OPTION(wrong_cid),  OPTION(short_answer), OPTION(old_cid),    OPTION(twice),  OPTION(wrong_token),
-    OPTION(silent), OPTION(error),      OPTION(drop),         OPTION(drop_every), OPTION(die),    OPTION(stop),
-    OPTION(change), OPTION(deaf),       OPTION(reject),       OPTION(refuse),     OPTION(queues), OPTION(receives),
-    OPTION(mdts),   OPTION(no_capsule), OPTION(plain_send),
+    OPTION(port),        OPTION(wrong_cid),  OPTION(short_answer), OPTION(old_cid),  OPTION(twice),
+    OPTION(wrong_token), OPTION(silent),     OPTION(replace),      OPTION(error),    OPTION(drop),
+    OPTION(drop_every),  OPTION(die),        OPTION(stop),         OPTION(change),   OPTION(deaf),
+    OPTION(reject),      OPTION(refuse),     OPTION(queues),       OPTION(receives), OPTION(mdts),
+    OPTION(no_capsule),  OPTION(plain_send),
 };
 
 static void parse(const char *argument)

@@ -39,6 +39,7 @@ struct peer_options {
     unsigned error;        /* fails with NVME_WRITE_FAULT */
     unsigned drop;         /* disconnects its queue instead of an answer */
     unsigned drop_every;   /* the same for each multiple of the number */
+    unsigned replace;      /* the namespace gets another EUI-64, and its queue is disconnected */
     unsigned die;          /* ends the process instead of an answer */
     unsigned stop;         /* stops the process instead of an answer, as SIGSTOP does */
     unsigned change;       /* a second namespace appears, with an event */

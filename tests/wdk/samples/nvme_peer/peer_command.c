@@ -13,7 +13,7 @@ enum { CNTLID = 7, SECOND_NSID = 3 };
 static unsigned io_commands;
 static struct peer_command *held_event; /* the asynchronous event request */
 static uint32_t registers_cc;
-static bool second_namespace, deaf;
+static bool second_namespace, deaf, replaced;
 static struct peer_command *without_token; /* waits for the token of another command */
 
 static void result(struct peer_command *c, uint64_t value)
@@ -33,7 +33,9 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
         c->answer->cid ^= 0x0300;
     if (io && io == options.old_cid)
         c->answer->cid ^= 0x8000;
-    if (io && (io == options.drop || (options.drop_every && io % options.drop_every == 0))) {
+    if (io && io == options.replace)
+        replaced = true;
+    if (io && (io == options.drop || io == options.replace || (options.drop_every && io % options.drop_every == 0))) {
         peer_drop(c->queue);
         return;
     }
@@ -117,6 +119,7 @@ static void identify(struct peer_command *c)
             ns->nsze = ns->ncap = ns->nuse = PEER_DISK >> PEER_SHIFT;
             ns->lbaf[0].shift = PEER_SHIFT;
             ns->eui64[7] = (uint8_t)nsid;
+            ns->eui64[0] = replaced;
         }
         put_page(c);
         return;
