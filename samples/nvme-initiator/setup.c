@@ -68,6 +68,10 @@ NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECT
         if (KeQueryInterruptTime() > limit)
             return NvmeControllerReason(Controller, STATUS_IO_TIMEOUT, "the target has not answered a command in time");
         NvmeControllerServeParked(Controller);
+        if (Controller->Info.State == NvmeStateLive) {
+            NvmeKeepAliveServe(Controller);
+            NvmeTimeoutsServe(Controller);
+        }
     }
 }
 
