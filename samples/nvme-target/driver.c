@@ -49,6 +49,21 @@ static ULONG ReadNumber(HANDLE Key, PCWSTR Name, ULONG Default)
 }
 
 /*
+ * Reads a REG_DWORD as ReadNumber. If the number is not in the range, prints a message and sets *Status to
+ * STATUS_INVALID_PARAMETER.
+ */
+static ULONG ReadLimit(HANDLE Key, PCWSTR Name, ULONG Default, ULONG Min, ULONG Max, NTSTATUS *Status)
+{
+    ULONG number = ReadNumber(Key, Name, Default);
+
+    if (number >= Min && number <= Max)
+        return number;
+    DbgPrint("nvme-target: %ws in the registry is %u; a number from %u to %u is needed\n", Name, number, Min, Max);
+    *Status = STATUS_INVALID_PARAMETER;
+    return Default;
+}
+
+/*
  * Reads a REG_SZ or REG_MULTI_SZ of less than TEXT_CHARS characters into *Text, and ends it with two zeroes. Leaves
  * *Text unchanged if the registry has no such value.
  */
@@ -179,22 +194,29 @@ static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
 static WCHAR Address[TEXT_CHARS] = L"192.168.1.1", Nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
 static WCHAR Files[TEXT_CHARS], ReadOnlyFiles[TEXT_CHARS], Hosts[TEXT_CHARS];
 
-static VOID ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Port, ULONG *MemoryMiB)
+/* Reads all values. Returns STATUS_INVALID_PARAMETER after a message if a number is out of range. */
+static NTSTATUS ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Port, ULONG *MemoryMiB)
 {
+    NTSTATUS status = STATUS_SUCCESS;
+
     ReadText(Key, L"Address", REG_SZ, Address);
     ReadText(Key, L"Nqn", REG_SZ, Nqn);
     ReadText(Key, L"Files", REG_MULTI_SZ, Files);
     ReadText(Key, L"ReadOnlyFiles", REG_MULTI_SZ, ReadOnlyFiles);
     ReadText(Key, L"Hosts", REG_MULTI_SZ, Hosts);
-    *Port = (USHORT)ReadNumber(Key, L"Port", *Port);
+    *Port = (USHORT)ReadLimit(Key, L"Port", *Port, 1, 65535, &status);
     *MemoryMiB = ReadNumber(Key, L"MemoryMiB", Files[0] || ReadOnlyFiles[0] ? 0 : *MemoryMiB);
     Settings->if_index = ReadNumber(Key, L"Interface", Settings->if_index);
     Settings->n_srq_receives = ReadNumber(Key, L"SrqDepth", 0);
     Settings->has_srq = Settings->n_srq_receives != 0;
+    if (Settings->has_srq)
+        Settings->n_srq_receives = ReadLimit(Key, L"SrqDepth", 0, 32, 65536, &status);
     Settings->has_fast_registration = ReadNumber(Key, L"Fast", 0) != 0;
-    Settings->max_buffers = ReadNumber(Key, L"Buffers", Settings->max_buffers);
-    Settings->max_controllers = (USHORT)ReadNumber(Key, L"MaxControllers", Settings->max_controllers);
-    Settings->max_queues = ReadNumber(Key, L"MaxQueues", Settings->max_queues);
+    Settings->max_buffers = ReadLimit(Key, L"Buffers", Settings->max_buffers, 1, 1024, &status);
+    Settings->max_controllers =
+        (USHORT)ReadLimit(Key, L"MaxControllers", Settings->max_controllers, 1, 1024, &status);
+    Settings->max_queues = ReadLimit(Key, L"MaxQueues", Settings->max_queues, 1, 65536, &status);
+    return status;
 }
 
 /* Reads the settings and opens the disks. The caller must call CloseDisks even after a failure. */
@@ -210,8 +232,10 @@ static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_setting
     Settings->if_index = 12;
     InitializeObjectAttributes(&attributes, RegistryPath, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
     if (NT_SUCCESS(ZwOpenKey(&key, KEY_READ, &attributes))) {
-        ReadKey(key, Settings, &port, &memory);
+        status = ReadKey(key, Settings, &port, &memory);
         ZwClose(key);
+        if (!NT_SUCCESS(status))
+            return status;
     }
     status = CopyNarrow(Settings->nqn, sizeof(Settings->nqn), Nqn);
     if (NT_SUCCESS(status))
