@@ -37,20 +37,27 @@ VOID NvmeRequestsEnd(LIST_ENTRY *Requests, NTSTATUS Status)
         NvmeRequestEnd(CONTAINING_RECORD(RemoveHeadList(Requests), NVME_REQUEST, Link), Status);
 }
 
-VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *Wanted, ULONG NamespaceId,
-    LIST_ENTRY *Requests)
+static VOID ListTake(LIST_ENTRY *List, const NVME_REQUEST *Wanted, ULONG NamespaceId, LIST_ENTRY *Requests)
 {
     PLIST_ENTRY entry, next;
-    KIRQL irql;
 
-    KeAcquireSpinLock(&Controller->Lock, &irql);
-    for (entry = Controller->Parked.Flink; entry != &Controller->Parked; entry = next) {
+    for (entry = List->Flink; entry != List; entry = next) {
         next = entry->Flink;
         if (!NvmeRequestMatches(CONTAINING_RECORD(entry, NVME_REQUEST, Link), Wanted, NamespaceId))
             continue;
         RemoveEntryList(entry);
         InsertTailList(Requests, entry);
     }
+}
+
+VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *Wanted, ULONG NamespaceId,
+    LIST_ENTRY *Requests)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    ListTake(&Controller->Parked, Wanted, NamespaceId, Requests);
+    ListTake(&Controller->Moving, Wanted, NamespaceId, Requests);
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
@@ -107,18 +114,30 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     ControllerSend(Controller, Request);
 }
 
+/* Removes the first moving request. Returns it, or NULL if there is none. */
+static NVME_REQUEST *ControllerNextMoving(NVME_CONTROLLER *Controller)
+{
+    NVME_REQUEST *request = NULL;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    if (!IsListEmpty(&Controller->Moving))
+        request = CONTAINING_RECORD(RemoveHeadList(&Controller->Moving), NVME_REQUEST, Link);
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return request;
+}
+
 /* Sends the parked requests. */
 static VOID ControllerSendParked(NVME_CONTROLLER *Controller)
 {
-    LIST_ENTRY requests;
+    NVME_REQUEST *request;
     KIRQL irql;
 
-    InitializeListHead(&requests);
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    ControllerTakeAllParked(Controller, &requests);
+    ControllerTakeAllParked(Controller, &Controller->Moving);
     KeReleaseSpinLock(&Controller->Lock, irql);
-    while (!IsListEmpty(&requests))
-        ControllerSend(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link));
+    while ((request = ControllerNextMoving(Controller)) != NULL)
+        ControllerSend(Controller, request);
 }
 
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller)
@@ -248,6 +267,21 @@ static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Reques
         ControllerPark(Controller, Request);
 }
 
+/* Closes a queue, and adds its requests to Moving. Returns the result of NvmeQueueClose. */
+static BOOLEAN ControllerCloseQueue(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, BOOLEAN Graceful)
+{
+    LIST_ENTRY requests;
+    KIRQL irql;
+
+    InitializeListHead(&requests);
+    Graceful = NvmeQueueClose(Queue, Graceful, &requests);
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    while (!IsListEmpty(&requests))
+        InsertTailList(&Controller->Moving, RemoveHeadList(&requests));
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return Graceful;
+}
+
 /*
  * Closes all queues and the adapter. If Graceful is TRUE and the connection is intact, first shuts the controller down.
  * After one queue's disconnect has not been answered in time, the other queues do not wait for the target.
@@ -255,25 +289,23 @@ static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Reques
 static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
     const CHAR *reason;
-    LIST_ENTRY requests;
+    NVME_REQUEST *request;
     BOOLEAN reset;
     ULONG i;
 
-    InitializeListHead(&requests);
     if (!NT_SUCCESS(ControllerLostStatus(Controller, &reason, &reset)))
         Graceful = FALSE;
     for (i = 1; i <= Controller->QueueCount; i++)
-        Graceful = NvmeQueueClose(&Controller->Queues[i], Graceful, &requests);
+        Graceful = ControllerCloseQueue(Controller, &Controller->Queues[i], Graceful);
     Controller->QueueCount = 0;
     if (Graceful && KeReadStateEvent(&Controller->Execute.Done))
         Graceful = NT_SUCCESS(NvmeControllerShutDown(Controller));
-    NvmeQueueClose(&Controller->Queues[0], Graceful, &requests);
+    ControllerCloseQueue(Controller, &Controller->Queues[0], Graceful);
     if (Controller->Adapter)
         NvmeCloseAdapter(Controller->Adapter);
     Controller->Adapter = NULL;
-    while (!IsListEmpty(&requests))
-        ControllerReturned(Controller, CONTAINING_RECORD(RemoveHeadList(&requests), NVME_REQUEST, Link),
-            reset);
+    while ((request = ControllerNextMoving(Controller)) != NULL)
+        ControllerReturned(Controller, request, reset);
     NvmeControllerServeParked(Controller);
 }
 
@@ -452,6 +484,7 @@ static NVME_CONTROLLER *ControllerAllocate(const NVME_CREATE *Create)
     NvmeFormatTarget(&Create->Target, controller->Name, sizeof(controller->Name));
     KeInitializeSpinLock(&controller->Lock);
     InitializeListHead(&controller->Parked);
+    InitializeListHead(&controller->Moving);
     KeInitializeEvent(&controller->Stop, NotificationEvent, FALSE);
     KeInitializeEvent(&controller->Attempted, NotificationEvent, FALSE);
     KeInitializeEvent(&controller->Wake, SynchronizationEvent, FALSE);

@@ -12,8 +12,8 @@
  * queue's lock may acquire the controller's lock, but not the other way round. No thread holds a lock when it calls a
  * completion routine or NdkBuildLAM.
  *
- * A request is in one place at a time: in NVME_CONTROLLER.Parked, in a queue's Waiting, in a slot, or in a local list
- * of a thread that moves or completes the request.
+ * A request is in one place at a time: in NVME_CONTROLLER.Parked or Moving, in a queue's Waiting, in a slot, or in a
+ * local list of a thread that moves or completes the request.
  */
 #ifndef NVMENDK_H
 #define NVMENDK_H
@@ -248,6 +248,7 @@ struct _NVME_CONTROLLER {
     NVME_CONTROLLER_INFO Info;
     NVME_NAMESPACE Namespaces[NVME_MAX_NAMESPACES];
     LIST_ENTRY Parked;                  /* requests that wait for a connection */
+    LIST_ENTRY Moving;                  /* requests that the thread is about to send, park or complete */
     NTSTATUS LostStatus;                /* if not STATUS_SUCCESS, the thread must close the connection */
     const CHAR *LostReason;
     BOOLEAN ResetWanted;                /* NvmeControllerReset was called */
@@ -283,7 +284,7 @@ VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR
  * calls this several times a second while it waits without a connection.
  */
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller);
-/* Moves the parked requests for which NvmeRequestMatches returns TRUE to the list. */
+/* Moves the parked and moving requests for which NvmeRequestMatches returns TRUE to the list. */
 VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *Wanted, ULONG NamespaceId,
     LIST_ENTRY *Requests);
 /* Completes all requests in the list with Status. */
