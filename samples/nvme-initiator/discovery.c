@@ -39,12 +39,13 @@ static NTSTATUS DiscoveryRead(NVME_CONTROLLER *Controller, DISCOVERY *Discovery,
     return request->Status;
 }
 
-/* Reads as many entries as fit into one transfer. In practice no target has more entries. */
+/* Reads as many entries as fit into one transfer of the controller. In practice no target has more entries. */
 static NTSTATUS DiscoveryReadEntries(NVME_CONTROLLER *Controller, DISCOVERY *Discovery, PUCHAR Page,
     struct nvme_discovery_entry *Entries, ULONG *Count)
 {
     const struct nvme_discovery_header *header = (const struct nvme_discovery_header *)Page;
     ULONG wanted = *Count, read;
+    NVME_CONTROLLER_INFO info;
     NTSTATUS status = DiscoveryRead(Controller, Discovery, Page, sizeof(*header));
 
     if (!NT_SUCCESS(status))
@@ -52,6 +53,8 @@ static NTSTATUS DiscoveryReadEntries(NVME_CONTROLLER *Controller, DISCOVERY *Dis
     if (header->record_format != 0)
         return STATUS_NOT_SUPPORTED;
     read = (ULONG)min(min(wanted, header->records), NVME_DISCOVERY_MAX);
+    NvmeControllerQuery(Controller, &info);
+    read = min(read, (info.MaxTransfer - sizeof(*header)) / sizeof(*Entries));
     if (read != 0)
         status = DiscoveryRead(Controller, Discovery, Page, sizeof(*header) + read * sizeof(*Entries));
     if (!NT_SUCCESS(status))
