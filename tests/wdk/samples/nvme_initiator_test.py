@@ -30,7 +30,7 @@ CASES = [
     ('the target invalidates nothing', {'plain_send': 1}, {'Depth': 32, 'Bytes': 8192}, ['640 requests'], [NEVER]),
     ('the target has few receives', {'receives': 3}, {'Depth': 32, 'Bytes': 8192}, ['640 requests'], [NEVER]),
     ('fewer queues than wanted', {'queues': 1}, {}, [' 1 queues of 127'], [NEVER]),
-    ('a short limit of transfers', {'mdts': 2}, {}, ['transfer 16384'], [NEVER]),
+    ('a short limit of transfers', {'mdts': 2}, {}, ['transfer 16384', 'set MaxTransfer to 16384'], [NEVER]),
     ('a new namespace', {'change': 20}, {'Exercise': CHANGE}, ['namespace 3'], [NEVER]),
     ('a command fails', {'error': 5}, {'Expect': 0xC0000185}, ['1 expected failures'], [NEVER]),
     ('an unknown command identifier', {'wrong_cid': 50}, {}, ['that it was not sent', RECONNECTED], []),
