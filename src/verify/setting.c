@@ -67,10 +67,7 @@ struct advice {
     uint32_t count;
 };
 
-/*
- * Finds the rules that a settings text names. Prints a line for each name that no rule has. Returns false if there is
- * such a name.
- */
+/* Finds the rules that a settings text names. Returns false if no rule has one of the names. */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
     advice->count = 0;
@@ -80,11 +77,20 @@ static bool setting_find_advice(const struct verify_setting *setting, struct adv
 
         if (rule)
             advice->rules[advice->count++] = rule;
-        else
+    }
+    return advice->count == setting->advice_count;
+}
+
+/* Prints a line for each name in `setting` that no rule has. */
+static void setting_print_unknown(const struct verify_setting *setting)
+{
+    for (uint32_t i = 0; i < setting->advice_count; i++) {
+        const struct verify_name *name = &setting->advice[i];
+
+        if (!report_find_rule(name->name, name->length))
             fprintf(stderr, "openndk: advice=%.*s: there is no such rule; docs/verify.md lists the rules\n",
                     (int)name->length, name->name);
     }
-    return advice->count == setting->advice_count;
 }
 
 bool verify_read_environment(enum verify_mode standard)
@@ -96,12 +102,14 @@ bool verify_read_environment(enum verify_mode standard)
 
     spin_lock(&setting_lock);
     is_first = !is_set;
-    if (is_first)
+    if (is_first) {
+        (void)setting_find_advice(&setting, &advice);
+        report_set_advice(advice.rules, advice.count); /* first, so that no rule stops the process meanwhile */
         setting_apply(&setting);
+    }
     spin_unlock(&setting_lock);
     if (is_first && text) {
-        (void)setting_find_advice(&setting, &advice);
-        report_set_advice(advice.rules, advice.count);
+        setting_print_unknown(&setting);
         setting_apply_files(&setting);
     }
     return is_valid; /* ondk_config_check_environment reports a value that is not valid */
@@ -133,8 +141,12 @@ int32_t ondk_verify_configure_text(const char *text)
     struct verify_setting setting;
     struct advice advice;
 
-    if (!text || !verify_setting_parse(text, &setting) || !setting_find_advice(&setting, &advice))
+    if (!text || !verify_setting_parse(text, &setting))
         return STATUS_INVALID_PARAMETER;
+    if (!setting_find_advice(&setting, &advice)) {
+        setting_print_unknown(&setting);
+        return STATUS_INVALID_PARAMETER;
+    }
     report_set_advice(advice.rules, advice.count);
     spin_lock(&setting_lock);
     setting_apply(&setting);
