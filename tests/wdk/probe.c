@@ -66,7 +66,7 @@ static void test_range(void **state)
     assert_int_equal(probed(false, NULL, 1, 1), STATUS_ACCESS_VIOLATION);
     assert_int_equal(probed(false, bytes, ~(SIZE_T)0, 1), STATUS_ACCESS_VIOLATION);
     assert_int_equal(probed(true, (PVOID)(ULONG_PTR)0xffffffff80000000, 8, 8), STATUS_ACCESS_VIOLATION);
-    assert_int_equal(probed(true, (PVOID)(MM_USER_PROBE_ADDRESS - 8), 16, 8), STATUS_ACCESS_VIOLATION);
+    assert_int_equal(probed(true, (PVOID)(ULONG_PTR)0x00007fffffffeff8, 16, 8), STATUS_ACCESS_VIOLATION);
 }
 
 static void probe_at_dispatch(void)

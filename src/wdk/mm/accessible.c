@@ -44,6 +44,9 @@ bool memory_allows(void *start, size_t bytes, bool write)
 
 /* ---- Probes of a program's buffers ------------------------------------------------------------------------------- */
 
+/* The end of the process's addresses. Linux has the main thread's stack above MmUserProbeAddress if ASLR is off. */
+#define HOST_ADDRESS_END 0x00007ffffffff000
+
 static void probe(const char *routine, const volatile void *address, size_t length, ULONG alignment, bool write)
 {
     uintptr_t start = (uintptr_t)address, first = start & ~(uintptr_t)(PAGE_SIZE - 1);
@@ -53,7 +56,7 @@ static void probe(const char *routine, const volatile void *address, size_t leng
         return;
     if (alignment && start & (alignment - 1))
         ExRaiseDatatypeMisalignment();
-    if (start + length - 1 < start || start + length > MmUserProbeAddress ||
+    if (start + length - 1 < start || start + length > HOST_ADDRESS_END ||
         !memory_allows((void *)first, BYTES_TO_PAGES(start + length - first) << PAGE_SHIFT, write))
         ExRaiseAccessViolation();
 }
