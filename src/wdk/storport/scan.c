@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the units. The scan sends INQUIRY to unit 0 of every target. If that unit exists, REPORT LUNS lists the
- * target's other units. If the target does not support REPORT LUNS, the scan sends INQUIRY to every unit. The miniport
+ * Finds the units. The scan sends INQUIRY to unit 0 of every target. If the target answers, REPORT LUNS lists the
+ * target's units. If the target does not support REPORT LUNS, the scan sends INQUIRY to every unit. The miniport
  * receives StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
  */
 #include <pthread.h>
