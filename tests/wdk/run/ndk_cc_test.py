@@ -256,9 +256,9 @@ namespace N {
 class Square final : public Shape {
     int side;
 public:
+    static const char *Inside() { return __FUNCTION__ "."; }
     Square(int a) : side(a) {}
     int Area() override { return side * side; }
-    static const char *Inside() { return __FUNCTION__ "."; }
     static const char *Outside();
 };
 }

@@ -18,6 +18,7 @@ LINKED_BY_LLD = re.compile(r'undefined symbol: (?P<name>\w+)[^\n]*\n>>> referenc
 MADE = ((re.compile(r'RtlString(?:Cb|Cch)\w+'), 'ntstrsafe.h'),
         (re.compile(r'Rtl(?:U?(?:Char|Short|Int|Long|LongLong)(?:Ptr)?|SizeT|DWord)(?:Add|Sub|Mult)'), 'ntintsafe.h'))
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
+MAX_LINE = 2000  # characters; the patterns take quadratic time
 
 
 class Headers:
@@ -122,6 +123,7 @@ def explain(text, below, headers):
 
 def findings(output, headers):
     """Yields place and explanation for each known message."""
+    output = '\n'.join(line[:MAX_LINE] for line in output.split('\n'))
     messages = list(PLACE.finditer(output))
     ends = [message.start() for message in messages[1:]] + [len(output)]
     for message, end in zip(messages, ends):

@@ -12,7 +12,7 @@ import re
 COMMENT = r'/\*.*?(?:\*/|\Z)|//(?:\\\n|[^\n])*'
 STRING = r'"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?'
 TOKEN = re.compile(rf'(?P<comment>{COMMENT})|(?P<string>{STRING})|(?P<number>\.?\d(?:[eEpP][+-]|\'?[\w.])*)'
-                   r'|(?P<directive>^[ \t]*#(?:/\*.*?(?:\*/|\Z)|\\\n|[^\n])*)|(?P<word>[A-Za-z_]\w*)'
+                   rf'|(?P<directive>^[ \t]*#(?:{COMMENT}|{STRING}|\\\n|[^\n])*)|(?P<word>[A-Za-z_]\w*)'
                    r'|(?P<sign>::|[(){};=:])', re.S | re.M)
 # __FUNCTION__ beside a literal, beside the name of a macro that may be one, or as the value of a macro.
 LITERAL_FUNCTION = re.compile(r'\b__FUNCTION__(?:(?:[ \t]|\\\n)*[A-Za-z_]|[\s\\]*")|"[\s\\]*__FUNCTION__\b'
@@ -22,6 +22,7 @@ DEFINE = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(')
 NOT_A_NAME = re.compile(r'__attribute__|__declspec|noexcept|alignas|_\w+_|DECLSPEC_\w+|if|while|for|switch|'
                         r'sizeof|final')
 SCOPES = {'namespace', 'class', 'struct', 'union'}
+ACCESS = {'public', 'private', 'protected'}
 # Limits: without them, a hostile source could need quadratic time or memory.
 MAX_SCOPES, MAX_NAME, MAX_COLUMN = 64, 256, 200
 
@@ -94,6 +95,8 @@ class Functions:
             self.start()
         elif sign == '::' and not self.parens and len(self.before) < MAX_NAME:
             self.before += '::'
+        elif sign == ':' and self.before in ACCESS:
+            self.start()
         elif sign in ('=', ':') and not self.parens:  # an initializer; or a constructor's list behind its name
             self.name, self.fixed = (None if sign == '=' else self.name), True
             self.scope = None if sign == '=' else self.scope
