@@ -46,6 +46,7 @@ static VOID later(PVOID DeviceExtension, PVOID Context)
     complete_pending(DeviceExtension, FALSE);
 }
 
+/* Counts a command that begins to wait. Requires the lock. */
 static VOID count_active(struct blockdisk *d)
 {
     LONG active = InterlockedIncrement(&d->counters.active);
@@ -68,8 +69,8 @@ static VOID start_command(struct blockdisk *d, PSCSI_REQUEST_BLOCK srb)
     p->srb = srb;
     p->status = status;
     p->hangs = hangs;
-    count_active(d);
     KeAcquireSpinLock(&d->lock, &irql);
+    count_active(d);
     InsertTailList(&d->pending, &p->link);
     KeReleaseSpinLock(&d->lock, irql);
     if (!hangs)
