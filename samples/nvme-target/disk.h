@@ -27,7 +27,8 @@ struct disk_operations {
 
 struct disk {
     const struct disk_operations *operations;
-    uint64_t size; /* in bytes */
+    uint64_t size;     /* in bytes */
+    uint64_t identity; /* equal only for the same contents: of a file, from its path; of memory, from the time */
     bool is_read_only;
     bool may_wait; /* true if the functions may wait for a device, so that only a worker may call them */
 };
@@ -39,6 +40,8 @@ struct disk {
 struct disk *disk_memory_open(uint64_t size);
 /* Opens an existing file as a disk of the file's size. Returns NULL and logs the reason after a failure. May wait. */
 struct disk *disk_file_open(host_path path, bool is_read_only);
+/* Computes the FNV-1a hash of the bytes and `seed`. */
+uint64_t disk_hash(const void *bytes, size_t length, uint64_t seed);
 /* Closes the disk. Requires that no operation uses the disk. May wait. */
 void disk_close(struct disk *disk);
 

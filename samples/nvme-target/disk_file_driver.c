@@ -108,6 +108,7 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
         return NULL;
     }
     file->disk.operations = &operations;
+    file->disk.identity = disk_hash(path->Buffer, path->Length, 0);
     file->disk.size = (uint64_t)information.EndOfFile.QuadPart;
     file->disk.is_read_only = is_read_only;
     file->disk.may_wait = true;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -134,6 +135,16 @@ static const char *file_advice(int error)
     }
 }
 
+/* Returns the identity of a file, which its path gives it: another file at the same path is taken for the same disk. */
+static uint64_t file_identity(const char *path)
+{
+    char *full = realpath(path, NULL);
+    uint64_t identity = disk_hash(full ? full : path, strlen(full ? full : path), 0);
+
+    free(full);
+    return identity;
+}
+
 struct disk *disk_file_open(host_path path, bool is_read_only)
 {
     static const struct disk_operations operations = {
@@ -158,6 +169,7 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
     }
     file->disk.operations = &operations;
     file->disk.size = (uint64_t)size;
+    file->disk.identity = file_identity(path);
     file->disk.is_read_only = is_read_only;
     file->disk.may_wait = true;
     file->fd = fd;

@@ -100,9 +100,20 @@ struct disk *disk_memory_open(uint64_t size)
     }
     memory->disk.operations = &operations;
     memory->disk.size = size;
+    memory->disk.identity = disk_hash(&memory, sizeof memory, host_time_of_day());
     for (int i = 0; i < N_LOCKS; i++)
         host_lock_init(&memory->locks[i]);
     return &memory->disk;
+}
+
+uint64_t disk_hash(const void *bytes, size_t length, uint64_t seed)
+{
+    const uint8_t *at = bytes;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
 }
 
 void disk_close(struct disk *disk)

@@ -118,6 +118,9 @@ void host_pages_free(struct host_pages *pages);
 /* Returns the number of milliseconds since an arbitrary point in time, which does not change. */
 uint64_t host_now_ms(void);
 
+/* Returns the time of day in a unit of the system's. Makes identifiers that a later start does not repeat. */
+uint64_t host_time_of_day(void);
+
 /* Prints a line about an event. Formats: %s, %u, %d, %x, %llu. */
 #ifdef TARGET_DRIVER
 void host_log(const char *format, ...);

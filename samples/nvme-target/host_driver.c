@@ -143,6 +143,14 @@ uint64_t host_now_ms(void)
     return KeQueryInterruptTime() / 10000;
 }
 
+uint64_t host_time_of_day(void)
+{
+    LARGE_INTEGER now;
+
+    KeQuerySystemTime(&now);
+    return (uint64_t)now.QuadPart;
+}
+
 void host_log(const char *format, ...)
 {
     CHAR line[512];

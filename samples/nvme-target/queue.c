@@ -174,8 +174,8 @@ static NTSTATUS pair_create_objects(struct target_pair *pair, struct target_wait
     NDK_ADAPTER *adapter = pair->target->adapter;
     NTSTATUS status;
 
-    status = adapter->Dispatch->NdkCreateCq(adapter, pair_cq_depth(pair), pair_on_results, pair, NULL, target_on_created, wait,
-                                            &pair->cq);
+    status = adapter->Dispatch->NdkCreateCq(adapter, pair_cq_depth(pair), pair_on_results, pair, NULL,
+                                            target_on_created, wait, &pair->cq);
     status = target_wait_create(wait, status, &pair->cq);
     if (NT_SUCCESS(status))
         status = pair_create_qp(pair, wait);

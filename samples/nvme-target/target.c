@@ -138,22 +138,15 @@ static void target_run_keeper(void *context)
 /* ---- The subsystem ----------------------------------------------------------------------------------------------- */
 
 /*
- * Computes the FNV-1a hash of `text` and `seed`. Equal names give equal identifiers after a restart, which hosts that
- * reconnect require.
+ * Initializes a namespace. Its UUID follows the disk and not the number, so that a host that reconnects sees if the
+ * number has another disk.
  */
-static uint64_t target_hash(const char *text, uint64_t seed)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ seed;
-
-    for (; *text; text++)
-        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static void target_init_namespace(struct target *target, struct disk *disk, uint32_t nsid)
 {
     struct target_namespace *ns = &target->namespaces[nsid - 1];
-    uint64_t hash[2] = { target_hash(target->settings.nqn, nsid), target_hash(target->settings.nqn, ~(uint64_t)nsid) };
+    const char *nqn = target->settings.nqn;
+    size_t length = strlen(nqn);
+    uint64_t hash[2] = { disk_hash(nqn, length, disk->identity), disk_hash(nqn, length, ~disk->identity) };
 
     memset(ns, 0, sizeof *ns);
     ns->nsid = nsid;
@@ -190,7 +183,7 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
         subsystem->volatile_cache |= disks[i]->may_wait;
     }
     memcpy(subsystem->nqn, settings->nqn, sizeof subsystem->nqn);
-    target_write_hex(subsystem->serial, target_hash(settings->nqn, 0));
+    target_write_hex(subsystem->serial, disk_hash(settings->nqn, strlen(settings->nqn), 0));
     memcpy(subsystem->model, "OpenNDK nvme-target", sizeof "OpenNDK nvme-target");
     memcpy(subsystem->firmware, "1", sizeof "1");
     subsystem->namespaces = target->namespaces;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sample nvme-target is killed while a host writes to its file, and started again. Every write that was
- * acknowledged must be in the file.
+ * acknowledged must be in the file. A disk has the same UUID only if it has the same contents.
  *
  *     nvme_target_kill PROGRAM
  */
@@ -129,6 +129,50 @@ static void test_killed(void **state)
     assert_true(n_acknowledged > ROUNDS);
 }
 
+/* Reads the UUID of a namespace, the first of its identifiers. */
+static void read_uuid(struct host_queue *admin, uint32_t nsid, uint8_t uuid[16])
+{
+    struct nvme_command command = { .opcode = NVME_ADMIN_IDENTIFY, .nsid = nsid };
+
+    command.identify.cns = NVME_CNS_NAMESPACE_DESCRIPTORS;
+    assert_int_equal(host_run(admin, &command, HOST_MEMORY, 4096), NVME_SUCCESS);
+    assert_int_equal(host_data(admin, 0)[0], 3); /* the type UUID, with 16 bytes behind a header of 4 */
+    assert_int_equal(host_data(admin, 0)[1], 16);
+    memcpy(uuid, host_data(admin, 0) + 4, 16);
+}
+
+/* Starts the target with two namespaces, reads their UUIDs, and kills the target. */
+static void read_uuids(const char *const *arguments, uint8_t uuids[2][16])
+{
+    struct target_process process;
+    struct host_queue admin;
+
+    assert_true(process_start(&process, program, arguments));
+    assert_true(host_open_controller(&admin, &process.address, PROCESS_NQN, HOST_NQN));
+    read_uuid(&admin, 1, uuids[0]);
+    read_uuid(&admin, 2, uuids[1]);
+    host_close(&admin);
+    assert_int_equal(process_stop(&process, SIGKILL), -1);
+}
+
+/* A file keeps its UUID if its number changes. Memory is empty after a restart, so it is another disk. */
+static void test_identity(void **state)
+{
+    const char *const first[] = { "--file", file_name, "--memory", "1M", NULL };
+    const char *const second[] = { "--memory", "1M", "--file", file_name, NULL };
+    uint8_t before[2][16], same[2][16], moved[2][16];
+
+    (void)state;
+    read_uuids(first, before);
+    read_uuids(first, same);
+    read_uuids(second, moved);
+    assert_memory_equal(same[0], before[0], 16);
+    assert_memory_equal(moved[1], before[0], 16);
+    assert_memory_not_equal(same[1], before[1], 16);
+    assert_memory_not_equal(moved[0], same[1], 16);
+    assert_memory_not_equal(before[1], before[0], 16);
+}
+
 /* A disk without writes: block i contains write number 0, as host_fill writes it. */
 static int setup(void **state)
 {
@@ -151,7 +195,7 @@ static int teardown(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_identity) };
 
     if (argc != 2) {
         fprintf(stderr, "usage: nvme_target_kill PROGRAM\n");
