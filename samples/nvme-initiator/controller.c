@@ -19,8 +19,9 @@
  *
  * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
  * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
- * reconnect, because reads and writes may be executed twice. If the namespace has other identifiers after the reconnect,
- * NvmeScanNamespaces lets the upper part end the namespace's requests before the state is Live. An admin command fails, because a second execution might
+ * reconnect, because reads and writes may be executed twice. The target must not execute the first of them any more
+ * after the reconnect. If the namespace has other identifiers after the reconnect, NvmeScanNamespaces lets the upper
+ * part end the namespace's requests before the state is Live. An admin command fails, because a second execution might
  * be harmful. Then the thread connects again: at once, and then after pauses of 1, 2, 4... seconds. A parked request
  * has no queue; it is in the list Parked.
  *

@@ -50,8 +50,8 @@ static bool file_flush(struct disk *disk)
         return true; /* nothing was written, and a flush needs write access */
     status = file->has_failed ? STATUS_IO_DEVICE_ERROR : ZwFlushBuffersFile(file->handle, &block);
     if (!NT_SUCCESS(status) && !InterlockedExchange(&file->has_failed, 1))
-        host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the target "
-            "restarts", (unsigned)status);
+        host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
+            "target restarts", (unsigned)status);
     return NT_SUCCESS(status) && !file->has_failed;
 }
 

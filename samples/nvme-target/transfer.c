@@ -335,8 +335,8 @@ static bool pair_is_live(struct target_pair *pair)
 
 /*
  * Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. Does not execute
- * the operation if the queue pair, its queue or its controller has ended already: the host may have repeated the command
- * on another queue pair, and a late write would overwrite newer data.
+ * the operation if the queue pair, its queue or its controller has ended already: the host may have repeated the
+ * command on another queue pair, and a late write would overwrite newer data.
  */
 static void slot_on_worker(void *context)
 {
