@@ -56,8 +56,8 @@ static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, u
 
 /*
  * Fails for ever after one failure, because Linux reports an error of a write to the device only once. A later
- * fdatasync would succeed although data are lost. The lock is held during fdatasync, so that a flush of another thread cannot
- * succeed between the report and the change of has_failed.
+ * fdatasync would succeed although data are lost. The lock is held during fdatasync, so that a flush of another thread
+ * cannot succeed between the report and the change of has_failed.
  */
 static bool file_flush(struct disk *disk)
 {
