@@ -132,7 +132,7 @@ static VOID ControllerThread(PVOID Context)
         ULONG aborted;
 
         KeWaitForSingleObject(&controller->Wake, Executive, KernelMode, FALSE, NULL);
-        if (controller->Stopping)
+        if (InterlockedOr(&controller->Stopping, 0))
             break;
         aborted = (ULONG)InterlockedExchange(&controller->AbortLater, 0);
         if (aborted)
