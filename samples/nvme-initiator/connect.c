@@ -25,6 +25,17 @@ static VOID QueueSetState(NVME_QUEUE *Queue, NVME_QUEUE_STATE State)
     KeReleaseSpinLock(&Queue->Lock, irql);
 }
 
+static BOOLEAN QueueIsClosed(NVME_QUEUE *Queue)
+{
+    BOOLEAN closed;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Queue->Lock, &irql);
+    closed = Queue->State == NvmeQueueClosed;
+    KeReleaseSpinLock(&Queue->Lock, irql);
+    return closed;
+}
+
 /* ---- Connect ----------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS QueueCreateObjects(NVME_QUEUE *Queue)
@@ -246,7 +257,7 @@ BOOLEAN NvmeQueueClose(NVME_QUEUE *Queue, BOOLEAN Graceful, LIST_ENTRY *Requests
 {
     BOOLEAN answered;
 
-    if (Queue->State == NvmeQueueClosed)
+    if (QueueIsClosed(Queue))
         return Graceful;
     QueueSetState(Queue, NvmeQueueFailed);
     ExWaitForRundownProtectionRelease(&Queue->Starting);
