@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 NDKRUN, DRIVER, PEER = sys.argv[1:4]
 NQN = 'nqn.2026-11.org.example:peer'
@@ -97,24 +98,27 @@ def check(name, condition, seen):
 
 
 def run(port, peer_options, values, environment):
-    """Runs the driver once against a new peer; returns the exit status and everything that was printed."""
-    peer = subprocess.Popen([PEER, f'port={port}', *(f'{name}={value}' for name, value in peer_options.items())],
-                            stdout=subprocess.PIPE, text=True)
-    try:
-        peer.stdout.readline() # "listening"
-        registry = [f'--reg=Targets=sz:127.0.0.1:{port} {NQN}']
-        registry += [f'--reg={name}=dword:{value}' for name, value in values.items()]
-        p = subprocess.run([NDKRUN, '--verify', 'stop,full', '--run-for', '0', *registry, DRIVER], text=True,
-                           capture_output=True, timeout=250, check=False, env={**os.environ, **environment})
-        return p.returncode, p.stdout + p.stderr
-    finally:
-        peer.kill()
-        peer.wait()
+    """Runs the driver once against a new peer; returns the exit status, what was printed, and the peer's errors."""
+    with tempfile.TemporaryFile('w+') as errors:
+        peer = subprocess.Popen([PEER, f'port={port}', *(f'{name}={value}' for name, value in peer_options.items())],
+                                stdout=subprocess.PIPE, stderr=errors, text=True)
+        try:
+            peer.stdout.readline() # "listening"
+            registry = [f'--reg=Targets=sz:127.0.0.1:{port} {NQN}']
+            registry += [f'--reg={name}=dword:{value}' for name, value in values.items()]
+            p = subprocess.run([NDKRUN, '--verify', 'stop,full', '--run-for', '0', *registry, DRIVER], text=True,
+                               capture_output=True, timeout=250, check=False, env={**os.environ, **environment})
+        finally:
+            peer.kill()
+            peer.wait()
+        errors.seek(0)
+        return p.returncode, p.stdout + p.stderr, errors.read()
 
 
 def run_case(port, name, peer_options, values, present, absent, environment):
     case = name + (', early completions' if environment is SLOW else '')
-    code, text = run(port, peer_options, values, environment)
+    code, text, errors = run(port, peer_options, values, environment)
+    check(f'{case}: the peer', not errors, errors)
     check(case, code == 0 and 'nothing left, no rule broken' in text, text)
     for pattern in present:
         check(f'{case}: {pattern}', re.search(pattern, text), text)

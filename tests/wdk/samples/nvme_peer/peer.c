@@ -252,6 +252,7 @@ void peer_send(struct peer_command *c, uint32_t length, bool invalidate, uint32_
     NDK_SGE sge = sge_of(c->answer, length, c->queue->token);
 
     c->queue->outstanding--;
+    c->sends++;
     if (invalidate)
         qp->Dispatch->NdkSendAndInvalidate(qp, c, &sge, 1, 0, token);
     else
@@ -287,7 +288,7 @@ static void handle_result(struct peer_queue *q, const NDK_RESULT_EX *r)
         handle_receive(q, r->RequestContext, r->BytesTransferred);
     } else if (r->Type == NdkOperationTypeRead) {
         peer_answer(c, NVME_SUCCESS);
-    } else if (r->Type == NdkOperationTypeSend) {
+    } else if (r->Type == NdkOperationTypeSend && --c->sends == 0) {
         c->next = q->free;
         q->free = c;
     }

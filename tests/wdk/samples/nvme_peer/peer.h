@@ -59,6 +59,7 @@ struct peer_queue;
 struct peer_command {
     struct peer_queue *queue;
     struct peer_command *next; /* in the queue's list of free ones */
+    unsigned sends;            /* answers whose result has not been read */
     union {
         struct nvme_command capsule[1];
         uint8_t bytes[PEER_CAPSULE];

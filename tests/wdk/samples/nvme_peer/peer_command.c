@@ -134,11 +134,11 @@ static void fabrics(struct peer_command *c)
 
     switch (command->fabrics_type) {
     case NVME_FABRICS_CONNECT:
+        result(c, CNTLID);
         if (c->sgl.kind == NVME_SGL_KIND_HOST)
             peer_read(c, c->page, c->queue->token, sizeof(struct nvme_connect_data));
         else
             peer_answer(c, NVME_SUCCESS);
-        result(c, CNTLID);
         return;
     case NVME_FABRICS_PROPERTY_SET:
         registers_cc = (uint32_t)command->property.value;
