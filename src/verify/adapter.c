@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the adapters' dispatch table, and the functions that wrap and close adapters. */
+/* Implements the adapters' dispatch table, and wraps and closes adapters. */
 #include "base/fork.h"
 #include "base/own_call.h"
 #include "verify/async_call.h"
@@ -20,7 +20,7 @@ struct adapter {
     NDK_ADAPTER_INFO info; /* the provider's information; only Version is set if has_info is false */
     struct logical_pages pages;
     unsigned generation; /* fork_generation of the process that wrapped the adapter */
-    atomic_bool gave_up; /* a close has returned without waiting to the end: see verify_close_gave_up */
+    atomic_bool gave_up; /* a close has returned although objects were still open: see verify_close_gave_up */
     bool has_info;
 };
 
@@ -43,8 +43,8 @@ static void adapter_on_lam_built(struct proxy *p, NTSTATUS status, void *lam)
 }
 
 /*
- * Handles the return of an NdkBuildLAM whose completion the layer does not observe. The completion is not observed if
- * the call has no completion routine, or if memory ran out.
+ * Handles the return of an NdkBuildLAM call whose completion the layer cannot observe, because the call has no
+ * completion routine or memory ran out.
  */
 static NTSTATUS adapter_end_unseen_build(struct proxy *p, NTSTATUS status, void *lam)
 {
@@ -74,13 +74,13 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     mdl_check_pending(p, "NdkBuildLAM", mdl);
     unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
     flags = unlocked ? mdl_flags(unlocked) : 0; /* read now, because the completion may free the MDL */
-    if (done)                                   /* only NdkBuildLAM may have no completion routine */
+    if (done)                                   /* only NdkBuildLAM has an optional completion routine */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
     async_call_set_mdls(c, mdl);
     status = real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done), async_call_context(c, context),
                                          lam, size, fbo);
-    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* a call that only gets the size maps no memory */
+    if (unlocked && status != STATUS_BUFFER_TOO_SMALL) /* that status means: no memory was mapped */
         mdl_report_unlocked(p, "NdkBuildLAM", unlocked, flags);
     return c ? async_call_end(c, status) : adapter_end_unseen_build(p, status, lam);
 }
@@ -122,8 +122,8 @@ static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_L
 }
 
 /*
- * Reports the release of a mapping that a request still uses. Skips a mapping without AdapterContext, because such a
- * mapping was released before.
+ * Reports the release of a mapping that a request still uses. Skips a mapping without AdapterContext, because that
+ * mapping was released earlier.
  */
 static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
@@ -221,8 +221,8 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter)
 }
 
 /*
- * Reports the close of an adapter if the calling thread is in one of the adapter's callbacks, and then returns true.
- * The close would wait for the end of this callback.
+ * If the calling thread is in one of the adapter's callbacks, reports the close and returns true, because the close
+ * would wait for the end of that callback.
  */
 static bool adapter_check_callback(const struct proxy *p, const char *routine)
 {
@@ -252,8 +252,8 @@ NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine)
     if (!proxy_begin_close(&a->p, routine))
         return NULL;
     /*
-     * In a child of fork, does not wait, because the parent's objects are never closed in the child. In a child, the
-     * provider's close of the parent's adapter does nothing.
+     * A child of fork does not wait, because nobody closes the parent's objects in the child. The provider's close of
+     * the parent's adapter does nothing in a child.
      */
     if (inherited || objects_left_wait(&a->p, routine)) {
         proxy_end_close(&a->p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts socket addresses in calls if the consumer and the provider use different addresses. The host supplies the
- * conversion: see host.h.
+ * Converts the socket addresses in calls. The consumer and the provider may use different addresses; the host supplies
+ * the conversion: see host.h.
  */
 #ifndef VERIFY_ADDRESS_H
 #define VERIFY_ADDRESS_H
@@ -29,8 +29,8 @@ static inline PSOCKADDR address_to_provider(PSOCKADDR address, ULONG length, str
 }
 
 /*
- * Converts the socket address that the provider has stored in *address, if `status` is a success. `status` is the
- * status of the provider's call. Returns `status`.
+ * Converts the socket address that the provider has stored in *address. Does nothing if `status`, the status of the
+ * provider's call, is an error. Returns `status`.
  */
 static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, const ULONG *length)
 {
@@ -47,8 +47,8 @@ struct address_key {
     uint8_t host[16];
 };
 /*
- * Stores the provider's address in *key. If the address is neither IPv4 nor IPv6, or if its host or its port is 0, sets
- * key->family to 0.
+ * Stores the provider's address in *key. Sets key->family to 0 if the address is neither IPv4 nor IPv6, or if its host
+ * or port is 0.
  */
 void address_key_set(struct address_key *key, const void *address, size_t length);
 /* Returns true if a and b are the same address. Returns false if either family is 0. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the arguments and the entries of calls: see argument.h. */
+/* Checks the arguments of calls: see argument.h. */
 #include "verify/argument.h"
 
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given)
@@ -67,8 +67,7 @@ void argument_check_arm(const struct proxy *cq, ULONG type)
 }
 
 /*
- * Reports the call and returns true if the adapter's AdapterFlags lack `flag`. Returns false if AdapterFlags has the
- * flag, or if the provider has not reported AdapterFlags.
+ * Reports the call and returns true if the provider has reported AdapterFlags without `flag`. Otherwise returns false.
  */
 static bool argument_check_support(const struct proxy *cq, const char *routine, enum verify_rule rule, ULONG flag,
                                    const char *flag_name)

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the arguments of a call, and checks whether the consumer may use the called entry of the dispatch table. Each
- * check reports a broken rule and does nothing else: the provider receives the call as the consumer made it, and
- * answers it.
+ * Checks the arguments of a call, and whether the adapter's NDKPI version has the called entry of the dispatch table.
+ * Each check only reports a broken rule: the provider receives the call unchanged and answers it.
  */
 #ifndef VERIFY_ARGUMENT_H
 #define VERIFY_ARGUMENT_H
 
 #include "verify/queue.h"
 
-/* The NDKPI versions 1.2 and 2.1, which added entries and flags: major number << 16 | minor number. */
+/* The NDKPI versions that added entries and flags: major number << 16 | minor number. */
 enum { ARGUMENT_NDKPI_1_2 = 1 << 16 | 2, ARGUMENT_NDKPI_2_1 = 2 << 16 | 1 };
 
 /*
- * Reports the call of `routine` on p if `is_given` is false, which means that the consumer has passed no completion
- * routine. In a create call, p is the parent of the new object.
+ * Reports that the consumer has called `routine` on p without a completion routine. Does nothing if `is_given` is true.
+ * In a create call, p is the parent of the new object.
  */
 void argument_check_completion(const struct proxy *p, const char *routine, bool is_given);
 /*
- * Reports the create call `routine` on p if `is_given` is false, which means that the consumer has passed no routine
- * for the events of the new object. `type` is the type of the new object.
+ * Reports that the consumer has passed no routine for the events of a new object. Does nothing if `is_given` is true.
+ * `routine` is the create call, p the object on which it was made, and `type` the type of the new object.
  */
 void argument_check_notification(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE type, bool is_given);
 /*
- * Reports p if its type is not `entry`, the type of the objects that the called close entry is for. Returns true if p
- * may be closed. Returns false if p is an adapter, because adapters have no close entry.
+ * Reports the close if p's type is not `entry`, the type that the called close entry is for. Returns false if p is an
+ * adapter, because adapters have no close entry. Otherwise returns true: the provider may close p.
  */
 bool argument_check_close(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE entry);
 /*

@@ -7,31 +7,25 @@
 
 struct async_call;
 /*
- * Runs when a call on p has its final status, before the consumer's completion routine. `subject` is the value that
- * async_call_set_subject has set.
+ * A function that async_call_begin receives. It runs when a call on p has its final status, before the consumer's
+ * completion routine. `subject` is the value that async_call_set_subject has set.
  */
 typedef void async_call_completed(struct proxy *p, NTSTATUS status, void *subject);
 
 /*
- * Begins a call that completes by the consumer's routine `done`. Requires that the provider's function is called only
- * afterwards. `on_completed` may be NULL. Returns NULL if `done` is NULL or memory ran out. In both cases the
- * completion is not observed.
+ * Begins an asynchronous call that completes by the consumer's routine `done`. Must be called before the provider's
+ * function. `on_completed` may be NULL. Returns NULL if `done` is NULL or memory ran out; the completion is then not
+ * observed.
  */
 struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
                                     async_call_completed *on_completed);
-/*
- * Sets the `subject` that on_completed receives. Requires that the provider's function is called only afterwards. c may
- * be NULL.
- */
+/* Sets the `subject` that on_completed receives. Must be called before the provider's function. c may be NULL. */
 void async_call_set_subject(struct async_call *c, void *subject);
-/*
- * Stores the MDL chain that the call uses. Requires that the provider's function is called only afterwards. c may be
- * NULL.
- */
+/* Stores the MDL chain that the call uses. Must be called before the provider's function. c may be NULL. */
 void async_call_set_mdls(struct async_call *c, const MDL *mdl);
 /*
- * Returns the completion routine to pass to the provider, and the next function returns the context to pass with it.
- * `done` and `context` are the consumer's routine and context. c may be NULL.
+ * Return the completion routine, and its context, to pass to the provider. `done` and `context` are those of the
+ * consumer. c may be NULL.
  */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);

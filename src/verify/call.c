@@ -32,7 +32,7 @@ const char *callback_of(const struct proxy *adapter)
     return c ? c->name : NULL;
 }
 
-static _Thread_local int thread_id; /* ID of this thread; 0: not determined yet */
+static _Thread_local int thread_id; /* ID of this thread; 0: not queried yet */
 
 /*
  * Clears the stored thread ID in a child of fork. The child's thread is a copy of the thread that called fork, but has

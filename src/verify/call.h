@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call by the consumer, from entry to return. The function that the consumer has called has the struct on its stack.
- * The calls of a thread form a chain, because a callback that runs inside a call may call again. During the call the
- * proxy stays in memory.
+ * A call by the consumer, from entry to return. The struct is on the stack of the function that the consumer has
+ * called. The calls of a thread form a chain, because a callback that runs inside a call may call again. The proxy
+ * stays in memory during the call.
  *
- * No lock is held while the provider's function runs, so calls that race in the consumer also race in the provider.
+ * No lock is held while the provider's function runs. So calls that race in the consumer also race in the provider.
  */
 #ifndef VERIFY_CALL_H
 #define VERIFY_CALL_H
@@ -18,7 +18,7 @@
 struct proxy;
 
 struct call {
-    struct proxy *p;      /* the proxy of the called object; NULL if the consumer passed NULL or a closed object */
+    struct proxy *p;      /* the proxy of the called object; NULL if the consumer has passed NULL or a closed object */
     const char *routine;  /* the name of the called routine, for example "NdkSend" */
     const void *by;       /* the return address in the consumer */
     unsigned completions; /* the value of p->completions when the call began: see call_set_completed */
@@ -37,8 +37,8 @@ void call_begin(struct call *c, const void *pub, const char *routine, const void
 void call_end(struct call *c);
 
 /*
- * Begins a call on the object pub_ with call_begin, and defines p_, the proxy of that object, or NULL. The call ends
- * when the enclosing function returns.
+ * Calls call_begin for the object pub_, and defines p_. p_ is the proxy of that object, or NULL. The call ends when the
+ * enclosing function returns.
  */
 #define PROXY_CALL(p_, pub_, routine_)                                                                                 \
     struct call call_ __attribute__((cleanup(call_end)));                                                              \
@@ -49,8 +49,8 @@ void call_end(struct call *c);
 struct call *call_current(void);
 
 /*
- * Records that the consumer may close p from now on, even if the function that caused the callback has not returned.
- * Runs before each callback about p: the completion routine of an asynchronous call on p, or a notification.
+ * Records that the consumer may now close p, even if the function that caused the callback has not returned. Runs
+ * before each callback about p: a notification, or the completion routine of an asynchronous call on p.
  */
 void call_set_completed(struct proxy *p);
 
@@ -61,9 +61,9 @@ void call_set_completed(struct proxy *p);
 struct callback {
     const char *name;
     const struct proxy *adapter;
-    uint64_t mark; /* the return value of the host's callback_begin, to be passed to the host's callback_end */
+    uint64_t mark; /* the value that the host's callback_begin has returned; the host's callback_end receives it */
     const struct callback *outer;
-    struct stack_call stack; /* the stack_call before the callback began; callback_end restores it */
+    struct stack_call stack; /* the thread's stack_call from before callback_begin; callback_end restores this value */
 };
 void callback_begin(struct callback *c, const struct proxy *adapter, const char *name);
 void callback_end(struct callback *c, const void *routine);
@@ -76,14 +76,14 @@ const char *callback_of(const struct proxy *adapter);
 
 /* Returns the ID of the calling thread. */
 int verify_this_thread(void);
-/* Makes verify_this_thread return the right ID also in children of fork. Affects children that are forked later. */
+/* Makes verify_this_thread return the right ID in children of fork, too. Must run before the fork. */
 void call_follow_fork(void);
 
 enum { CALL_HISTORY = 4 };
 
 /*
- * The latest calls on an object. The ring is written without a lock. So if several threads call at once, an entry may
- * have the routine of one call and the thread of another.
+ * The latest calls on an object. No lock guards the ring. So if several threads call at once, an entry may have the
+ * routine of one call and the thread of another.
  */
 struct call_history {
     atomic_uint count; /* number of all calls on the object so far */

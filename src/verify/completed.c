@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the buffers of completed requests: see completed.h. No lock is held while the memory is examined. Meanwhile
- * another thread may end the connection, and then free or change the buffers. So a freed or changed buffer is reported
- * only if the queue has not ended after the examination.
+ * another thread may end the connection, and the consumer may then free or change the buffers. So a freed or changed
+ * buffer is reported only if the queue still has not ended after the examination.
  */
 #include "verify/completed.h"
 #include "verify/memory.h"

@@ -14,8 +14,8 @@
  * the RequestContext that the provider has returned. `routine` is the name of the routine that polled. Does nothing if
  * `posted` has no such request.
  *
- * Requires that the request has succeeded. A failed request is not checked, because a consumer may free the buffers of
- * a connection that has ended.
+ * Requires that the request has succeeded. After a failure the connection has ended, and the consumer may have freed
+ * the buffers.
  */
 void completed_check(const struct queue *q, struct posted *posted, void *context, const char *routine);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of completion queues' dispatch table, and NdkCreateCq. */
+/* Implements the completion queues' dispatch table, and NdkCreateCq. */
 #include "verify/argument.h"
 #include "verify/async_call.h"
 #include "verify/chain_check.h"
@@ -101,9 +101,8 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
 };
 
 /*
- * Subtracts one call of NdkArmCq from the number of arms that wait for a notification. The notification has ended all
- * arms that were made before it. How many of the counted arms these are is not known, so only one is subtracted. If the
- * count is 0, it stays 0.
+ * Handles a notification: subtracts 1 from the count of arms that wait for one. The notification has ended all arms
+ * that were made before it, but how many of the counted arms these are is not known. A count of 0 stays 0.
  */
 static void cq_end_arm(struct queue *cq)
 {

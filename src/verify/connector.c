@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the connectors' dispatch table, and NdkCreateConnector. */
+/* Implements the connectors' dispatch table, and NdkCreateConnector. */
 #include "base/own_call.h"
 #include "verify/address.h"
 #include "verify/argument.h"
@@ -199,9 +199,9 @@ static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, UL
 }
 
 /*
- * Checks and forwards NdkGetConnectionData. Microsoft's page of NdkGetConnectionData forbids this call after NdkAccept.
- * But the page of NdkAccept names NdkGetConnectionData as the way to the effective read limits. So after NdkAccept, a
- * call that gets only the limits is legal.
+ * Checks and forwards NdkGetConnectionData. Microsoft's page about NdkGetConnectionData forbids the call after
+ * NdkAccept. But the page about NdkAccept refers to NdkGetConnectionData for the effective read limits. So after
+ * NdkAccept, a call that gets only the limits is legal.
  */
 static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data,
                                           ULONG *length)

@@ -12,7 +12,7 @@ void connector_set_peer(struct proxy *p, const void *address, size_t length);
 /* Stores this end's address in the connector p. The address must be in the provider's format. */
 void connector_set_local(struct proxy *p, const void *address, size_t length);
 /*
- * Queries the peer's and this end's address from the provider, and stores both. Returns true if the provider has
+ * Queries both addresses of the connection from the provider, and stores them. Returns true if the provider has
  * returned both. Requires that the consumer cannot close the connector meanwhile.
  */
 bool connector_ask_addresses(struct proxy *p);
@@ -23,7 +23,7 @@ struct connector_state {
     enum phase phase;
     uint64_t since_ns;               /* time at which the phase began, in ns on CLOCK_MONOTONIC */
     bool peer_ended;                 /* the disconnect callback was called, in this phase or in an earlier one */
-    const void *listener;            /* the accepting end's listener; NULL for a connecting end */
+    const void *listener;            /* listener of the accepting end; NULL in a connecting end */
     char peer[CONNECTOR_PEER_TEXT];  /* for example "10.0.0.1:4420" or "[fe80::1]:4420"; may be empty */
     char local[CONNECTOR_PEER_TEXT]; /* this end's address, or empty if not known yet */
 };

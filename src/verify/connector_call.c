@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Observes the calls on connectors and their results, and keeps each connector's phase. connector_phase.c has the table
- * of phases.
+ * Observes the calls on connectors and their results, and stores each connector's phase. connector_phase.c has the
+ * table of phases.
  *
- * A call that breaks a rule about phases is reported after the provider has returned, and only if no other call or
+ * A call that breaks a rule about phases is reported after the provider has returned, but only if no other call or
  * event has changed the phase meanwhile. So a call that races with a completion or with the peer is not reported.
  */
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void connector_end_messages(struct connector *c)
                     c->state.phase == PHASE_FAILED || c->state.phase == PHASE_REPLIED ||
                     c->state.phase == PHASE_REQUESTED;
 
-    if (c->qp && !is_early) /* in an early phase, the queue pair may belong to another connector by now */
+    if (c->qp && !is_early) /* in an early phase, another connector may use the queue pair now */
         messages_set_over((struct queue *)c->qp);
 }
 
@@ -165,7 +165,7 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
             connector_handle((struct connector *)call->p, PHASE_NOT_STARTED);
     }
     status = async_call_end(call->async, status);
-    /* NdkReject returns STATUS_CONNECTION_ABORTED if the peer had given up before. */
+    /* NdkReject returns STATUS_CONNECTION_ABORTED if the peer has already given up. */
     if (call->event == PHASE_REJECT && (NT_SUCCESS(status) || status == STATUS_CONNECTION_ABORTED))
         connector_handle((struct connector *)call->p, PHASE_REJECT_DONE);
     connector_call_check(call, refused, status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks a call on a connector against the connector's phase, and changes the phase by the call's result. connector.c
- * has the entries of the dispatch table, which call the provider between connector_call_begin and connector_call_end.
+ * Checks a call against the connector's phase, and changes the phase when the call has its result. connector.c has the
+ * entries of the dispatch table. They call the provider between connector_call_begin and connector_call_end.
  */
 #ifndef VERIFY_CONNECTOR_CALL_H
 #define VERIFY_CONNECTOR_CALL_H
@@ -10,7 +10,7 @@
 #include "verify/async_call.h"
 #include "verify/connector.h"
 
-/* A disconnect routine, plain or Ex, that the consumer has passed with one call, and its context. */
+/* A disconnect routine (plain or Ex) that the consumer has passed, and its context. */
 struct disconnect_event {
     struct disconnect_event *next;
     struct connector *connector;
@@ -60,16 +60,16 @@ void connector_call_check_rest(const struct connector_call *call);
  */
 void connector_call_check_data(const struct connector_call *call, const void *data, ULONG length, ULONG limit);
 /*
- * Checks the queue pair of a connect or accept. If the call has changed the phase, stores the queue pair in the
+ * Checks the queue pair of a connect or accept. If this call has changed the phase, stores the queue pair in the
  * connector. Returns the provider's queue pair, or NULL if qp is NULL or closed.
  */
 NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp);
 /*
- * Stores the destination of a connect as the peer's address, if the call has changed the phase. The address must be in
- * the provider's format.
+ * Stores the destination of a connect as the peer's address. Does nothing if this call has not changed the phase. The
+ * address must be in the provider's format.
  */
 void connector_call_set_destination(const struct connector_call *call, const void *address, size_t length);
-/* Begins to observe the completion of a connect, complete, accept or disconnect. Sets call->async. */
+/* Begins to observe the completion of a call: connect, complete, accept or disconnect. Sets call->async. */
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context);
 /*
  * Handles the return of the provider's function, which returned `status`. Frees call->async unless `status` is
@@ -78,8 +78,8 @@ void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMP
 NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
 
 /*
- * Adds a disconnect routine to the connector p. Sets *added to the context to pass to the provider. If `event` has no
- * routine, sets *added to NULL. Returns false if out of memory.
+ * Adds a disconnect routine to the connector p. Sets *added to the context to pass to the provider, or to NULL if
+ * `event` has no routine. Returns false if out of memory.
  */
 bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added);
 /* The disconnect routines that the provider receives. `context` is a struct disconnect_event. */

@@ -13,9 +13,8 @@ static bool peer_is_same_text(const char *a, const char *b)
 }
 
 /*
- * Returns true if the two ends of one connection can be in these phases while one end waits for the other. The ends do
- * not change their phases at the same moment, so other pairs of phases exist for a short time. Returns false for those
- * pairs, because they are no stall.
+ * Returns true if the two ends of one connection can wait for each other in these phases. Other pairs of phases exist
+ * only for a short time, because the ends do not change their phases at the same moment.
  */
 static bool peer_fits_phase(enum phase active, enum phase passive)
 {
@@ -28,8 +27,8 @@ static bool peer_fits_phase(enum phase active, enum phase passive)
 
 /*
  * Returns true if `passive` can be the accepting end of the connection that `active` makes. If active->local is empty,
- * any address of the connecting end fits. The layer does not query the missing address, because the consumer may close
- * the connector at any moment.
+ * any address of the connecting end matches. The missing address is not queried, because the consumer may close the
+ * connector at any moment.
  */
 static bool peer_fits(const struct connector_state *active, const struct connector_state *passive)
 {
@@ -63,8 +62,7 @@ bool connector_find_peer(const struct proxy *p, struct connector_peer *peer)
 enum { BUCKETS = 256 };
 
 /*
- * The open connectors that came with connect events. The bucket is computed from the ports of both ends. Guarded by the
- * proxies' lock.
+ * The open connectors that connect events have delivered. Their ports select the bucket. Guarded by the proxies' lock.
  */
 static LIST_HEAD(, connector) passive_ends[BUCKETS];
 
@@ -93,8 +91,9 @@ void connector_remove_passive(struct connector *c)
 }
 
 /*
- * Returns true if `passive` is certainly the other end of the connection of `active`: its connect event and its accept
- * came after the NdkConnect of `active`. Requires that `passive` has the same two addresses as `active`, exchanged.
+ * Returns true if `passive` is certainly the other end of the connection that `active` makes. The connect event and the
+ * accept of `passive` must be later than the NdkConnect of `active`. Requires that each end's local address is the
+ * other end's peer address.
  */
 static bool pair_is_sure(const struct connector *active, const struct connector *passive)
 {

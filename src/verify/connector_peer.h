@@ -19,14 +19,14 @@ struct connector_peer {
  */
 bool connector_find_peer(const struct proxy *p, struct connector_peer *peer);
 /*
- * Finds the accepting end of the connection of `active`. If exactly one connector of this process can be that end,
- * begins to compare the sends and receives of both queue pairs: see messages.h. Requires that `active` is the
- * connecting end, and that the consumer is about to complete the connection. Both addresses of `active` must be stored.
+ * Finds the accepting end of the connection of `active`, the connecting end. If exactly one connector of this process
+ * can be that end, begins to compare the sends and receives of both queue pairs: see messages.h. Must be called just
+ * before the consumer completes the connection. Both addresses of `active` must be stored.
  */
 void connector_pair(struct connector *active);
 /*
- * Adds c to the list of accepting ends in which connector_pair searches. Requires that c came with a connect event and
- * that both of its addresses are stored.
+ * Adds c to the list of accepting ends in which connector_pair searches. Requires that a connect event has delivered c,
+ * and that both addresses of c are stored.
  */
 void connector_add_passive(struct connector *c);
 /*

@@ -22,16 +22,16 @@
  *        '-----------> PEER_GONE -----'
  *                                disconnect
  *
- * The transitions of ABANDONED are: "reject done" in REPLIED or REQUESTED, and "establish failed" in COMPLETING or
- * ACCEPTING, lead to ABANDONED. "connect" leads from ABANDONED to CONNECTING.
+ * "reject done" in REPLIED or REQUESTED leads to ABANDONED, and so does "establish failed" in COMPLETING or ACCEPTING.
+ * "connect" leads from ABANDONED to CONNECTING.
  *
  * A provider may accept a call before the callback of the previous call has run. Results may therefore arrive in
  * another order than the calls, and every order is legal. Such a result changes the phase only if it leads to
  * ESTABLISHED, PEER_GONE, ENDED or ABANDONED.
  *
  * Two calls are legal here because Microsoft's pages leave them open. One is another NdkConnect on an ABANDONED
- * connector. The other is NdkDisconnect at any time after the connection was established: the peer can end it at the
- * same moment.
+ * connector. The other is NdkDisconnect at any time after the connection was established: the peer may end the
+ * connection at the same moment.
  */
 #include "verify/connector_phase.h"
 
@@ -53,7 +53,7 @@
                         establish_failed, not_started, reject_done,  disconnect_done, peer_ended }
 
 /*
- * The two lines of cells in each row:
+ * Each row has two lines of cells:
  *   calls: connect, complete, accept, reject, disconnect, get data, get address
  *   results: connect done, connect failed, establish done, establish failed, not started, reject done,
  *            disconnect done, peer ended

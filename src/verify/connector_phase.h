@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The phases of a connector as the consumer sees them. connector_phase.c has the table and its diagram. The provider's
- * own phase may differ for a moment, because a completion changes the consumer's phase only when the callback is about
- * to run.
+ * own phase may differ for a moment, because a completion changes the consumer's phase just before the callback runs.
  */
 #ifndef VERIFY_CONNECTOR_PHASE_H
 #define VERIFY_CONNECTOR_PHASE_H
@@ -15,14 +14,14 @@ enum phase {
     PHASE_FAILED,        /* NdkConnect has failed and may be called again */
     PHASE_REPLIED,       /* NdkConnect has succeeded */
     PHASE_COMPLETING,    /* NdkCompleteConnect is pending */
-    PHASE_REQUESTED,     /* a connect event has delivered the connector; the request is not answered */
+    PHASE_REQUESTED,     /* a connect event has delivered the connector; the consumer has not answered the request */
     PHASE_ACCEPTING,     /* NdkAccept is pending */
     PHASE_ESTABLISHED,   /* NdkCompleteConnect or NdkAccept has succeeded */
     PHASE_PEER_GONE,     /* the disconnect callback was called */
     PHASE_DISCONNECTING, /* NdkDisconnect is pending */
     PHASE_ENDED,         /* NdkDisconnect has completed */
     PHASE_ABANDONED,     /* the consumer has rejected the connection, or NdkCompleteConnect or NdkAccept has failed */
-    PHASE_UNKNOWN,       /* not known: a call had no completion routine, so its result cannot be seen */
+    PHASE_UNKNOWN,       /* a call had no completion routine, so its result is not known */
     PHASES
 };
 
@@ -52,8 +51,8 @@ enum phase_verdict {
     PHASE_LEGAL, /* results always have this verdict */
     PHASE_WRONG,
     /*
-     * The call is wrong only if the provider refuses it. If the provider accepts the call, the result of an earlier
-     * call exists already, and only its callback has not run.
+     * The call is wrong only if the provider refuses it. If the provider accepts the call, an earlier call has
+     * completed, but its callback has not run yet.
      */
     PHASE_WRONG_IF_REFUSED,
     PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one before */

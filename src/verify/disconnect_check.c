@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the rules about requests that are outstanding when a consumer disconnects: see disconnect_check.h. */
+/* Checks the requests that are outstanding when a consumer disconnects: see disconnect_check.h. */
 #include "verify/chain_check.h"
 #include "verify/disconnect_check.h"
 #include "verify/rules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the ELF file of a loaded program or library. The file is read, not mapped, because an access to a mapped file
- * that was truncated raises SIGBUS. Nothing is allocated, because a report may come from a signal handler.
+ * Reads the ELF file of a loaded program or library. The file is read, not mapped, because an access to a mapping
+ * raises SIGBUS if the file was truncated. Nothing is allocated, because a report may come from a signal handler.
  */
 #ifndef VERIFY_ELF_FILE_H
 #define VERIFY_ELF_FILE_H

@@ -4,8 +4,8 @@
  * files, and a program. The program produces rows, which map addresses to lines. The rows of a sequence have ascending
  * addresses. A row is valid up to the address of the next row.
  *
- * The invariant: the content of the file is not trusted. Every round of a loop reads at least one byte, and all loops
- * end when a read has failed.
+ * The invariant: the file may be corrupt. Every round of a loop reads at least one byte, and all loops end when a read
+ * has failed.
  */
 #include "verify/elf_line.h"
 
@@ -48,7 +48,7 @@ struct line_unit {
     uint8_t min_length, line_range, opcode_base;
     int8_t line_base;
     uint8_t lengths[MAX_OPCODES]; /* number of arguments of each standard opcode */
-    uint64_t tables;              /* offset in the file of the tables of folders and files */
+    uint64_t tables;              /* offset in the file at which the tables of folders and files begin */
 };
 
 struct line_row {

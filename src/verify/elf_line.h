@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the source file and line of an address. Reads the debug information in the program's file: DWARF 2 to 5,
- * section .debug_line. Allocates nothing, because a report may come from a signal handler.
+ * Finds the source file and line of an address in the debug information of the program's file: DWARF 2 to 5, section
+ * .debug_line. Allocates nothing, because a report may come from a signal handler.
  */
 #ifndef VERIFY_ELF_LINE_H
 #define VERIFY_ELF_LINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a symbol table in small parts: see elf_symbol.h. */
+/* Searches a symbol table, of which only small parts are in memory: see elf_symbol.h. */
 #include "verify/elf_symbol.h"
 
 #include <errno.h>

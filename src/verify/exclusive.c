@@ -4,12 +4,12 @@
 #include "verify/exclusive.h"
 #include "verify/proxy.h"
 
-#define EXCLUSIVE_COUNT 0xffffull            /* mask: the number of calls inside */
+#define EXCLUSIVE_COUNT 0xffffull            /* mask: the number of calls that are inside */
 #define EXCLUSIVE_MET (1ull << 16)           /* a call has begun while another one was inside */
 #define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call is chosen: the first call to end after the breach */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* the struct's `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
-#define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can make one of the calls inside leave */
+#define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can make one of the calls leave early */
 #define EXCLUSIVE_BREACH (EXCLUSIVE_MET | EXCLUSIVE_TAKEN | EXCLUSIVE_LATER_WRITTEN | EXCLUSIVE_EARLIER_WRITTEN)
 #define EXCLUSIVE_NUMBER (1ull << 32)
 
@@ -20,7 +20,7 @@ void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what
     e->what = what;
 }
 
-/* Returns the number of the breach that is not reported yet, or 0 if there is none. */
+/* Returns the number of the current breach, which is not reported yet. Returns 0 if there is none. */
 static uint32_t exclusive_breach(uint64_t word)
 {
     return word & EXCLUSIVE_MET ? (uint32_t)(word >> 32) : 0;
@@ -56,7 +56,7 @@ void exclusive_begin(struct exclusive *e, bool can_release)
     c->visit = visit;
 }
 
-/* Reports a breach: the call c of the calling thread, and the call `other` of another thread. */
+/* Reports a breach. c is the calling thread's call. `other` is the other thread's call. */
 static void exclusive_report(struct exclusive *e, const struct call *c, const struct exclusive_side *other)
 {
     if (verify_on()) {
@@ -70,8 +70,8 @@ static void exclusive_report(struct exclusive *e, const struct call *c, const st
 }
 
 /*
- * Stores the call c as its side of the breach. If the other call has stored its side already, reports the breach.
- * `is_later` chooses the side.
+ * Stores the call c as one side of the breach, which `is_later` chooses. If the other side is stored already, reports
+ * the breach.
  */
 static void exclusive_write(struct exclusive *e, const struct call *c, bool is_later)
 {
@@ -114,9 +114,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /*
-     * No call is released while a breach is not reported yet, because that call may be the earlier call of the breach.
-     */
+    /* While a breach is not reported yet, no call leaves early, because it may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports calls that a consumer must make one at a time, for example posts to one queue, but makes at once. No lock is
+ * Reports calls that a consumer makes at once but must make one at a time, for example posts to one queue. No lock is
  * used, because two calls that are made at once must also reach the provider at once. The report has the stacks of both
  * calls. Each call captures its stack when it ends, and the call that ends last reports.
  *
  * `word` changes atomically and has:
  *
- *   bits 0 to 15    the number of calls inside: begun and not ended
+ *   bits 0 to 15    the number of calls that are inside: they have begun and not ended
  *   bits 16 to 31   EXCLUSIVE_*: the state of the breach that is not reported yet
  *   bits 32 to 63   the number of the latest breach
  */
@@ -22,7 +22,7 @@
 
 struct call;
 
-/* One of the two calls of a breach, which is a call that began while another call was inside. */
+/* One of the two calls of a breach. A breach is a call that begins while another call is inside. */
 struct exclusive_side {
     const char *routine;
     int thread;
@@ -33,7 +33,7 @@ struct exclusive {
     _Atomic uint64_t word;
     struct exclusive_side later, earlier; /* each call writes its own side, then sets EXCLUSIVE_*_WRITTEN */
     enum verify_rule rule;
-    const char *what; /* what the calls share, for example "the receive queue"; NULL: the object itself */
+    const char *what; /* the thing that the calls share, for example "the receive queue"; NULL: the object itself */
 };
 
 /* The state of one call between exclusive_begin and exclusive_end. */
@@ -41,7 +41,7 @@ struct exclusive_visit {
     struct exclusive *in; /* the struct that the call has entered, or NULL */
     bool is_later;        /* another call was inside when this call entered: this is the later call of a breach */
     bool can_release;     /* exclusive_release may end this visit before the call ends */
-    uint32_t seen;        /* number of the breach that was not reported yet when the call entered; 0: none */
+    uint32_t seen;        /* number of the breach that was not reported yet when the call entered; 0: there was none */
 };
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
@@ -52,13 +52,13 @@ void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what
  */
 void exclusive_begin(struct exclusive *e, bool can_release);
 /*
- * Makes the ending call c leave the struct that it has entered. Reports a breach if this call has completed the
- * breach's data. Does nothing if c has entered none.
+ * Makes c, which is about to end, leave the struct that it has entered. Reports the breach if both of its sides are now
+ * stored. Does nothing if c has entered no struct.
  */
 void exclusive_end(struct call *c);
 /*
- * Makes the call that has requested a notification leave *e. Runs before the notification's callback, because the
- * consumer may call again in the callback.
+ * Makes the call that has requested a notification leave *e early. Must run before the notification's callback, because
+ * the consumer may call again in the callback.
  */
 void exclusive_release(struct exclusive *e);
 

@@ -66,7 +66,7 @@ static void plain_address_to_consumer(void *sockaddr, size_t length)
 
 /*
  * Returns the state of an MDL in a plain program. MDL_IS_PAGE_READ counts as locked, because the memory manager locks
- * the pages of a page read. MDL_IS_IO_SPACE counts as locked, because device memory is never paged.
+ * the pages that it reads. MDL_IS_IO_SPACE counts as locked, because device memory is never paged.
  */
 static uint32_t plain_mdl_state(const MDL *mdl)
 {
@@ -89,7 +89,7 @@ static const ondk_verify_host_t plain_host = {
 };
 
 /*
- * A table that ondk_verify_set_host has made. Tables are never freed, because another thread may still use an earlier
+ * A table that ondk_verify_set_host has set. Tables are never freed, because another thread may still use an earlier
  * one.
  */
 struct host {
@@ -143,7 +143,7 @@ void verify_report_irql(const char *routine, int now, int max)
 }
 
 /*
- * Checks a call if the host does not report an IRQL. If the thread is in a callback, assumes DISPATCH_LEVEL, because a
+ * Checks the IRQL of a call if the host does not report an IRQL. A callback counts as DISPATCH_LEVEL, because a
  * provider may run callbacks at that level.
  */
 static void host_check_callback(const char *routine, int max)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host is the program in which the consumer runs. The verify layer calls the host's functions for IRQL, callbacks,
- * stacks, addresses and memory. They are in the table ondk_verify_host_t of openndk/verify.h. The kernel surface
- * (src/wdk), which provides Windows' kernel routines to drivers, sets its own table: see src/wdk/ndk/verify_host.c. The
- * default is the table for a plain program, which has no IRQL.
+ * stacks, addresses and memory. These functions are in the table ondk_verify_host_t of openndk/verify.h. By default the
+ * table for a plain program is used, which has no IRQL. The kernel surface (src/wdk), which provides Windows' kernel
+ * routines to drivers, sets its own table: see src/wdk/ndk/verify_host.c.
  *
- * Only plain C types are used here, and a sockaddr is opaque. The reason is that the kernel surface has other base
- * types and another value of AF_INET6.
+ * This header uses only plain C types, and a sockaddr is opaque, because the kernel surface has other base types and
+ * another value of AF_INET6.
  */
 #ifndef VERIFY_HOST_H
 #define VERIFY_HOST_H
@@ -19,7 +19,7 @@
 #include "openndk/verify.h"
 
 enum { VERIFY_PASSIVE_LEVEL = 0, VERIFY_DISPATCH_LEVEL = 2 };
-enum { VERIFY_MAX_SOCKADDR = 28 }; /* length in bytes of the longest sockaddr that is converted, an IPv6 one */
+enum { VERIFY_MAX_SOCKADDR = 28 }; /* length in bytes of the longest sockaddr that is converted: an IPv6 address */
 
 /* Returns the current table of the host's functions. No entry is NULL. */
 const ondk_verify_host_t *verify_host(void);

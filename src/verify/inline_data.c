@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the memory of inline data: see inline_data.h. The check treats memory as paged only if the host reports that
- * the memory is paged. The host does not report locked memory as paged.
+ * Checks the memory of inline data: see inline_data.h. Memory counts as paged only if the host reports it as paged. The
+ * host does not report locked memory as paged.
  */
 #include "verify/inline_data.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks that the memory of inline data can be read at the caller's IRQL. */
+/* Checks that the caller may read the memory of inline data at its IRQL. */
 #ifndef VERIFY_INLINE_DATA_H
 #define VERIFY_INLINE_DATA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks limits: see limits.h. A limit of 0 means that the adapter does not report the limit. */
+/* Checks limits: see limits.h. A limit of 0 means that the adapter has not reported the limit. */
 #include <string.h>
 
 #include "verify/limits.h"
@@ -51,8 +51,8 @@ void limits_check_qp(const struct proxy *p, const char *routine, const struct qu
 #define REQUEST_FLAGS (NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER)
 
 /*
- * The flags that a routine may have besides REQUEST_FLAGS. The page of NdkCreateQp documents NDK_OP_FLAG_INLINE for
- * NdkWrite.
+ * The flags that each routine supports besides REQUEST_FLAGS. Microsoft's page about NdkCreateQp documents
+ * NDK_OP_FLAG_INLINE for NdkWrite.
  */
 static const struct {
     const char *routine;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the limits that the adapter reports, and the limits that a consumer passed when it created a queue. A breach
- * is reported before the provider is called. The provider then refuses the call, or the request fails later.
+ * Checks the limits that the adapter reports, and the limits that the consumer has passed to the create call of a
+ * queue. Reports a breach before the provider is called. The provider then refuses the call, or the request fails
+ * later.
  */
 #ifndef VERIFY_LIMITS_H
 #define VERIFY_LIMITS_H

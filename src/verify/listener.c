@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the dispatch tables of listeners and shared endpoints. */
+/* Implements the dispatch tables of listeners and shared endpoints. */
 #include "verify/address.h"
 #include "verify/argument.h"
 #include "verify/async_call.h"
@@ -33,8 +33,8 @@ static void listener_begin_listen(struct proxy *p)
 }
 
 /*
- * Handles the return of an NdkListen whose completion is not observed. If the call is pending or has failed, the call
- * is no longer counted, so that later calls are not reported.
+ * Handles the return of an NdkListen call whose completion is not observed. A call that is pending or has failed is no
+ * longer counted, so that a later NdkListen is not reported.
  */
 static void listener_end_unseen(struct proxy *p, NTSTATUS status)
 {
@@ -103,7 +103,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
-    if (connector_ask_addresses(p)) /* the consumer cannot close the connector yet */
+    if (connector_ask_addresses(p)) /* safe, because the consumer does not have the connector yet */
         connector_add_passive((struct connector *)p);
     proxy_insert(p);
     stall_begin();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the pages of logical address mappings: see logical.h. Two mappings of the same memory may have the same
- * logical addresses. So each mapping has its own entries for its pages, and the release of one mapping keeps the
- * entries of the other one.
+ * logical addresses. So each mapping has entries of its own, and the release of one mapping keeps the entries of the
+ * other.
  */
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ static struct logical_bucket *logical_rehash(struct logical_pages *l, struct log
     l->buckets = buckets;
     l->bucket_count = count;
     LIST_FOREACH (m, &l->mappings, link)
-        for (ULONG i = 0; i < m->count; i++) /* overwrites the old links, because the old buckets are only freed */
+        for (ULONG i = 0; i < m->count; i++) /* overwrites the old link: the old buckets are unused */
             LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
     return old;
 }

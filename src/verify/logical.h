@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the pages of an adapter's logical address mappings in a hash table, so that a post can check an address
- * without a search of all mappings.
+ * without searching all mappings.
  */
 #ifndef VERIFY_LOGICAL_H
 #define VERIFY_LOGICAL_H
@@ -20,13 +20,13 @@ LIST_HEAD(logical_bucket, logical_page);
 struct logical_mapping;
 
 struct logical_pages {
-    LIST_ENTRY(logical_pages) link; /* in the list of all adapters' structs */
+    LIST_ENTRY(logical_pages) link; /* in the list of the structs of all adapters */
     struct spin lock;
     struct logical_bucket *buckets; /* NULL until the first mapping is built */
     unsigned bucket_count;          /* number of buckets, a power of two */
     uint64_t page_count;
     LIST_HEAD(, logical_mapping) mappings;
-    bool is_incomplete; /* a mapping could not be recorded, so every address counts as mapped */
+    bool is_incomplete; /* true: a mapping could not be recorded, so every address counts as mapped */
 };
 
 void logical_init(struct logical_pages *l);
@@ -34,8 +34,8 @@ void logical_fini(struct logical_pages *l);
 /* Records a mapping that NdkBuildLAM has built. */
 void logical_add(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
 /*
- * Makes every address count as mapped from now on. Needed if a mapping cannot be recorded: memory ran out, or the
- * completion of NdkBuildLAM is not observed.
+ * Makes every address count as mapped from now on. Must be called if a mapping cannot be recorded, because memory ran
+ * out or the completion of NdkBuildLAM is not observed.
  */
 void logical_set_incomplete(struct logical_pages *l);
 /* Removes the record of a mapping. Must run before NdkReleaseLAM. Does nothing if the mapping has no record. */
@@ -46,8 +46,8 @@ void logical_remove(struct logical_pages *l, const NDK_LOGICAL_ADDRESS_MAPPING *
  */
 ULONG logical_find_foreign(struct logical_pages *l, const NDK_LOGICAL_ADDRESS *pages, ULONG count);
 /*
- * Returns true if the first and the last byte of the range are in mappings of any adapters. Requires that length is not
- * 0.
+ * Returns true if the first and the last byte of the range are each in a mapping of some adapter. Requires that length
+ * is not 0.
  */
 bool logical_contains(struct logical_pages *l, uint64_t address, uint64_t length);
 

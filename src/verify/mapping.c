@@ -9,13 +9,13 @@ enum { MAX_RELEASED = 32 }; /* number of recorded releases, for reports about a 
 struct mapping {
     LIST_ENTRY(mapping) link;
     struct proxy *adapter;
-    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* the consumer's structure; NULL after another mapping was built in it */
+    const NDK_LOGICAL_ADDRESS_MAPPING *lam; /* the consumer's structure; NULL if a later mapping was built in it */
     const void *context;                    /* the AdapterContext that the provider has set */
     ULONG page_count;
-    uint64_t pages; /* checksum of the page array when the mapping was built, from mapping_sum_pages */
+    uint64_t pages; /* checksum of the page array (mapping_sum_pages) when the mapping was built */
 };
 
-/* The record of a mapping that was released, and the stack of the release. */
+/* The record of a released mapping, with the stack of the release. */
 struct released {
     const struct proxy *adapter;
     const NDK_LOGICAL_ADDRESS_MAPPING *lam;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records the logical address mappings of an adapter that are built and not released. The close of the adapter waits
- * for them. A mapping is found by the address of its structure. If the consumer releases a copy of the structure, the
- * mapping is found by the AdapterContext that the provider has set.
+ * for their release. A mapping is found by the address of its structure. If the consumer releases a copy of the
+ * structure, the mapping is found by the AdapterContext that the provider has set.
  */
 #ifndef VERIFY_MAPPING_H
 #define VERIFY_MAPPING_H
@@ -13,7 +13,10 @@ struct mapping;
 
 /* Records a mapping that NdkBuildLAM has built. */
 void mapping_add(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
-/* Stops the reports about mappings that have no record. Needed if the completion of an NdkBuildLAM is not observed. */
+/*
+ * Stops the reports about the release of mappings without a record. Must be called if the completion of an NdkBuildLAM
+ * is not observed, because that mapping has no record.
+ */
 void mapping_set_unseen(void);
 /*
  * Removes the record of a mapping before NdkReleaseLAM. Reports a mapping that has no record or has changed. Returns

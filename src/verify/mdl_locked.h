@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that the memory of an MDL chain is locked or nonpaged, that it may be written, and that no pending call uses
- * it.
+ * Checks the memory of an MDL chain: whether it is locked or nonpaged, whether it may be written, and whether a pending
+ * call uses it.
  */
 #ifndef VERIFY_MDL_LOCKED_H
 #define VERIFY_MDL_LOCKED_H
@@ -16,8 +16,8 @@ static inline unsigned mdl_flags(const MDL *mdl)
 /* Examines the MDLs that contain the first `length` bytes. Returns the first MDL whose memory may be paged, or NULL. */
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
 /*
- * Reports an MDL that mdl_find_unlocked has found in a call of `routine` on p. `flags` are the MDL's flags, because
- * *mdl is not read.
+ * Reports an MDL that mdl_find_unlocked has found in a call of `routine` on p. `flags` are the MDL's flags. *mdl is not
+ * read, because the MDL may be freed already.
  */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
 /* Reports the chain if a pending call uses one of its MDLs. */

@@ -18,7 +18,7 @@ enum { MAX_USE_TEXT = 512 };
 
 /*
  * Functions of AddressSanitizer, from its allocator_interface.h and asan_interface.h. They are NULL if no part of the
- * program was built with it.
+ * program was built with AddressSanitizer.
  */
 typedef void free_hook(const volatile void *start);
 extern int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
@@ -29,7 +29,7 @@ extern const char *__asan_locate_address(void *address, char *name, size_t name_
     __attribute__((weak));
 extern void __asan_get_shadow_mapping(size_t *scale, size_t *offset) __attribute__((weak));
 
-/* The marks in shadow memory for a stack frame whose function has returned, and for a scope that has ended. */
+/* The values in shadow memory for a stack frame whose function has returned, and for a scope that has ended. */
 enum { ASAN_AFTER_RETURN = 0xf5, ASAN_AFTER_SCOPE = 0xf8 };
 
 static bool asan_is_here(void)
@@ -48,8 +48,8 @@ static bool memory_is_mapped(const void *address)
 
 /*
  * Returns true if a poisoned address is heap memory that was freed, or memory of a stack frame or scope that has ended.
- * Returns false for a gap between two allocations. The function is not instrumented, because it reads shadow memory,
- * the sanitizer's table of marks. The sanitizer has no marks for that table itself.
+ * Returns false for a gap between two allocations. The function is not instrumented, because the sanitizer cannot check
+ * accesses to its own shadow memory.
  */
 __attribute__((no_sanitize_address)) static bool asan_is_dead(void *address)
 {
@@ -103,8 +103,8 @@ bool memory_is_freed(const void *start, size_t size)
 /* ---- Frees ------------------------------------------------------------------------------------------------------- */
 
 /*
- * While `unchecked` is not 0, memory that this thread frees is not checked. It is the number of locks that the thread
- * holds and verify_find_use would acquire, plus the number of checks in progress.
+ * While `unchecked` is not 0, memory that this thread frees is not checked. It counts the checks in progress, and the
+ * locks of the thread that verify_find_use would acquire.
  */
 static _Thread_local unsigned unchecked;
 

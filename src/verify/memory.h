@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects memory of the consumer that is freed while NDK uses it. In drivers, the pool checks each free. In plain
- * programs, AddressSanitizer calls this layer at each free(), and marks the memory of ended stack frames. Without the
- * sanitizer, memory counts as freed only if its address is not mapped any more.
+ * Detects memory of the consumer that is freed while NDK uses it. In drivers, the kernel's pool checks each free. In
+ * plain programs, AddressSanitizer calls this layer at each free(), and marks the memory of ended stack frames. Without
+ * the sanitizer, memory counts as freed only if its address is not mapped any more.
  */
 #ifndef VERIFY_MEMORY_H
 #define VERIFY_MEMORY_H
@@ -15,18 +15,18 @@
 uint32_t memory_plain_state(const void *address);
 
 /*
- * Returns true if the host reports the first or the last byte of the memory as freed. The bytes between them are not
+ * Returns true if the host reports the first or the last byte of the memory as freed. The bytes between are not
  * examined, because blocks are always freed as a whole.
  */
 bool memory_is_freed(const void *start, size_t size);
-/* Returns true if memory_is_freed may be called at every post, because it is cheap or because all checks are on. */
+/* Returns true if memory_is_freed may be called at every post: it is cheap, or all checks are on. */
 bool memory_can_ask_often(void);
 
-/* Begins to check each free() for memory that NDK uses, if AddressSanitizer is in the process. Idempotent. */
+/* Begins to check each free() for memory that NDK uses. Does nothing without AddressSanitizer. Idempotent. */
 void memory_watch_frees(void);
 /*
- * Enclose code that holds a lock which the check of freed memory would acquire. Memory that the enclosed code frees is
- * not checked.
+ * Enclose code that holds a lock which the check of freed memory would acquire. The check skips memory that is freed in
+ * between.
  */
 void memory_begin_lock(void);
 void memory_end_lock(void);

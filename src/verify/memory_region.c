@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of the dispatch tables of memory regions and windows. A region's MDLs are watched from its registration
- * to its deregistration. Its tokens are in the table of its protection domain: see tokens.h. The provider is asked for
- * the tokens after each registration.
+ * Implements the dispatch tables of memory regions and windows. A region's MDLs are watched from its registration to
+ * its deregistration. Its tokens are in the table of its protection domain: see tokens.h. After each registration the
+ * layer queries the tokens from the provider.
  */
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ static void mr_unlock(const struct proxy *mr)
     spin_unlock(&region_table(mr)->lock);
 }
 
-/* Stops all reports about the region. Needed if the result of a pending call on the region is not observed. */
+/* Stops all reports about the region. Must be called if the result of a pending call on the region is not observed. */
 static void mr_set_unsure(struct proxy *mr)
 {
     mr_lock(mr);
@@ -72,7 +72,7 @@ static void mr_begin_change(struct proxy *mr)
 
 /* ---- NdkRegisterMr ---- */
 
-/* An NdkRegisterMr that has not completed. */
+/* An NdkRegisterMr call that has not completed. */
 struct mr_registration {
     struct registration memory;
     bool watches; /* the region has stored the MDLs of this registration: see mr_set_mdls */
@@ -119,8 +119,8 @@ static void mr_report_kind(const struct proxy *p, const char *routine, bool fast
 }
 
 /*
- * Reports the NdkRegisterMr of a region that is registered, or that a pending call is about to change. Returns true if
- * it was reported.
+ * Reports an NdkRegisterMr on a region that is registered, or that a pending call is about to change. Returns true if
+ * the call was reported.
  */
 static bool mr_check_registered(const struct proxy *p)
 {
@@ -330,10 +330,9 @@ static void mr_check_token(const struct proxy *p, const char *routine)
 }
 
 /*
- * Records a token that the consumer has read, unless the token has a record. If the region was registered, or if an
- * NdkFastRegister is being posted, the token becomes TOKEN_UNSURE, because another thread's NdkFastRegister may have
- * made it. If the region is only initialized, the token becomes TOKEN_EARLY. In any other case, the token is not
- * recorded.
+ * Records a token that the consumer has read. Does nothing if the token has a record. If the region was registered, or
+ * an NdkFastRegister is being posted, the token becomes TOKEN_UNSURE, because another thread's NdkFastRegister may have
+ * made it. If the region is only initialized, the token becomes TOKEN_EARLY. In other cases the token is not recorded.
  */
 static void mr_record_token(struct proxy *p, UINT32 value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts sends and receives of connections within this process: see messages.h. */
+/* Counts the sends and receives of connections within this process: see messages.h. */
 #include <stdlib.h>
 
 #include "verify/messages.h"
@@ -59,7 +59,7 @@ void messages_begin_post(struct queue *q, int use, struct post *post)
 
     if (use == QUEUE_RECEIVE && q->messages)
         atomic_fetch_add(&q->messages->receives, 1);
-    /* Decided before the call, because the message can end the connection before the call returns. */
+    /* Must be decided before the call, because the message can end the connection before the call returns. */
     post->needs_receive = post->is_send && peer && !(post->flags & NDK_OP_FLAG_DEFER) &&
                           !atomic_load(&q->messages->is_over) && !atomic_load(&peer->is_over);
 }
@@ -76,8 +76,8 @@ static void messages_report(const struct queue *qp, const struct messages *peer,
 }
 
 /*
- * The sends of a chain with NDK_OP_FLAG_DEFER are counted at once, but compared only when a send without that flag ends
- * the chain.
+ * The sends of a chain with NDK_OP_FLAG_DEFER are counted when they are posted. They are compared with the receives
+ * when a send without that flag ends the chain.
  */
 void messages_end_post(struct queue *q, const struct post *post, NTSTATUS status)
 {

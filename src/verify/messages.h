@@ -3,9 +3,9 @@
  * Checks the rule receive-missing for connections whose two ends are in this process. Each message uses up one receive
  * of the peer's queue pair, so a connection must never have more sends than receives.
  *
- * The invariant: a send for which the peer has posted a receive is never reported, in whatever order the two consumers
- * call. A receive is counted before the provider has it. A send is counted after the provider has accepted it, and then
- * the number of receives is read. When a connection ends, a consumer can legally post sends that the peer never
+ * The invariant: a send for which the peer has posted a receive is never reported, in any order of the two consumers'
+ * calls. A receive is counted before the provider has it. A send is counted after the provider has accepted it, and
+ * then the number of receives is read. When a connection ends, a consumer can legally post sends that the peer never
  * receives. So a send is not reported if its call begins after a flush, a disconnect or a close at one of the ends, or
  * after a request or post has failed.
  */
@@ -15,15 +15,15 @@
 #include "verify/queue.h"
 
 /*
- * The numbers of sends and receives of one queue pair. The queue pair and its peer have a reference each. The struct
- * outlives a queue pair that is closed.
+ * The numbers of sends and receives of one queue pair. The queue pair and its peer each have a reference. The struct
+ * may outlive the queue pair.
  */
 struct messages {
     atomic_int refs;
     const void *qp;
     _Atomic uint64_t receives; /* number of receives since the queue pair was created */
     _Atomic uint64_t sends;    /* number of sends that the provider has accepted since messages_pair was called */
-    atomic_bool is_over;       /* later sends of the queue pair and of its peer are not reported */
+    atomic_bool is_over;       /* true: later sends of the queue pair and of its peer are not reported */
     atomic_bool is_reported;   /* a send of the queue pair was reported */
 };
 
@@ -35,9 +35,9 @@ struct messages *messages_create(const void *qp);
 /* Releases the two references of qp: to its own struct messages, and to the struct messages of its peer. */
 void messages_release(struct queue *qp);
 /*
- * Makes a and b each other's peer. Requires the proxies' lock. Requires that a and b are the two ends of a connection
- * and that neither has sent anything. If a queue pair has a shared receive queue, its receives are not counted and its
- * peer's sends are not reported.
+ * Makes a and b each other's peer. They must be the two queue pairs of one connection, and neither may have sent
+ * anything. If a queue pair has a shared receive queue, its receives are not counted and its peer's sends are not
+ * reported. Requires the proxies' lock.
  */
 void messages_pair(struct queue *a, struct queue *b);
 /* Stops the reports about later sends of qp and of its peer. */
@@ -49,8 +49,8 @@ void messages_set_over(struct queue *qp);
  */
 void messages_begin_post(struct queue *q, int use, struct post *post);
 /*
- * Counts a send, and reports it if the peer has posted no receive for it. Runs after the post, whose call has returned
- * `status`.
+ * Counts a send, and reports the send if the peer has posted no receive for it. Runs after the post, whose call has
+ * returned `status`.
  */
 void messages_end_post(struct queue *q, const struct post *post, NTSTATUS status);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for the objects of an adapter that is being closed, and reports the objects that nobody closes: see
+ * Makes the close of an adapter wait for the adapter's objects, and reports the objects that nobody closes: see
  * objects_left.h. An object is "left" if the consumer has received it and has not called its close routine. Other open
  * objects end without the consumer, so the close waits for them without a limit.
  */
@@ -44,7 +44,7 @@ static void left_add_open(void *context, const struct verify_open *open)
         left_add(left, open);
 }
 
-/* Reports the objects and mappings that are left. Returns false if there is none. */
+/* Reports the objects and mappings that are left. Returns false if none is left. */
 static bool left_report(const struct proxy *adapter, const char *routine)
 {
     struct left left = { .adapter = adapter };

@@ -6,9 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed. If none of them is closed for stall_ms, and the
- * consumer could close at least one, reports them once. Returns true when all are closed. Returns false if, after that
- * report, again none is closed for stall_ms.
+ * Waits until all objects and mappings of the adapter are closed, and then returns true. Reports the open ones once if
+ * none is closed for stall_ms and the consumer could close at least one. Returns false if none is closed for another
+ * stall_ms after the report.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists the open objects and the pending calls of all consumers. Copies them under their locks, and then visits the
+ * Lists the open objects and the pending calls of all consumers. First copies them under their locks, then visits the
  * copies without a lock.
  */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "verify/pending.h"
 #include "verify/proxy.h"
 
-enum { SPARE_ROOM = 16 }; /* spare elements, for objects and calls that begin between counting and copying */
+enum { SPARE_ROOM = 16 }; /* additional elements, because objects and calls may begin after they were counted */
 
 static int open_compare(const void *left, const void *right)
 {

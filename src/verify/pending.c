@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records pending calls and their contexts: see pending.h. `on_stacks` has the calls whose context is on a stack, and
- * `elsewhere` has the others.
+ * Records pending calls and their contexts: see pending.h. The list `on_stacks` has the calls whose context is on a
+ * stack. The list `elsewhere` has all other calls.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -93,7 +93,8 @@ static void pending_report_dead(const struct pending *p, const char *routine, co
 }
 
 /*
- * Returns the stack pointer of another thread. Returns 0 if it is not known, and UINTPTR_MAX if the thread has ended.
+ * Returns the stack pointer of another thread. Returns 0 if the stack pointer is not known, and UINTPTR_MAX if the
+ * thread has ended.
  */
 static uintptr_t pending_thread_sp(int thread)
 {
@@ -104,13 +105,12 @@ static uintptr_t pending_thread_sp(int thread)
 }
 
 /*
- * Returns true if the call's context was a local variable of a function that has returned. In this case the stack
- * pointer of the thread that made the call is above the context.
+ * Returns true if the call's context was a local variable of a function that has returned. Then the stack pointer of
+ * the thread that made the call is above the context, or the thread has ended.
  *
- * If the calling thread made the call, `frame`, a stack frame of that thread, is used in place of the stack pointer.
- * Otherwise the stack pointer of the other thread is read twice, and both values must be above the context. Both values
- * must also be in the stack that contains the context, because the thread may run on a signal's stack. If the thread
- * has ended, the function has returned.
+ * If the calling thread made the call, `frame`, a stack frame of that thread, replaces the stack pointer. Otherwise the
+ * stack pointer of the other thread is read twice, and both values must be above the context. Both values must also be
+ * in the stack that contains the context, because the thread may run on a signal's stack.
  */
 static bool pending_context_is_dead(const struct pending *p, const void *frame)
 {
@@ -132,7 +132,7 @@ void pending_complete(struct pending *p, const void *frame)
 
     if (!routine)
         return;
-    pending_remove(p); /* no other thread changes *p after this */
+    pending_remove(p); /* from here on no other thread changes *p */
     if (p->thread && !p->reported && verify_on() && pending_context_is_dead(p, frame))
         pending_report_dead(p, routine, "when the completion came");
 }
@@ -242,8 +242,8 @@ bool pending_find_mdl(const MDL *chain, struct pending *found, const MDL **used)
 }
 
 /*
- * Copies the stalled calls of one list, as pending_copy_stalled does for both. `out` already has n calls. Returns the
- * new number of calls. Requires the lock.
+ * Does the work of pending_copy_stalled for one list. `out` already has n calls. Returns the new number of calls.
+ * Requires the lock.
  */
 static unsigned pending_copy_stalled_of(struct pending_list *list, uint64_t before, struct pending *out, unsigned room,
                                         unsigned n, uint64_t *oldest)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records the calls that have not completed by their callback yet, with their contexts. Before the host frees memory,
- * verify_find_use searches the memory for such contexts. A context on the caller's stack is dead as soon as the
- * function that has it as a variable returns. A dead context is detected when the call completes, or at the next NDK
- * call of the thread.
+ * Records the calls that have not completed by their callback yet, with their contexts. verify_find_use finds such a
+ * context in memory that the host is about to free. A context that is a local variable is dead as soon as its function
+ * returns. A dead context is detected when the call completes, or at the next NDK call of the thread.
  */
 #ifndef VERIFY_PENDING_H
 #define VERIFY_PENDING_H
@@ -26,7 +25,7 @@ struct pending_object {
 
 enum { PENDING_MAX_MDLS = 8 }; /* maximum number of watched MDLs of one call */
 
-/* A pending call. The struct that represents the call embeds this struct. */
+/* A pending call. Each struct that represents a call contains this struct. */
 struct pending {
     TAILQ_ENTRY(pending) list;
     const char *routine; /* name of the call, for example "NdkConnect"; NULL if the call is not in a list */
@@ -36,7 +35,7 @@ struct pending {
     uintptr_t stack_end; /* the end of the stack that contains the context; 0: the context is on no stack */
     bool reported;
     int caller;           /* ID of the thread that made the call */
-    const char *callback; /* name of the callback in which the call was made; NULL: in none */
+    const char *callback; /* name of the callback in which the call was made; NULL: the call was made in no callback */
     uint64_t since_ns;
     bool stalled; /* pending_copy_stalled has copied this call */
     const struct _MDL *mdls[PENDING_MAX_MDLS];
@@ -44,33 +43,33 @@ struct pending {
     struct stack by;
 };
 
-/* Makes each later fork acquire the lock of the pending calls, so that the child finds the lock released. */
+/* Makes each later fork acquire the lock of the pending calls, so that the lock is free in the child. */
 void pending_guard_fork(void);
 /*
- * Adds a pending call. Requires that the provider's function is called only afterwards. The recorded stack begins at
- * the return address `by`. Does nothing while verification is off.
+ * Adds a pending call. Must be called before the provider's function. The recorded stack begins at the return address
+ * `by`. Does nothing while verification is off.
  */
 void pending_begin(struct pending *p, const struct pending_object *object, const char *routine, const void *context,
                    const void *by);
-/* Stores the MDL chain that the call uses. Must run between pending_begin and the provider's function. */
+/* Stores the MDL chain that the call uses. Must be called after pending_begin, and before the provider's function. */
 void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
 /*
- * Finds a pending call that uses an MDL of `chain` and was made by the calling thread. Sets *found to a copy of the
- * call, and *used to the MDL. Returns false if there is no such call. Calls of other threads are not searched, because
- * their functions may still be running.
+ * Finds a pending call of the calling thread that uses an MDL of `chain`. Sets *found to a copy of the call, and *used
+ * to the MDL. Returns false if there is no such call. Calls of other threads are not searched, because their functions
+ * may still be running.
  */
 bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
-/* Removes a call that has completed inline, which means without its callback. */
+/* Removes a call that has completed inline, that is, without its callback. */
 void pending_remove(struct pending *p);
 /*
- * Removes a call before its completion callback runs. Reports the call if its context is dead. `frame` is the stack
- * frame of the caller. A context below that frame on the same stack is dead.
+ * Removes a call before its completion callback runs. Reports the call if its context is dead. `frame` is the caller's
+ * stack frame. A context below that frame on the same stack is dead.
  */
 void pending_complete(struct pending *p, const void *frame);
 /*
- * Reports a pending call of the calling thread if its context is dead. Each call is reported at most once. Must run at
- * each NDK call. `frame` is the stack frame of the function that the consumer has called. A context below that frame on
- * the same stack is dead.
+ * Reports a pending call of the calling thread if its context is dead. Reports each call at most once. Must run at each
+ * NDK call. `frame` is the stack frame of the function that the consumer has called. A context below that frame on the
+ * same stack is dead.
  */
 void pending_check_stack(const char *routine, const void *frame);
 /*

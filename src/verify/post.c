@@ -10,8 +10,8 @@
 #include "verify/stall.h"
 
 /*
- * Sets post->length to the number of bytes in all SGEs. If the list of SGEs is longer than the queue allows, drops the
- * list, because the provider refuses the request and so nothing may read the list.
+ * Sets post->length to the number of bytes in all SGEs. If the list of SGEs is longer than the queue allows, sets the
+ * list to NULL: the provider refuses the request, so nothing may read the list.
  */
 static void post_set_length(const struct queue *q, int use, struct post *post)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the state of a queue when a request is posted. A request uses a slot of the queue until the consumer has
- * polled the request's result, because hardware frees the slot no earlier. A silent request uses its slot until the
- * consumer has polled the next result. A provider that frees slots earlier accepts more requests. Shared receive queues
- * are not checked, because their notification asks for more receives before the results of the used receives are
- * polled.
+ * polled the request's result. A silent request uses its slot until the consumer has polled the next result. Hardware
+ * frees a slot no earlier, but another provider may, and then accepts more requests. Shared receive queues are not
+ * checked: their notification asks for more receives before the results of the used receives are polled.
  */
 #ifndef VERIFY_POST_CHECK_H
 #define VERIFY_POST_CHECK_H
@@ -17,8 +16,8 @@
  */
 
 /*
- * Reports a post if the queue has no free slot, or if the queue pair has a shared receive queue. Must run after
- * posted_begin.
+ * Reports a post if the queue has no free slot, or if it is a receive and the queue pair has a shared receive queue.
+ * Must run after posted_begin.
  */
 void post_check_slots(const struct queue *q, int use, const struct post *post);
 /* Reports a post if its completion queue has fewer entries than outstanding requests. Must run after posted_end. */

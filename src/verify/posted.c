@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps records of posted requests: see posted.h. The records are allocated with the queue, so that a post never
- * allocates. The memory of a record is not touched before its first use. A new request reuses a record if one is free.
+ * allocates. The memory of a record is not touched before its first use. A new request first reuses a free record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 enum {
     MAX_RECORDS = 65536,  /* maximum number of records of one queue */
     MAX_BYTES = 16 << 20, /* maximum size of the records of one queue, in bytes */
-    SPARE_RECORDS = 16,   /* number of additional records, for a consumer that posts more than its queue can hold */
-    /* minimum number of SGEs in a record, even if requests have fewer, because NdkFastRegister's pages need room */
+    SPARE_RECORDS = 16,   /* number of additional records, because a consumer may post more than its queue can hold */
+    /* minimum number of SGEs in a record; requests may have fewer, but NdkFastRegister's pages need room, too */
     MIN_ROOM = 4,
 };
 
@@ -78,8 +78,8 @@ void posted_fini(struct posted *posted)
 }
 
 /*
- * Adds `chunk`, whose records are used from now on. Moves the records of the earlier chunk that were never used to the
- * free list. Requires the lock.
+ * Adds `chunk`. From now on new records come from this chunk. Moves the unused records of the earlier chunk to the free
+ * list. Requires the lock.
  */
 static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
 {
@@ -116,7 +116,7 @@ void posted_reserve(struct posted *posted, size_t depth)
         chunk = NULL;
     }
     spin_unlock(&posted->lock);
-    free(chunk); /* not NULL if another thread has added records or closed the queue meanwhile */
+    free(chunk); /* not NULL if another thread has meanwhile added records or closed the queue */
 }
 
 /* ---- posts and results ---- */
@@ -134,7 +134,7 @@ static bool record_is_silent(const struct posted_record *record)
     return record->flags & NDK_OP_FLAG_SILENT_SUCCESS;
 }
 
-/* Stores one SGE in the record for each run of contiguous pages. */
+/* Stores one SGE in the record for each sequence of contiguous pages. */
 static void record_fill_pages(struct posted_record *record, const struct posted *posted, const struct post *post)
 {
     ULONG run;
@@ -201,8 +201,7 @@ static void posted_remove(struct posted *posted, struct posted_record *record)
 
 /*
  * Returns a record for a new request, or NULL if none is free. If none is free and the oldest request is silent, reuses
- * the oldest request's record, because the consumer has posted more silent requests than the queue can hold. Requires
- * the lock.
+ * that request's record: the consumer has posted more silent requests than the queue can hold. Requires the lock.
  */
 static struct posted_record *posted_unused_record(struct posted *posted)
 {
@@ -224,7 +223,7 @@ void posted_begin(struct posted *posted, struct post *post)
 
     post->passed = post->context;
     if (!verify_on()) {
-        /* This post is not recorded, but may end the chain. So the chain is ended here. */
+        /* The post is not recorded, but it may end the chain. */
         chain_end(&posted->chain);
         return;
     }
@@ -251,8 +250,8 @@ void posted_begin(struct posted *posted, struct post *post)
 }
 
 /*
- * Detaches the chunks from a closed queue if no record is outstanding. Returns the chunks, which the caller frees, or
- * NULL. Requires the lock.
+ * If the queue is closed and no record is outstanding, detaches the chunks and returns them; the caller frees them.
+ * Otherwise returns NULL. Requires the lock.
  */
 static struct posted_chunk *posted_detach_if_idle(struct posted *posted)
 {
@@ -274,7 +273,7 @@ static struct posted_record *posted_record_of(const struct posted *posted, void 
     return NULL;
 }
 
-/* Frees the records of the silent requests just before `record`. Requires the lock. */
+/* Frees the records of all silent requests that come directly before `record`. Requires the lock. */
 static void posted_remove_silent_before(struct posted *posted, struct posted_record *record)
 {
     struct posted_record *before;
@@ -383,7 +382,7 @@ NTSTATUS posted_end(struct posted *posted, struct post *post, NTSTATUS status)
     if (!post->place)
         return status;
     spin_lock(&posted->lock);
-    /* If the queue was closed meanwhile, the record may be free already. */
+    /* If the queue was closed meanwhile, the record may already be free. */
     if (posted_record_of(posted, record) && record->routine && record->place == post->place) {
         posted_remove(posted, record);
         idle = posted_detach_if_idle(posted);
@@ -416,10 +415,7 @@ void posted_uncount_silent(struct posted *posted)
     if (atomic_load_explicit(&posted->counted_silent, memory_order_relaxed) == 0)
         return;
     spin_lock(&posted->lock);
-    /*
-     * From the newest on: the counted silent requests are the newest ones, and the loop ends when none is counted any
-     * more.
-     */
+    /* Begins with the newest request, because the counted silent requests are the newest ones. */
     TAILQ_FOREACH_REVERSE (record, &posted->outstanding, posted_list, list) {
         if (atomic_load(&posted->counted_silent) == 0)
             break;

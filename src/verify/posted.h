@@ -5,13 +5,13 @@
  * NdkGetCqResults(Ex) restores the consumer's contexts and frees the record.
  *
  * A silent request (NDK_OP_FLAG_SILENT_SUCCESS) has a record, but has a result only if it fails. Initiator requests
- * complete in the order of their posts. So a polled result also frees the records of the silent requests that were
- * posted to the queue before.
+ * complete in the order of their posts. So a polled result also frees the records of the silent requests before it in
+ * the queue.
  *
- * The record of an inline request has no buffers, because the provider copies them during the post. A record has at
+ * The record of an inline request has no buffers, because the provider copies the data during the post. A record has at
  * most posted->room SGEs. If all records are in use, a request is not recorded, and the provider receives the
- * consumer's own RequestContext. If the consumer respects the queue's depth, all records are in use only if memory was
- * short when they were allocated.
+ * consumer's own RequestContext. A consumer that respects the queue's depth always finds a free record, unless memory
+ * was short when the records were allocated.
  */
 #ifndef VERIFY_POSTED_H
 #define VERIFY_POSTED_H
@@ -38,14 +38,14 @@ struct posted_record {
     const void *by;                  /* return address of the consumer's call */
     uint64_t place;                  /* number of the post in its queue, from 1 */
     uint64_t posted_ms;              /* time of the post: see posted_now_ms */
-    uint64_t length;                 /* number of bytes in all SGEs, also in those that are not recorded */
+    uint64_t length;                 /* number of bytes in all SGEs, including SGEs that are not recorded */
     ULONG flags;                     /* the flags of the post, NDK_OP_FLAG_* */
     bool counted;                    /* the request is counted in *posted->users */
     bool done;                       /* the request was silent, and a flush or disconnect has ended it */
     bool reported;                   /* one of the request's buffers was reported as freed */
     struct source source;            /* checksum of the data of a send or write: see source.h */
     ULONG sges;                      /* number of recorded SGEs */
-    NDK_SGE sge[]; /* an SGE with the privileged token has a logical address, any other SGE has a virtual one */
+    NDK_SGE sge[]; /* logical address if the SGE has the privileged token, otherwise virtual address */
 };
 TAILQ_HEAD(posted_list, posted_record);
 
@@ -54,17 +54,17 @@ struct posted {
     UINT32 privileged;          /* privileged token of the protection domain */
     ULONG room;                 /* maximum number of recorded SGEs of one request */
     atomic_int *users;          /* counter of the requests on one completion queue; may be NULL */
-    atomic_uint counted_silent; /* number of this queue's silent requests in *users; changes under the lock */
+    atomic_uint counted_silent; /* number of this queue's silent requests that *users counts; changes under the lock */
     struct spin lock;
     struct posted_chunk *chunks;    /* list of all chunks, the newest first */
     struct posted_list outstanding; /* in the order of the posts */
     struct posted_list free;
     unsigned record_count;
-    unsigned used;          /* number of records in the newest chunk that were ever used */
+    unsigned used;          /* number of records in the newest chunk that have been used so far */
     unsigned count, silent; /* number of outstanding records, and number of those that belong to silent requests */
     uint64_t posts;         /* number of posts so far */
     struct posted_chain chain;
-    bool ended;   /* a flush or disconnect has ended every request; results of failed requests may not be polled yet */
+    bool ended;   /* a flush or disconnect has ended every request; failed ones may not be polled yet */
     bool retired; /* the queue is closed */
 };
 
@@ -91,7 +91,7 @@ struct post {
      * after a flush or disconnect.
      */
     unsigned before, silent_before;
-    int users; /* *posted->users after this request was counted; 0: not counted, or the post has failed */
+    int users; /* value of *posted->users after this request was counted; 0: not counted, or the post has failed */
 };
 
 /* Initializes *posted and allocates records for a queue with room for `depth` requests of up to `sges` SGEs. */
@@ -102,7 +102,7 @@ void posted_reserve(struct posted *posted, size_t depth);
 
 /*
  * Records a request before it is posted, counts it in *posted->users, and sets post->passed. The request must be
- * counted before the post, because afterwards the consumer may already have the peer's answer. Allocates nothing.
+ * counted before the post, because the peer's answer may arrive before the post returns. Allocates nothing.
  */
 void posted_begin(struct posted *posted, struct post *post);
 /*
@@ -141,34 +141,36 @@ bool posted_copy_completed(struct posted *posted, void *context, struct posted_c
  */
 bool posted_complete(struct posted *posted, void **context);
 /*
- * Marks all requests as ended by a flush or disconnect. Marks the silent requests as done, because a silent request has
- * a result only if it failed. Requests that are posted later are not counted in *posted->users.
+ * Marks all requests as ended by a flush or disconnect. Marks the silent requests as done, because they may have
+ * succeeded and then have no result. Later requests are not counted in *posted->users.
  */
 void posted_set_ended(struct posted *posted);
 /*
- * Returns the place of a request, which is its number in the queue. `context` is the RequestContext that the provider
- * has returned for it. Returns 0 if the request has no record.
+ * Returns a request's place, which is the number of its post in the queue. `context` is the RequestContext that the
+ * provider has returned for the request. Returns 0 if the request has no record.
  */
 uint64_t posted_place(struct posted *posted, void *context);
 /*
  * Subtracts the silent requests of this queue from *posted->users. Runs when the consumer has polled a message of the
- * peer, because the peer may by now have received all requests that were posted before.
+ * peer: the peer may have sent the message after it had received all earlier requests.
  */
 void posted_uncount_silent(struct posted *posted);
 /* Subtracts all requests of this queue from *posted->users. Runs before the provider closes the queue. */
 void posted_uncount_all(struct posted *posted);
 /*
- * Marks the queue as closed. Frees all records now if none is outstanding. Otherwise, they are freed when the last
- * result is polled.
+ * Marks the queue as closed. Frees all records if none is outstanding. Otherwise they are freed when the last result is
+ * polled.
  */
 void posted_retire(struct posted *posted);
 /*
- * Frees all records of a closed queue. Requires that the completion queue has no more results of it. Does nothing if
- * the queue is not closed.
+ * Frees all records of a closed queue. Requires that the completion queue has no more results of that queue. Does
+ * nothing if the queue is not closed.
  */
 void posted_drop(struct posted *posted);
 
-/* The number of outstanding signalled requests (all that are not silent), and the open chain: see posted_chain.h. */
+/*
+ * The number of outstanding signalled requests (requests that are not silent), and the open chain: see posted_chain.h.
+ */
 struct posted_rest {
     unsigned signalled;
     unsigned deferred; /* number of requests in the open chain; 0: no chain is open */

@@ -12,7 +12,7 @@
 struct post;
 
 /*
- * The chain of one initiator queue. A post that fails ends the chain, because the consumer must not continue a chain
+ * The chain of one initiator queue. A post that fails ends the chain, because the consumer must not continue the chain
  * after a failure.
  */
 struct posted_chain {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the protection domains' dispatch table, and NdkCreatePd. */
+/* Implements the protection domains' dispatch table, and NdkCreatePd. */
 #include "verify/region.h"
 
 static VOID verify_pd_privileged_token(NDK_PD *pub, UINT32 *token)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements what all proxies share: creation, use, close, and the search for memory that they use. From its insertion
- * until it is freed, a proxy is in the list of open proxies or in the list of closed proxies. A thread that reads the
+ * Implements what all proxies share: creation, use, close, and the search for memory that they use. A proxy is in the
+ * list of open proxies or in the list of closed proxies from its insertion until it is freed. A thread that reads the
  * state PROXY_CLOSING under the lock finds closed_by set.
  */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
-enum { MAX_CLOSED = 1024 }; /* number of closed proxies that are kept, so that their use is reported */
+enum { MAX_CLOSED = 1024 }; /* number of closed proxies that are kept, so that a later call on one is reported */
 
 TAILQ_HEAD(proxy_list, proxy);
 static struct spin list_lock;
@@ -86,7 +86,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     if (!p)
         return NULL;
     if (parent && parent->type == NdkObjectTypeListener)
-        p->created_by = parent->created_by; /* in a connect event, no function of the consumer is on the stack yet */
+        p->created_by = parent->created_by; /* the consumer has called nothing: a connect event creates it */
     else if (verify_on())
         stack_capture_call(&p->created_by, __builtin_return_address(0));
     p->type = type;
@@ -104,8 +104,8 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 }
 
 /*
- * Inserts watched proxies at the head of the list, so that a search can end at the first proxy that is not watched. A
- * consumer may have thousands of idle regions.
+ * Inserts a watched proxy at the head of the list, so that a search for watched proxies ends at the first other proxy.
+ * A consumer may have thousands of idle regions, which are not watched.
  */
 void proxy_insert(struct proxy *p)
 {
@@ -204,7 +204,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* if created_by was copied from a listener, `entry` is set already */
+    if (!p->created_by.entry) /* a created_by from a listener already has `entry` */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -267,8 +267,8 @@ static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, co
 }
 
 /*
- * Returns true if calls on p are allowed. They are allowed on an adapter while its close waits, because objects that
- * are still open may need calls on the adapter.
+ * Returns true if calls on p are allowed. Calls on an adapter are allowed while its close waits, because objects that
+ * are still open may need them.
  */
 static bool proxy_is_usable(const struct proxy *p)
 {
@@ -290,8 +290,8 @@ void *proxy_real_at(const void *pub, const char *routine)
 }
 
 /*
- * Reports a call during which another thread has closed the object. A call on an adapter is not reported, because the
- * close of an adapter waits for calls in progress, and so may begin during a call.
+ * Reports a call during which another thread has closed the object. Does not report a call on an adapter: the close of
+ * an adapter waits for calls in progress, so the close may begin during a call.
  */
 void proxy_check_still_open(const struct call *c)
 {
@@ -379,7 +379,7 @@ static void proxy_on_closed(PVOID proxy)
     proxy_end_close(p);
     if (done)
         PROXY_CALLBACK(adapter, "NdkCloseCompletion", done, context);
-    proxy_release_adapter(adapter); /* only after the callback has returned */
+    proxy_release_adapter(adapter); /* not earlier, because the adapter's close must wait for the callback */
 }
 
 static const char *proxy_close_name(NDK_OBJECT_TYPE type)
@@ -400,8 +400,8 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
 }
 
 /*
- * Closes an object for all close entries. It is always inlined, so the return address and the frame below belong to the
- * routine that the consumer has called.
+ * Closes an object for all close entries. The function is always inlined. So the return address and the frame below are
+ * those of the routine that the consumer has called.
  */
 static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
                                                                   NDK_FN_CLOSE_COMPLETION done, PVOID context)
@@ -417,7 +417,7 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
         return STATUS_INVALID_PARAMETER;
     argument_check_completion(p, routine, done);
     if (!proxy_begin_close(p, routine))
-        return STATUS_PENDING; /* the status that OpenNDK's provider returns for a second close */
+        return STATUS_PENDING; /* OpenNDK's provider returns this status for a second close, too */
     if (p->type == NdkObjectTypeMr)
         region_memory_check(p, routine);
     if (p->on_closing)
@@ -426,7 +426,10 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
     p->closed_context = context;
     pending_begin(&p->closing, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
                   __builtin_return_address(0));
-    /* Every dispatch table but the adapter's begins with the close routine, so NdkClosePd works for every type. */
+    /*
+     * Every dispatch table except the adapter's begins with the close routine. So this call works for every type of
+     * object.
+     */
     status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
         return status;
@@ -478,7 +481,7 @@ static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const v
  */
 static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    /* While a queue pair is being closed, nothing reads the memory at its QPContext, so the consumer may free it. */
+    /* The consumer may free the QPContext as soon as it closes the queue pair. */
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
     if (p->context && !idle && proxy_is_inside(p->context, start, size))
@@ -550,10 +553,10 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     spin_lock(&list_lock);
     while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
-    if (!p) /* Regions are searched last, because a request that uses a buffer in a region is the better report. */
+    if (!p) /* Regions are searched last, because a request that uses the buffer makes a better report. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* marks the region of the buffer as reported, too */
+        (void)proxy_find_region(start, size, &of_region); /* so that it is not reported again */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

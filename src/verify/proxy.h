@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements proxies. The consumer has a proxy for each of the provider's objects, and never the object itself. A proxy
- * is kept for some time after its object is closed, so that a later call on it is reported and does not crash.
+ * is kept for some time after its object is closed, so that a later call on it is reported instead of crashing.
  *
  * The consumer may write NdkReserved and Dispatch of a proxy. Neither this layer nor the provider reads these members.
  */
@@ -23,7 +23,7 @@
 #include "verify/verify.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
-enum { PROXY_MAX_MDLS = 8 }; /* maximum number of watched MDLs of a region; further MDLs of its chain are not watched */
+enum { PROXY_MAX_MDLS = 8 }; /* maximum number of watched MDLs of a region; further MDLs of the chain are not watched */
 
 struct proxy {
     struct {
@@ -40,7 +40,7 @@ struct proxy {
     struct call_history history;
     struct proxy *adapter; /* proxy of the adapter that the object belongs to; NULL for an adapter */
     struct proxy *parent;  /* proxy of the object that created this one, with a reference; NULL for an adapter */
-    atomic_int children;   /* in an adapter: number of its objects and mappings that are not closed */
+    atomic_int children;   /* in an adapter: number of its objects and mappings that are not closed yet */
     void (*on_closing)(struct proxy *p); /* runs before the provider's close; may be NULL */
     void (*on_end)(struct proxy *p);     /* runs when the object is closed or its creation has failed; may be NULL */
     void (*on_free)(struct proxy *p);    /* runs before the proxy is freed; may be NULL */
@@ -54,7 +54,7 @@ struct proxy {
     void *created_context, *closed_context;
     struct pending creating, closing;
 
-    union { /* the callback that the consumer passed when it created the object */
+    union { /* the callback that the consumer has passed to the create call */
         NDK_FN_CQ_NOTIFICATION_CALLBACK cq;
         NDK_FN_SRQ_NOTIFICATION_CALLBACK srq;
         NDK_FN_CONNECT_EVENT_CALLBACK connect;
@@ -77,9 +77,7 @@ void proxy_set_report_object(const struct proxy *p);
 const struct proxy *proxy_adapter(const struct proxy *p);
 /* Returns true if this process is a child of fork and inherited p from its parent. */
 bool proxy_is_inherited(const struct proxy *p);
-/*
- * Returns the information about p's adapter, which was queried with NdkQueryAdapterInfo when the adapter was wrapped.
- */
+/* Returns the information about p's adapter. It was queried with NdkQueryAdapterInfo when the adapter was wrapped. */
 const NDK_ADAPTER_INFO *proxy_adapter_info(const struct proxy *p);
 /* Returns the record of the logical address mappings of p's adapter. */
 struct logical_pages *proxy_logical_pages(const struct proxy *p);
@@ -89,9 +87,9 @@ bool proxy_has_adapter_info(const struct proxy *p);
 /* ---- Creation ---- */
 
 /*
- * Creates a proxy for an object that is about to be created. Returns NULL if out of memory. `size` is the size of the
- * struct for this type, which begins with a struct proxy. `parent` is the object that creates the new one, or NULL for
- * an adapter.
+ * Creates a proxy for an object that is about to be created. `size` is the size of the struct for this type, which
+ * begins with a struct proxy. `parent` is the object that creates the new one, or NULL for an adapter. Returns NULL if
+ * out of memory.
  */
 struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /*
@@ -105,14 +103,12 @@ void proxy_insert(struct proxy *p);
  * context.
  */
 void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
-/*
- * Returns the completion routine to pass to the provider, or NULL if the consumer gave none. The context to pass is p.
- */
+/* Returns the completion routine to pass to the provider, or NULL if the consumer has passed none. Its context is p. */
 NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
 /*
  * Handles the return of the provider's create call, which returned `status`. `object` points to the variable in which
- * the provider has stored its object. `out` points to the variable in which the consumer expects the object; it
- * receives the proxy. Returns `status`.
+ * the provider has stored its object. `out` points to the consumer's variable, in which the function stores the proxy.
+ * Returns `status`.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
 /* Stores the object that the provider has created in p. */
@@ -121,25 +117,22 @@ void proxy_set_real(struct proxy *p, void *real);
 /* ---- Use ---- */
 
 /*
- * Returns the provider's object of `pub`, a proxy that is an argument of a call. If the object is closed, reports this
- * and returns NULL. Returns NULL if `pub` is NULL.
+ * Returns the provider's object of the proxy `pub`, which is an argument of a call. If the object is closed, reports
+ * the call and returns NULL. Returns NULL if `pub` is NULL.
  */
 void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
 /*
- * Reports a call during which another thread has closed the object, unless a callback allowed the close. Runs at the
- * end of the call.
+ * Reports a call during which another thread has closed the object. Reports nothing if a callback has allowed the
+ * close. Runs at the end of the call.
  */
 void proxy_check_still_open(const struct call *c);
 
 /* Implements NdkQueryExtension for all types. */
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out);
 
-/*
- * Calls `routine`, a callback of the consumer, between callback_begin and callback_end. callback_begin receives
- * `adapter` and `name`.
- */
+/* Calls `routine`, a callback of the consumer, between callback_begin(adapter, name) and callback_end. */
 #define PROXY_CALLBACK(adapter, name, routine, ...)                                                                    \
     do {                                                                                                               \
         struct callback callback_;                                                                                     \
@@ -174,14 +167,14 @@ void proxy_unref(struct proxy *p);
 bool proxy_exists(const void *pub);
 
 /*
- * Lock and unlock the proxies' lock, which guards the lists of proxies and the members of a proxy that change during
- * calls. The lock order is: first the proxies' lock, then the lock of posted requests.
+ * Acquire and release the proxies' lock, which guards the lists of proxies, and the members of a proxy that change
+ * during calls. The lock order: the proxies' lock before the lock of posted requests.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);
 /*
- * Makes each later fork acquire the proxies' lock before it copies the process. Parent and child then release the lock.
- * So a child never finds the lock held by a thread that exists only in the parent.
+ * Makes each later fork acquire the proxies' lock first. Parent and child release the lock after the fork. Otherwise
+ * the lock could stay held in the child, where its owner does not exist.
  */
 void proxy_guard_fork(void);
 /*
@@ -200,7 +193,7 @@ struct proxy *proxy_next_open(const struct proxy *p);
  */
 struct proxy *proxy_find_open(const void *pub);
 /*
- * Marks the registered regions that contain the buffer, so that the same freed memory is not reported again. Returns
+ * Marks the registered regions that contain the buffer as reported, so that freed memory is not reported twice. Returns
  * false if no registered region contains the buffer.
  */
 bool proxy_set_memory_reported(const void *start, size_t size);

@@ -68,11 +68,11 @@ void queue_add_pair(struct queue *cq, struct queue *qp, int use)
 {
     if (!cq)
         return;
-    proxy_ref(&cq->p); /* reference of qp->cq, until the queue pair is freed */
+    proxy_ref(&cq->p); /* released when the queue pair is freed */
     qp->cq[use] = cq;
     qp->posted[use].users = &cq->users;
     qp->posted[use].chain.open = &cq->open_chains;
-    proxy_ref(&qp->p); /* reference of cq->pairs, until a poll or the close of cq removes the queue pair */
+    proxy_ref(&qp->p); /* released when a poll or the close of cq removes the queue pair from cq->pairs */
     proxy_lock_all();
     qp->next[use] = cq->pairs[use];
     cq->pairs[use] = qp;
@@ -93,8 +93,8 @@ static void queue_unref_pairs(struct queue *first, int use)
 }
 
 /*
- * Removes the closed queue pairs whose closed_as is at most `closed` from the list of cq. Returns them as a list.
- * Requires the proxies' lock.
+ * Removes the queue pairs whose closed_as is at most `closed` from the list of cq, and returns them as a list. Requires
+ * the proxies' lock.
  */
 static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t closed)
 {
@@ -151,8 +151,8 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS 
 
 /*
  * Removes the queue pairs that were closed before the caller's poll began. That poll has emptied the completion queue,
- * so the completion queue has no more results of these queue pairs. If another poll is in progress, that poll may still
- * have such results. In this case nothing is removed, and a later poll tries again.
+ * so there are no more results of these queue pairs. If another poll is in progress, it may still have such results.
+ * Then nothing is removed, and a later poll tries again.
  */
 static void queue_sweep(struct queue *cq, uint64_t closed)
 {
@@ -195,7 +195,7 @@ static void queue_end_posting(struct proxy *p)
         posted_retire(&q->posted[use]);
     if (p->type != NdkObjectTypeQp)
         return;
-    proxy_lock_all(); /* so that a poll that reads the new closed_pairs also reads the new closed_as */
+    proxy_lock_all(); /* a poll that reads the new closed_pairs must also read the new closed_as */
     q->closed_as = atomic_fetch_add(&closed_pairs, 1) + 1;
     proxy_unlock_all();
 }

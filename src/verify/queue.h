@@ -19,7 +19,7 @@ enum {
     QUEUE_CONNECTING, /* NdkConnect was called */
     QUEUE_LINKED,     /* NdkCompleteConnect or NdkAccept was called: the queue pair may be connected */
 };
-enum { QUEUE_POLL, QUEUE_MODERATE }; /* calls on a completion queue that must be made one at a time */
+enum { QUEUE_POLL, QUEUE_MODERATE }; /* indexes of calls on a completion queue that must be made one at a time */
 
 /*
  * The limits that the consumer passed when it created a queue: number of requests, and number of SGEs of one request.
@@ -36,8 +36,8 @@ struct queue {
     struct queue_size size[QUEUE_USES];
     /*
      * Reports calls that must be made one at a time. In a queue pair or shared receive queue, the index is the queue to
-     * which a call posts. In a completion queue, QUEUE_POLL is for polls, and QUEUE_MODERATE is for calls that set the
-     * interrupt moderation.
+     * which a call posts. In a completion queue, the index is QUEUE_POLL for polls, and QUEUE_MODERATE for calls that
+     * set the interrupt moderation.
      */
     struct exclusive exclusive[QUEUE_USES];
     atomic_uint depth; /* number of entries; used only for completion queues and shared receive queues */
@@ -49,20 +49,20 @@ struct queue {
     struct queue *cq[QUEUE_USES];             /* completion queue of each queue; an element may be NULL */
     struct queue *next[QUEUE_USES];           /* for each use, the next queue pair in the list cq[use]->pairs[use] */
     atomic_int link;                          /* QUEUE_UNLINKED, QUEUE_CONNECTING or QUEUE_LINKED; never decreases */
-    const void *connected_by; /* first connector that established a connection, or NULL; under the proxies' lock */
+    const void *connected_by; /* the connector that first established a connection, or NULL; under the proxies' lock */
     atomic_bool disconnected;
     atomic_bool failed;     /* the consumer has polled the result of a failed request */
     uint64_t stalled_place; /* place of the latest reported request; under posted[QUEUE_INITIATE].lock */
-    uint64_t stalled_chain; /* place of the latest request in the last reported chain; under the same lock */
+    uint64_t stalled_chain; /* place of the last request in the chain that was reported last; under the same lock */
     uint64_t closed_as;     /* number in the order of all closes, from 1; 0: not closed; under the proxies' lock */
     /* The members below are used only in a completion queue. */
     struct queue *pairs[QUEUE_USES]; /* first queue pair of each list; under the proxies' lock */
     atomic_uint polls;               /* number of polls in progress */
-    _Atomic uint64_t swept;          /* queue pairs whose closed_as is at most `swept` are not in `pairs` any more */
+    _Atomic uint64_t swept;          /* pairs with a closed_as up to this value have been removed from `pairs` */
     atomic_int arms; /* number of NdkArmCq calls minus number of notifications; may be above 1: see cq_end_arm */
     _Atomic uint64_t polled_ms; /* time of the latest poll, from posted_now_ms */
-    atomic_int users; /* number of requests of its queue pairs, also silent ones, that no polled result has ended */
-    atomic_int open_chains; /* number of open chains in its queue pairs: see posted_chain.h */
+    atomic_int users;       /* requests of the CQ's queue pairs, also silent ones, that no polled result has ended */
+    atomic_int open_chains; /* number of open chains in the CQ's queue pairs: see posted_chain.h */
 };
 
 /*
@@ -90,12 +90,13 @@ void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied);
 /* Marks the queue pair as disconnected: its connection has ended for good, and none of its requests is outstanding. */
 void queue_set_disconnected(struct proxy *qp);
 /*
- * Stores in qp that a connector uses it. `link` is QUEUE_CONNECTING or QUEUE_LINKED. A later stage is never replaced by
- * an earlier one.
+ * Stores that a connector uses qp. `link` is QUEUE_CONNECTING or QUEUE_LINKED. Does nothing if qp is already at that
+ * stage or at a later one.
  */
 void queue_set_link(struct queue *qp, int link);
 /*
- * Marks every posted request of qp as ended. Runs after NdkFlush, which completes all requests that were posted before.
+ * Marks every posted request of qp as ended. Must run after NdkFlush, which completes all requests that were posted
+ * earlier.
  */
 void queue_set_flushed(struct queue *qp);
 

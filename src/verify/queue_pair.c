@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the queue pairs' dispatch table, and NdkCreateQp and NdkCreateQpWithSrq. */
+/* Implements the queue pairs' dispatch table, NdkCreateQp and NdkCreateQpWithSrq. */
 #include "verify/argument.h"
 #include "verify/queue.h"
 #include "verify/limits.h"
@@ -129,8 +129,8 @@ static NTSTATUS verify_qp_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     /*
-     * The provider refuses a page_count above the limit of the region. In this case `pages` is not read, because it may
-     * have fewer than page_count entries.
+     * `pages` is read only if page_count does not exceed the region's limit. Otherwise the provider refuses the
+     * request, and `pages` may have fewer than page_count entries.
      */
     if (region && pages && page_count <= atomic_load(&((struct proxy *)mr)->fast_pages)) {
         post.pages = pages;

@@ -41,8 +41,8 @@ bool region_ask(struct region *r, UINT32 *local, UINT32 *remote)
 }
 
 /*
- * Waits until each region_ask that has increased `asking` has ended. A later region_ask finds that the region is not
- * open, and does not call the provider.
+ * Waits for the calls of region_ask in progress. A later region_ask does not call the provider, because the region is
+ * not open.
  */
 void region_on_closing(struct proxy *p)
 {
@@ -155,8 +155,8 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 }
 
 /*
- * Records that the registration is posted. The earlier tokens become invalid when the provider processes the request.
- * If the new registration has the same token, that token stays valid.
+ * Records that the registration is posted. The earlier tokens become invalid when the provider processes the request,
+ * except a token that the new registration has, too.
  */
 static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp, uint64_t place)
 {
@@ -232,8 +232,8 @@ static void report_invalidated_twice(const struct region *r, const struct token 
 }
 
 /*
- * Reports the NdkInvalidate of a region if the newest registration of the region has ended already. Returns the number
- * of that registration. Sets *wrong to true if no NdkFastRegister was ever posted for the region.
+ * Reports the NdkInvalidate of a region whose newest registration has ended already. Returns the number of that
+ * registration. Sets *wrong to true if no NdkFastRegister was ever posted for the region.
  */
 static uint64_t region_check_invalidate(const struct region *r, bool *wrong)
 {
@@ -320,7 +320,7 @@ struct bind {
     const struct proxy *mr, *mw;
     uint64_t address, length;
     ULONG flags;
-    bool is_unregistered; /* the region has no registration, and `memory` has no meaning */
+    bool is_unregistered; /* the region has no registration, so `memory` is not set */
     struct registration memory;
 };
 
@@ -362,7 +362,7 @@ void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, 
     struct bind b = { .mr = mr, .mw = mw, .address = (uintptr_t)address, .length = length, .flags = flags };
     bool known;
 
-    if (mw) /* set before the post, because another thread may read the token before NdkBind has returned */
+    if (mw) /* before the post, because another thread may read the token before NdkBind returns */
         atomic_store(&((struct window *)mw)->was_bound, true);
     if (mr && flags & REMOTE_WRITE_ONLY)
         source_set_remote_write((struct region *)mr);

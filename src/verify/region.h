@@ -15,12 +15,15 @@ struct region {
     struct proxy p;
     bool fast;         /* the region was created for fast registration */
     atomic_int asking; /* number of region_ask calls in progress; the close waits for them */
-    /* The members below are for source.h: how a peer or another request can write to the memory. */
+    /* The members below are used by source.h. They record how a peer or a request can write to the memory. */
     atomic_bool has_remote_write; /* a token of the region, or a window, allows a peer to write */
-    /* The range that contains all buffers of receives and reads; sinks_inverted_start is ~start; 0: no buffer. */
+    /*
+     * The smallest range that contains all buffers of receives and reads. sinks_inverted_start is ~start. 0: there is
+     * no buffer.
+     */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */
-    bool unsure;           /* the completion of a call was not observed, so nothing is known about the region */
+    bool unsure;           /* the completion of a call was not observed, so the region's state is not known */
     bool was_registered;   /* NdkRegisterMr has registered the region at least once */
     bool registered;       /* NdkRegisterMr has registered the region, and NdkDeregisterMr has not been called since */
     unsigned changing;     /* number of NdkRegisterMr and NdkDeregisterMr calls that have not completed */
@@ -43,8 +46,8 @@ struct protection_domain {
 };
 
 /*
- * Converts `pub`, a proxy that the consumer has passed, to a struct proxy. `real` is the provider's object behind the
- * proxy. Returns NULL if `real` is NULL.
+ * Converts `pub`, a proxy that the consumer has passed, to a struct proxy. Returns NULL if `real`, the provider's
+ * object behind the proxy, is NULL.
  */
 static inline struct proxy *proxy_of(void *pub, const void *real)
 {
@@ -58,24 +61,23 @@ static inline struct proxy *proxy_of(void *pub, const void *real)
 struct token_table *region_table(const struct proxy *p);
 
 /*
- * Queries the region's tokens from the provider. Returns false if the region is being closed. Another thread may close
- * the region at any time, even during the post of a request. That thread may poll the request's result, and then close
- * the region, before the post has returned.
+ * Queries the region's tokens from the provider. Returns false if the region is being closed. Another thread may poll
+ * the request's result and close the region, even before the post has returned.
  */
 bool region_ask(struct region *r, UINT32 *local, UINT32 *remote);
 /*
- * Waits until no region_ask is in progress. Must run after the state of the region has become PROXY_CLOSING, and before
- * the provider's close.
+ * Waits until no region_ask is in progress. Must run after the region's state has become PROXY_CLOSING, and before the
+ * provider's close.
  */
 void region_on_closing(struct proxy *p);
 
 /* ---- NdkFastRegister, NdkInvalidate and NdkBind ---- */
 
 /*
- * Each region_begin_ function checks a request and must run before the post. Each region_end_ function must run after
- * the post. `status` is the status of the post, and `place` is the place of the request in the initiator queue of qp.
- * The regions and windows are the proxies that the consumer has passed. A proxy is NULL if the consumer's argument is
- * NULL or closed.
+ * The region_begin_ functions check a request, and must run before the post. The region_end_ functions must run after
+ * the post. `status` is the status of the post. `place` is the request's place in the initiator queue of qp. The
+ * regions and windows are the proxies that the consumer has passed; a proxy is NULL if the consumer's argument is NULL
+ * or closed.
  */
 struct fast_registration {
     struct region *region;
@@ -88,7 +90,7 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 void region_end_fast_register(const struct fast_registration *f, const struct proxy *qp, uint64_t place,
                               NTSTATUS status);
 /*
- * Checks an NdkInvalidate before the post. Returns the number of the region's newest registration, to be passed to
+ * Checks an NdkInvalidate before the post. Returns the number of the region's newest registration, for
  * region_end_invalidate.
  */
 uint64_t region_begin_invalidate(struct proxy *mr_or_mw);

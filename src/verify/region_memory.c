@@ -6,7 +6,7 @@
 #include "verify/proxy.h"
 #include "verify/region_memory.h"
 
-enum { MAX_CHAIN = 1 << 16 }; /* in MDLs; a longer chain may be a ring by mistake */
+enum { MAX_CHAIN = 1 << 16 }; /* number of MDLs; a longer chain may be a ring by mistake */
 
 static const char *mdl_memory_of(const MDL *mdl)
 {
@@ -15,9 +15,7 @@ static const char *mdl_memory_of(const MDL *mdl)
     return is_mapped ? mdl->MappedSystemVa : (const char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/*
- * Stores the memory from the start of the chain to the first gap, because the provider accepts only a contiguous chain.
- */
+/* Stores the memory up to the first gap of the chain, because the provider accepts only a contiguous chain. */
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by)
 {
     const char *start = mdl ? mdl_memory_of(mdl) : NULL;

@@ -35,8 +35,8 @@ void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, c
  */
 bool region_memory_find_use(struct region_memory *m, const void *start, size_t size, struct verify_use *use);
 /*
- * Marks the memory of the region as reported if it contains [start, start + size). Returns true if it was marked.
- * Requires the proxies' lock.
+ * If the region's memory contains [start, start + size), marks the memory as reported and returns true. Requires the
+ * proxies' lock.
  */
 bool region_memory_set_reported(struct region_memory *m, const void *start, size_t size);
 /* Reports the region mr if its memory is freed already. Must run before the registration ends. */

@@ -12,8 +12,8 @@ static struct repeated places[MAX_PLACES];
 static uint32_t without_place, output_number;
 
 /*
- * Returns true if the entry *r is for this place. Routines are compared as texts, because a compiler may store the same
- * literal several times.
+ * Returns true if the entry *r is for this place. Compares the texts of the routines, because a compiler may store the
+ * same literal several times.
  */
 static bool repeats_is_same(const struct repeated *r, const struct breach *breach, const void *at)
 {

@@ -21,19 +21,20 @@ struct repeated {
     char place[MAX_PLACE];                 /* the place as text, for example "main+0x1f at main.c:7 (program+0x11cf)" */
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
     uint32_t count;                        /* number of all reports */
-    uint32_t written;                      /* number of reports that were written to the current output */
-    uint32_t listed; /* value of `count` that the output shows, in the latest report or in report_write_repeats */
-    uint32_t output; /* number of the output to which the `written` reports went: see repeats_start_output */
+    uint32_t written;                      /* number of written reports of this place in the current output */
+    uint32_t listed; /* latest value of `count` in the output, in a report or in a line of report_write_repeats */
+    uint32_t output; /* number of the output that contains the `written` reports: see repeats_start_output */
 };
 
 /*
- * Counts a report. Returns the entry for the report's place, or NULL if the table of places is full. If the caller
- * writes the report, the caller increments `written`.
+ * Counts a report. Returns the entry for the report's place, or NULL if the table of places is full. A caller that
+ * writes the report must increment `written`.
  */
 struct repeated *repeats_add(const struct breach *breach, const struct stack *call);
 
 /*
- * Records that reports go to a new output. The next report of each place is then written, even if it is a repeated one.
+ * Records that reports go to a new output. Even if the reports of a place were written to the earlier output, its next
+ * report is written again.
  */
 void repeats_start_output(void);
 

@@ -2,7 +2,7 @@
 /*
  * Makes the reports, one at a time. The lock is held from the first line of a report to its last line, so that the
  * reports of two threads never mix. Nothing is allocated, because a report may come from a signal handler. If a signal
- * handler interrupts a report of its own thread, the handler's report is written inside that report.
+ * handler interrupts a report of its own thread, its report is written inside the interrupted one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ enum { MAX_MESSAGE = 1024, MAX_JUNIT_PATH = 4096 };
 atomic_int verify_mode = VERIFY_OFF;
 
 static atomic_uint breach_count, advice_count;
-static atomic_bool line_open; /* the latest text that the host has written to the output has no line end */
+static atomic_bool line_open; /* the latest text that the host has written to the output does not end with a line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
 static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* of report_set_advice; NULL: none */
 
@@ -36,7 +36,7 @@ static enum report_format output_format = REPORT_TEXT;
 static uint32_t max_written = 1;
 static _Atomic uint32_t exit_status;
 static char junit_path[MAX_JUNIT_PATH];
-static pid_t reporting_process; /* the process that made the latest report, which may be the parent of this one */
+static pid_t reporting_process; /* the process that made the latest report; after a fork this may be the parent */
 
 static report_events *event_source;
 static struct report_event last_events[REPORT_EVENTS];
@@ -347,8 +347,8 @@ static void report_move_next(struct report *r)
 }
 
 /*
- * Counts the report. If `stops` is true, also writes the report. Otherwise, writes the report only if its place has an
- * entry in the table, and fewer than max_written reports of that place have been written.
+ * Counts the report and writes it. If `stops` is false, writes it only if its place has an entry in the table, and
+ * fewer than max_written reports of that place have been written.
  */
 static void report_write(struct report *r, bool stops)
 {
@@ -378,8 +378,8 @@ static void report_write(struct report *r, bool stops)
 }
 
 /*
- * Writes the JUnit file. Writes no file if nothing was checked, because a file without a failure would mean that no
- * rule was broken.
+ * Writes the JUnit file. Writes no file if nothing was checked, because a file without a failure means that no rule was
+ * broken.
  */
 static void report_write_junit_file(void)
 {
@@ -391,7 +391,7 @@ static void report_write_junit_file(void)
     report_unlock();
 }
 
-/* Prints why the process ends. Prints nothing if the report is not in a file. */
+/* Prints why the process ends, if the report is in a file. */
 static void report_print_stop(const struct breach *b)
 {
     FILE *out = report_lock();
@@ -404,7 +404,7 @@ static void report_print_stop(const struct breach *b)
     report_unlock();
 }
 
-/* Makes a report of *given with the stack `call`. */
+/* Makes a report of the breach *given, with the stack `call`. */
 __attribute__((format(printf, 3, 0))) static void report_make(const struct breach *given, const struct stack *call,
                                                               const char *format, va_list args)
 {
@@ -426,8 +426,8 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
 }
 
 /*
- * Returns `routine` if it is the name of a routine, or NULL. A name in lower case describes an action, for example
- * "access".
+ * Returns `routine`, or NULL if `routine` is not the name of a routine. A name in lower case describes an action, for
+ * example "access".
  */
 static const char *report_entry(const char *routine)
 {
@@ -489,8 +489,8 @@ void report_write_repeats(void)
 }
 
 /*
- * Writes the repeats and the JUnit file when the process exits. Does nothing in a child of fork that has made no
- * report, because all reports were made by its parent.
+ * Writes the lines about repeats and the JUnit file when the process exits. A child of fork writes nothing if all
+ * reports were made by its parent.
  */
 __attribute__((destructor)) static void report_at_exit(void)
 {

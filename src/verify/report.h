@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports broken rules: the mode of the checks, the report itself, and where it goes. A check calls verify_on() first,
- * and so costs one load while verification is off.
+ * Reports broken rules: the mode of the checks, the report itself, and the output. A check calls verify_on() first, and
+ * so costs one load while verification is off.
  *
- * Only plain C types are used here, because the kernel surface (src/wdk) has other base types and also reports through
- * this header.
+ * Only plain C types are used here, because the kernel surface (src/wdk) has other base types and includes this header,
+ * too.
  */
 #ifndef VERIFY_REPORT_H
 #define VERIFY_REPORT_H
@@ -37,13 +37,13 @@ void verify_set_mode(enum verify_mode mode) PRIVATE_EXPORT(verify_set_mode);
 
 enum rule_kind {
     RULE_BREACH, /* the consumer breaks the contract */
-    RULE_ADVICE, /* legal, but fails or is slow on some providers; counted apart, and never stops the process */
+    RULE_ADVICE, /* legal, but fails or is slow on some providers; has its own counter, and never stops the process */
 };
 
 /* A rule that a consumer can break. Each layer that reports has its own table of rules. */
 struct rule {
     const char *name;
-    uint32_t bug_check;   /* code with which Windows stops for this error */
+    uint32_t bug_check;   /* code of the bug check with which Windows stops for this error */
     const char *text;     /* what the documentation demands, in this project's words */
     const char *page;     /* title of Microsoft's page about the rule; NULL: none */
     const char *sentence; /* sentence of that page, verbatim; NULL: none */
@@ -65,14 +65,14 @@ struct rule_table {
  * the process ends.
  */
 void report_add_rules(struct rule_table *table) PRIVATE_EXPORT(report_add_rules);
-/* Returns the first table. The others follow by `next`. */
+/* Returns the first table. Each table points to the next by `next`. */
 const struct rule_table *report_rules(void);
 
 /* Returns the rule whose name is the `length` bytes at `name`, or NULL if there is none. */
 const struct rule *report_find_rule(const char *name, size_t length);
 /*
- * Makes the given rules advice, so that a report of them never stops the process: see RULE_ADVICE. Replaces the rules
- * of earlier calls. `count` is at most VERIFY_MAX_ADVICE. The counts of earlier reports do not change.
+ * Makes the given rules advice, so that a report about them never stops the process: see RULE_ADVICE. Replaces the
+ * rules of earlier calls. `count` is at most VERIFY_MAX_ADVICE. The counts of earlier reports do not change.
  */
 void report_set_advice(const struct rule *const *rules, size_t count);
 /* Returns the kind of the rule. If report_set_advice has made the rule advice, the kind is RULE_ADVICE. */
@@ -82,7 +82,7 @@ enum { REPORT_NOTES = 8 };
 
 /* The object that a report is about, and its history. All pointers must be valid until the report is made. */
 struct report_object {
-    const void *object; /* address that the consumer has for the object; NULL: the report is about no object */
+    const void *object; /* address of the object that the consumer has; NULL: the report is about no object */
     const char *type;   /* for example "NDK_QP" */
     const struct stack *created_by;  /* stack of the call that created the object; NULL: not known */
     const char *notes[REPORT_NOTES]; /* lines such as "connected to 10.0.0.1:4420"; the first NULL ends the list */
@@ -99,21 +99,21 @@ struct breach {
 
 /*
  * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
- * calls the program's callback. If the same rule was reported before for the same routine and place, the function may
- * only count the breach: see report_set_max_written. If the mode is VERIFY_STOP and the rule is not an advice, the
- * function does not return. The caller must hold no lock that writing or the callback needs. Allocates nothing.
+ * calls the program's callback. If the rule was reported before for the same routine and place, the new report may only
+ * be counted: see report_set_max_written. Does not return if the mode is VERIFY_STOP and the rule is no advice. The
+ * caller must not hold a lock that writing or the callback needs. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)
     PRIVATE_EXPORT(report_breach);
-/* Reports a broken rule as report_breach does, with a va_list. The written stack begins at the return address `by`. */
+/* Works like report_breach, but with a va_list. The written stack begins at the return address `by`. */
 __attribute__((format(printf, 3, 0))) void report_breach_args(const struct breach *breach, const void *by,
                                                               const char *format, va_list args)
     PRIVATE_EXPORT(report_breach_args);
 
 /*
- * Reports a broken rule as report_breach does, but with the stack of an earlier call, `call`. Used if a call breaks a
- * rule after it began, for example because it waits too long.
+ * Works like report_breach, but with `call`, the stack of an earlier call. Used if a call breaks a rule after it began,
+ * for example because it waits too long.
  */
 __attribute__((format(printf, 3, 4))) void report_breach_at(const struct breach *breach, const struct stack *call,
                                                             const char *format, ...);
@@ -129,14 +129,14 @@ __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, .
 
 /*
  * Adds the stack of an earlier call to the next report of this thread, which can have at most two such stacks. `title`
- * is for example "closed by". The caller does not add the stack of the object's creation, because it is written anyway
- * if there is room.
+ * is for example "closed by". The stack of the object's creation is written anyway if there is room, so it is not
+ * added.
  */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
-/* Returns the number of reported breaches, including those that were only counted. */
+/* Returns the number of reports about broken rules, including reports that were only counted. */
 uint32_t report_count(void) PRIVATE_EXPORT(report_count);
-/* Returns the number of reported advices, including those that were only counted. */
+/* Returns the number of reports about advice, including reports that were only counted. */
 uint32_t report_advice_count(void);
 
 enum report_format {
@@ -146,20 +146,17 @@ enum report_format {
 void report_set_format(enum report_format format);
 enum report_format report_get_format(void);
 
-/*
- * Sets the maximum number of written reports of the same place, which is 1 by default. Further reports are only
- * counted.
- */
+/* Sets how many reports of the same place are written, which is 1 by default. Further reports are only counted. */
 void report_set_max_written(uint32_t max);
 uint32_t report_get_max_written(void);
 
-/* Sets the status with which the process exits if a rule was broken. 0 keeps the program's own status. */
+/* Sets the status with which the process exits if a rule was broken. With 0 the program's own status remains. */
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
 /*
- * Writes a line for each place that was reported again since its latest report or line was written. Needed because
- * repeated reports of a place are only counted.
+ * Writes a line for each place that has new reports since its latest report or line was written. Repeated reports of a
+ * place are otherwise only counted.
  */
 void report_write_repeats(void);
 
@@ -171,8 +168,8 @@ bool report_set_junit(const char *name, size_t length);
 
 /*
  * Sets the file to which reports and lines about repeats are appended. If `name` is NULL, they go to the stream. All
- * other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long or memory ran
- * out.
+ * other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long or if out of
+ * memory.
  */
 bool report_set_file(const char *name, size_t length);
 
@@ -204,9 +201,9 @@ typedef unsigned report_events(const void *object, struct report_event events[RE
 void report_set_events(report_events *events);
 
 /*
- * Sets the stream to which reports go. NULL means standard error. The caller owns the stream and must keep it open,
- * because the lines about repeats are written to it when the process exits. If a breach was reported on the earlier
- * stream and occurs again, it is reported on the new stream.
+ * Sets the stream to which reports go. NULL means standard error. The caller owns the stream and must never close it,
+ * because the lines about repeats are written when the process exits. If a place was reported on the earlier stream,
+ * its next report is written to the new stream, too.
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
@@ -218,9 +215,9 @@ void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
- * Print something that is no breach, for example a bug check. report_begin locks the output and returns it. The caller
+ * Print a text that is no report, for example a bug check. report_begin locks the output and returns it. The caller
  * then prints its text. report_end prints the stacks, which begin at the return address `by`, and flushes and unlocks
- * the output. `entry` is the routine that the consumer called, or NULL if it is not known.
+ * the output. `entry` is the routine that the consumer has called, or NULL if it is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

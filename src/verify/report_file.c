@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes reports to a file: see report_file.h. The file is opened for each write, because a program may close
- * descriptors that it has not opened, as daemons do. A descriptor that stayed open between two writes could then refer
- * to another file. The stream has its own buffer, because a report may come from a signal handler, where nothing can be
- * allocated.
+ * Writes reports to a file: see report_file.h. The file is opened for each write. A descriptor that stayed open could
+ * later refer to another file, because a program such as a daemon may close descriptors that it has not opened. The
+ * stream has its own buffer, because a report may come from a signal handler, where nothing can be allocated.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,8 +35,8 @@ bool report_file_copy_path(char *path, size_t room, const char *name, size_t len
 }
 
 /*
- * Opens the file to append to it. Returns -1 on failure. If the file is a named pipe without a reader, the open fails
- * instead of blocking, because of O_NONBLOCK. Later writes may block.
+ * Opens the file to append to it. Returns -1 on failure. With O_NONBLOCK, the open of a named pipe without a reader
+ * fails instead of blocking. Later writes may block.
  */
 static int file_open(void)
 {
@@ -78,7 +77,7 @@ static ssize_t file_write(void *cookie, const char *text, size_t size)
     if (fd >= 0)
         (void)close(fd);
     errno = saved;
-    return (ssize_t)size; /* even if a write failed, because an error would stay set in the stream */
+    return (ssize_t)size; /* also after a failed write, because the stream would keep an error */
 }
 
 static FILE *file_open_stream(void)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes a report in one of its forms: text, JSON or JUnit. The caller of each function has locked the output. Nothing
- * is allocated.
- */
+/* Writes a report as text, JSON or JUnit. The caller of each function has locked the output. Nothing is allocated. */
 #ifndef VERIFY_REPORT_FORMS_H
 #define VERIFY_REPORT_FORMS_H
 

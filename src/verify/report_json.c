@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes reports as JSON, one object on each line. Addresses are texts, because a reader of JSON may support only
+ * Writes reports as JSON, one object on each line. Addresses are strings, because some readers of JSON support only
  * 63-bit numbers. docs/verify.md lists the keys.
  */
 #include "base/json.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the JUnit file, with one test case for each rule. If the rule was broken, the test case has a failure with a
- * line for each place. If the rule is an advice, these lines are output, and the test case does not fail. The file is
- * written with dprintf, because abort() may follow a report in a signal handler, where a stream cannot be allocated.
+ * line for each place. If the rule is an advice, these lines are in the test case's output, and the test case does not
+ * fail. The file is written with dprintf, because abort() may follow a report in a signal handler, where a stream
+ * cannot be allocated.
  */
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of rules about NDK. docs/driver-checks.md is generated from this table. */
+/* The table of rules about NDK. docs/driver-checks.md is generated from it. */
 #include "verify/rules.h"
 
 /* Windows' bug check codes. */
@@ -161,7 +161,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
     /*
-     * The sentence demands that the provider keeps the close pending. An adapter's close blocks, so it waits instead.
+     * The sentence demands that the provider keeps the close pending. The close of an adapter has no pending state, so
+     * it blocks.
      */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
@@ -215,14 +216,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "If pPrivateData is NULL and *pPrivateDataLength is greater than zero, this is an invalid "
                     "request. A consumer must never do this.",
         .advice = "Pass the buffer, or set the length to zero." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_REQUEST_UNANSWERED] = { .name = "request-unanswered", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Each connection request is accepted, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
         .sentence = "The NdkConnectEventCallback function is used by the NDK provider to notify the consumer about "
                     "each incoming connection request.",
         .advice = "Call NdkAccept or NdkReject for each connector that the callback delivers, then close it." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_CONNECT_UNCOMPLETED] = { .name = "connect-uncompleted", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A connect that succeeded is completed, rejected, or ended by the close of its connector.",
         .page = "nc-ndkpi-ndk_fn_accept",
@@ -230,7 +231,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "pending connection request.",
         .advice = "Call NdkCompleteConnect or NdkReject when NdkConnect has completed; the peer's NdkAccept waits "
                   "for it." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_DISCONNECT_IGNORED] = { .name = "disconnect-ignored", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "A consumer answers a disconnect event with NdkDisconnect or a close; the peer's NdkDisconnect "
                 "waits for it.",
@@ -277,14 +278,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
-    /* Checked only while the queue pair cannot be connected yet. Later, the peer may end the connection at any time. */
+    /* Checked only before the queue pair can be connected. Later the peer may end the connection at any time. */
     [RULE_POST_UNCONNECTED] = { .name = "post-unconnected", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Initiator requests are posted after NdkAccept or NdkCompleteConnect has completed. Receives may be "
                 "earlier.",
         .page = "nc-ndkpi-ndk_fn_send",
         .sentence = "The queue pair (QP) is not connected.",
         .advice = "Post the first request from the completion of NdkAccept or NdkCompleteConnect." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_RECEIVE_WITH_SRQ] = { .name = "receive-with-srq", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "The receives of a queue pair with a shared receive queue are posted there, not with NdkReceive.",
         .page = "nc-ndkpi-ndk_fn_create_qp_with_srq",
@@ -296,13 +297,16 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "The consumer guarantees that, in the absence of an inline failure, all initiator request "
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
-    /* Advice, because no page demands a posted receive: InfiniBand sends the message again until there is one. */
+    /*
+     * Only advice, because no page demands a posted receive: on InfiniBand the message is sent again until there is
+     * one.
+     */
     [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,
         .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",
         .page = "nc-ndkpi-ndk_fn_receive",
         .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers to receive incoming data.",
         .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the connection." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "
                 "their slots.",
@@ -317,7 +321,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "nc-ndkpi-ndk_fn_create_qp",
         .sentence = "The maximum number of initiator requests that can be outstanding over the QP.",
         .advice = "Count free slots: use one for each post, and free it when NdkGetCqResults reports the request." },
-    /* The rule is a conclusion from .sentence, which does not demand it literally. */
+    /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_CQ_OVERFLOW] = { .name = "cq-overflow", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "At most as many requests are outstanding, silent ones included, as their completion queue can hold.",
         .page = "nc-ndkpi-ndk_fn_cq_notification_callback",
@@ -448,7 +452,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .page = "ns-ndkinfo-ndk_adapter_info",
         .sentence = "The maximum size, in bytes, of a single memory registration that the adapter can address.",
         .advice = "Register the memory in several regions." },
-    /* Advice, because FRMRPageCount is not the adapter's maximum, and an adapter may accept more pages. */
+    /* Only advice, because an adapter may accept more pages than FRMRPageCount. */
     [RULE_FAST_REGISTER_LIMIT] = { .name = "fast-register-limit", .kind = RULE_ADVICE,
         .text = "A region is initialized for at most FRMRPageCount pages. An adapter need not support more.",
         .page = "ns-ndkinfo-ndk_adapter_info",

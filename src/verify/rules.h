@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules about NDK. A comment on a rule lists the parameters p1 to p4 that report_breach receives for it. The kernel
- * surface (src/wdk) has its own rules about WDK routines: see src/wdk/common/check.h.
+ * The rules about NDK. The comment on a rule lists the parameters p1 to p4 that report_breach receives for it.
+ * src/wdk/common/check.h has the rules about WDK routines.
  */
 #ifndef VERIFY_RULES_H
 #define VERIFY_RULES_H

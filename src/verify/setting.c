@@ -28,7 +28,7 @@ _Static_assert((int)ONDK_VERIFY_TEXT == REPORT_TEXT && (int)ONDK_VERIFY_JSON == 
 enum { MAX_CONFIG_SIZE = 4096 };
 
 static struct spin setting_lock;
-static bool is_set; /* settings were applied; setting_lock guards is_set, and is held while settings are applied */
+static bool is_set; /* true if settings were applied; setting_lock guards it, and is held while settings are applied */
 static atomic_bool is_full;
 
 bool verify_is_full(void)
@@ -104,7 +104,7 @@ bool verify_read_environment(enum verify_mode standard)
     is_first = !is_set;
     if (is_first) {
         (void)setting_find_advice(&setting, &advice);
-        report_set_advice(advice.rules, advice.count); /* first, so that no rule stops the process meanwhile */
+        report_set_advice(advice.rules, advice.count); /* before the mode, so that no rule stops the process */
         setting_apply(&setting);
     }
     spin_unlock(&setting_lock);
@@ -112,7 +112,7 @@ bool verify_read_environment(enum verify_mode standard)
         setting_print_unknown(&setting);
         setting_apply_files(&setting);
     }
-    return is_valid; /* ondk_config_check_environment reports a value that is not valid */
+    return is_valid; /* ondk_config_check_environment reports an invalid value */
 }
 
 void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
@@ -129,7 +129,7 @@ void ondk_verify_config_init_sized(ondk_verify_config_t *config, size_t size)
     sized_write(config, size, &now, sizeof(now));
 }
 
-/* Returns true if a version of the struct can have this size. Every version contains `mode`. */
+/* Returns true if some version of the struct has this size. Every version contains `mode`. */
 static bool setting_size_is_valid(const ondk_verify_config_t *config)
 {
     return config->size > offsetof(ondk_verify_config_t, mode) && config->size <= MAX_CONFIG_SIZE &&

@@ -10,12 +10,12 @@
 #include "verify/report.h"
 
 /*
- * Applies the settings in ONDK_VERIFY. If the variable is not set, applies the mode `standard`. Has no effect if
+ * Applies the settings in ONDK_VERIFY. If the variable is not set, applies the mode `standard`. Does nothing if
  * settings were applied before. Returns false if the value of the variable is not valid.
  */
 bool verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
 
-/* Returns true if the expensive checks are also on: the mode `full`. */
+/* Returns true in the mode `full`, in which the expensive checks are also on. */
 bool verify_is_full(void);
 
 #endif

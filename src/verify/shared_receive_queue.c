@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of the shared receive queues' dispatch table, and NdkCreateSrq. A queue pair's proxy has a reference on
- * the proxy of its shared receive queue.
+ * Implements the shared receive queues' dispatch table, and NdkCreateSrq. A queue pair's proxy has a reference on the
+ * proxy of its shared receive queue.
  */
 #include "verify/async_call.h"
 #include "verify/queue.h"
@@ -20,7 +20,7 @@ static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, ND
         return STATUS_INVALID_DEVICE_STATE;
     limits_check_srq(p, "NdkModifySrq", depth, 0);
     posted_reserve(&((struct queue *)p)->posted[QUEUE_RECEIVE],
-                   depth); /* before the call, because receives may be posted before it returns */
+                   depth); /* before the call, because receives may be posted before the call returns */
     c = async_call_begin(p, "NdkModifySrq", done, context, NULL);
     return async_call_end(c, real->Dispatch->NdkModifySrq(real, depth, threshold, async_call_routine(c, done),
                                                           async_call_context(c, context)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes checksums of the data of posted requests: see source.h. The kernel copies the data to be summed, so memory
- * that the consumer has unmapped by mistake does not end the process.
+ * Computes checksums of the data of posted requests: see source.h. The kernel copies the data first, so that memory
+ * which the consumer has unmapped by mistake does not crash the process.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -14,13 +14,13 @@
 #include "verify/source.h"
 
 enum {
-    MIN_BYTES = 9,         /* minimum length of the data; a counter of 8 bytes may be sent while it changes */
-    MAX_BYTES = 256 << 10, /* maximum number of summed bytes of a request; the rest is not checked */
+    MIN_BYTES = 9,         /* minimum length of checked data; a counter of 8 bytes may be sent while it changes */
+    MAX_BYTES = 256 << 10, /* maximum number of bytes of a request in the checksum; the rest is not checked */
     CHUNK = 4096,
 };
 
 static atomic_bool has_unknown_writers;
-static atomic_uint writers_ended; /* number of ended registrations whose memory a peer or a request could write to */
+static atomic_uint writers_ended; /* number of ended registrations whose memory a peer or request could change */
 
 void source_set_unknown_writers(void)
 {
@@ -129,8 +129,8 @@ static bool region_is_written(const struct region *r, uintptr_t start, uintptr_t
 }
 
 /*
- * Returns true if a region contains the SGE, and no peer or request can write to the SGE's memory. Requires the
- * proxies' lock.
+ * Returns true if a region contains the SGE, and neither a peer nor a request can write to the SGE's memory. Requires
+ * the proxies' lock.
  */
 static bool sge_is_consumers(const NDK_SGE *sge)
 {

@@ -13,9 +13,9 @@
 #include "verify/stack.h"
 
 enum {
-    /* maximum number of inner frames that stack_capture skips while it searches for the return address `by` */
+    /* maximum number of inner frames that stack_capture skips to find the return address `by` */
     MAX_SKIPPED = 6,
-    /* the same for stack_capture_call; it is greater, because the stack may also have frames of the provider */
+    /* the same for stack_capture_call, whose stack may also have frames of the provider */
     MAX_SKIPPED_IN_CALL = 16
 };
 
@@ -62,7 +62,7 @@ void stack_capture(struct stack *s, const void *by)
     int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first;
 
     first = stack_find(frames, depth <= MAX_SKIPPED ? depth : MAX_SKIPPED + 1, by);
-    first = first ? first : 1; /* frame 0 is this function */
+    first = first ? first : 1; /* at least frame 0 is skipped, because it is this function */
     stack_set(s, frames + first, depth - first);
 }
 
@@ -98,7 +98,7 @@ static struct bounds stack_thread_bounds(void)
 
 enum { MAX_FRAME_TEXT = 512 }; /* in bytes; the name of a C++ function may be long */
 
-/* maximum number of frames that stack_walk visits; it does not find `by` in a frame beyond these */
+/* maximum number of frames that stack_walk visits to find `by` */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller of `frame`'s function, or NULL at the end of the chain. */
@@ -139,7 +139,7 @@ static const char *path_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Returns the return address of frame i minus one, which is an address inside the call instruction. */
+/* Returns the return address of frame i minus one. That address is inside the call instruction. */
 static const char *stack_call_at(const struct stack *s, int i)
 {
     return (const char *)s->frames[i] - 1;
@@ -150,7 +150,7 @@ static bool stack_starts_with(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
-/* Returns true if the function is in this library, or in the C library, which calls signal handlers. */
+/* Returns true if the function is in this library or in the C library, which calls signal handlers. */
 static bool stack_is_library(const Dl_info *info)
 {
     const char *module = path_base_name(info->dli_fname);
@@ -159,7 +159,7 @@ static bool stack_is_library(const Dl_info *info)
 }
 
 /*
- * Returns the index of the first frame that is not in the library, for a stack that may begin with frames of the
+ * Returns the index of the first frame that is not in the library. Needed for a stack that may begin with frames of the
  * library. If frames are skipped, sets *entry to the routine that the returned frame has called.
  */
 static int stack_skip_library(const struct stack *s, const char **entry)
@@ -195,10 +195,10 @@ int stack_first_frame(const struct stack *s, const char **entry)
     return first;
 }
 
-/* Sets what only the file of the module contains: the line, and the name of a function that is not exported. */
+/* Sets what only the module's file contains: the source line, and the name of a function that is not exported. */
 static void stack_read_file(const char *at, const Dl_info *info, const struct link_map *map, struct stack_frame *frame)
 {
-    const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* an empty name is the program's */
+    const char *file = map->l_name[0] ? map->l_name : "/proc/self/exe"; /* the program itself has an empty name */
     uintptr_t address = (uintptr_t)at - map->l_addr;
 
     if (!frame->function && elf_symbol_find(file, info->dli_fbase, address, &frame->symbol)) {

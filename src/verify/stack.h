@@ -16,13 +16,13 @@ enum { STACK_FRAMES = 16 };
 struct stack {
     void *frames[STACK_FRAMES];
     int depth;
-    bool is_trimmed;   /* frames[0] is in the consumer; otherwise frames of this library may come first */
+    bool is_trimmed;   /* frames[0] is in the consumer; false: frames of this library may come first */
     const char *entry; /* name of the routine that the consumer called, for reports; NULL: not known */
 };
 
 /*
- * The consumer's call of this library that a thread is in. A stack that is captured during the call begins at the
- * call's return address. So the library's frames are left out even if the library is linked statically, where no module
+ * The consumer's call of this library in which a thread is. A stack that is captured during the call begins at the
+ * call's return address. So the library's frames are omitted even if the library is linked statically, where no module
  * name distinguishes them.
  */
 struct stack_call {
@@ -31,9 +31,8 @@ struct stack_call {
 };
 
 /*
- * Begins a call by the calling thread. Returns the outer call, which stack_end_call restores at the end. A callback
- * into the consumer begins a call with `by` == NULL: during the callback, the thread is in no call until the consumer
- * calls again.
+ * Begins a call by the calling thread. Returns the outer call, which stack_end_call restores at the end. For a callback
+ * into the consumer, `by` is NULL: the thread is then in no call until the consumer calls again.
  */
 struct stack_call stack_begin_call(const void *by, const char *routine);
 void stack_end_call(const struct stack_call *outer);
@@ -49,22 +48,22 @@ struct stack_call stack_entered(void);
         __attribute__((cleanup(stack_end_call), unused)) = stack_begin_call(__builtin_return_address(0), routine_)
 
 /*
- * Captures the stack of the calling thread from the return address `by` on. If `by` is not in one of the innermost 6
- * frames, the stack begins with the caller. Uses the unwinder, which finds every frame.
+ * Captures the stack of the calling thread from the return address `by` on. If none of the 6 innermost frames has this
+ * address, the stack begins with the caller. Uses the unwinder, which finds every frame.
  */
 void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture);
 
 /*
  * Captures the stack of the calling thread. If the thread is in a call of the consumer, the stack begins with the
- * return address of that call, and s->entry is the routine that the consumer called. Otherwise, captures the stack as
- * stack_capture does.
+ * return address of that call, and s->entry is the routine that the consumer has called. Otherwise works like
+ * stack_capture.
  */
 void stack_capture_call(struct stack *s, const void *by);
 
 /*
  * Captures the stack of the calling thread by its frame pointers, a hundred times as fast as stack_capture. The stack
- * always begins with `by`. It lacks functions that were compiled without frame pointers, for example those of a driver
- * that ondk_driver has not built.
+ * always begins with `by`. It lacks functions without frame pointers, for example those of a driver that was not built
+ * with ondk_driver.
  */
 void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
@@ -81,22 +80,22 @@ struct stack_frame {
     const char *function; /* name of the function, in the symbol table or in `symbol`; NULL: not known */
     size_t offset;        /* offset of the call in the function, in bytes */
     const char *module;   /* name of the program or library without its folder; NULL: not known */
-    size_t module_offset; /* offset of the last byte of the call instruction, as addr2line accepts it */
+    size_t module_offset; /* offset in the module of the call instruction's last byte, for addr2line */
     struct elf_symbol symbol;
     struct elf_line line; /* source line; line.line is 0 if it is not known */
 };
 /*
- * Sets *frame to the place of frame i of s. If the program is not stripped, functions that it does not export also have
- * a name. If the program has debug information, the frame has a source line.
+ * Sets *frame to the place of frame i of s. Functions that the program does not export have a name if the program is
+ * not stripped. The frame has a source line if the program has debug information.
  */
 void stack_get_frame(const struct stack *s, int i, struct stack_frame *frame);
 /* Writes the frame as "function+0x12 at file.c:34 (module+0x1234)". Returns `text`. */
 const char *stack_describe_frame(const struct stack_frame *frame, char *text, size_t size);
 
 /*
- * Prints the stack. The first line is for example "NdkCloseQp called by", if the routine is known. Then each frame has
- * a line, from stack_first_frame on: number, function + offset, file and line, module. If all frames belong to this
- * library, prints all of them.
+ * Prints the stack. If the called routine is known, the first line is for example "NdkCloseQp called by". Then each
+ * frame from stack_first_frame on has a line: number, function + offset, file and line, module. If all frames belong to
+ * this library, prints all of them.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent) PRIVATE_EXPORT(stack_print);
 

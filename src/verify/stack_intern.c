@@ -17,7 +17,7 @@ struct interned {
 };
 
 static _Atomic(struct interned *) buckets[BUCKETS];
-static atomic_uint count; /* number of stored stacks; limited, because recursion can make any number of stacks */
+static atomic_uint count; /* number of stored stacks; limited, because recursion can produce any number of stacks */
 
 static unsigned stack_bucket(const struct stack *s)
 {
@@ -35,7 +35,7 @@ static bool stack_equal(const struct stack *a, const struct stack *b)
 
 /*
  * Adds the stack to the bucket. Returns NULL if the table is full or memory ran out. If two threads add the same stack
- * at once, the table has it twice, which does no harm.
+ * at once, the table has the stack twice, which is harmless.
  */
 static struct interned *stack_intern_new(const struct stack *s, _Atomic(struct interned *) *bucket)
 {

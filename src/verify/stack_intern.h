@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores call stacks for events that are too frequent for stack_capture, such as locks, timers and DPCs. The stack is
- * walked by frame pointers. Equal stacks normally share one copy, which is never freed. So a pointer to the copy
+ * Stores call stacks for events that are too frequent for stack_capture, such as locks, timers and DPCs. The stacks are
+ * captured by frame pointers. Equal stacks normally share one copy, which is never freed. So a pointer to the copy
  * represents the stack.
  */
 #ifndef VERIFY_STACK_INTERN_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the doctor's thread: see stall.h. The invariant: the lock guards the pointer to the doctor, and the struct is
+ * Runs the thread of the doctor: see stall.h. The invariant: the lock guards the pointer to the doctor. The struct is
  * freed only after the pointer was cleared and the thread has ended.
  *
- * A child of fork has no doctor until it opens an adapter. The child's doctor ignores what the parent began.
+ * A child of fork has no doctor until it opens an adapter. The child's doctor ignores waits that began in the parent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,14 +24,14 @@
 #include "verify/stall_request.h"
 
 /*
- * The thread and its state. The thread may be ended from a callback that it runs, for example from a report callback
- * that closes the last adapter.
+ * The doctor: the thread and its state. A callback that this thread runs may end the thread. For example, a report
+ * callback may close the last adapter.
  */
 struct doctor {
     pthread_t thread;
     struct gate wake;
     atomic_bool ends;
-    bool is_detached;    /* the thread frees the struct when it ends; set by the thread itself */
+    bool is_detached;    /* set by the thread itself: it frees the struct when it ends */
     struct doctor *next; /* next in the list `inherited` */
 };
 
@@ -40,7 +40,7 @@ atomic_bool stall_sleeps;
 static struct spin doctor_lock; /* guards doctor, user_count and inherited */
 static struct doctor *doctor;
 static unsigned user_count;
-static struct doctor *inherited; /* doctors of the parent; they have no thread in this process */
+static struct doctor *inherited; /* doctors of the parent process; their threads do not exist in this process */
 static _Atomic uint64_t forked_ns;
 static _Atomic uint32_t limit_ms = VERIFY_STALL_MS;
 
@@ -87,8 +87,8 @@ static void doctor_sleep(struct doctor *d)
     if (!examines)
         return;
     /*
-     * A request that begins now cannot become a stall before this sleep ends, so it need not wake the doctor. So a
-     * consumer that posts one request at a time seldom wakes the doctor.
+     * A request that begins during the sleep cannot become a stall before the sleep ends, so it need not wake the
+     * doctor.
      */
     atomic_store(&d->wake.open, 0);
     if (!atomic_load(&d->ends))
@@ -100,7 +100,7 @@ static void *doctor_run(void *argument)
     struct doctor *d = argument;
 
     for (;;) {
-        /* The gate is closed before the reads below, so that any later change wakes the thread. */
+        /* The gate is closed first, so that any change after the reads below wakes the thread. */
         atomic_store(&d->wake.open, 0);
         if (atomic_load(&d->ends))
             break;
@@ -141,8 +141,8 @@ static void stall_on_child(void)
 }
 
 /*
- * Starts the doctor if this is the first use. If no memory or thread is available, no stalls are reported until the
- * next call of stall_start.
+ * Starts the doctor at the first use. If no memory or thread is available, stalls are not reported until the next call
+ * of stall_start.
  */
 void stall_start(void)
 {

@@ -4,7 +4,7 @@
  * the doctor, reports each stall once, with the reason for the wait. The doctor exists while an adapter is wrapped.
  *
  * The doctor sleeps until the earliest time at which a wait can become a stall. While nothing waits, the doctor sleeps
- * without a deadline. Therefore stall_begin must be called whenever a wait begins. All times are from owner_clock.
+ * without a deadline. Therefore each code that begins a wait must call stall_begin. All times are from owner_clock.
  */
 #ifndef VERIFY_STALL_H
 #define VERIFY_STALL_H
@@ -22,18 +22,18 @@ enum { STALL_NS_PER_MS = 1000000 };
 void stall_start(void);
 void stall_stop(void);
 
-/* Set and get the setting stall_ms, in milliseconds. If it is 0, no stall is reported. */
+/* Set and get the setting stall_ms, in milliseconds. With 0 no stall is reported. */
 void stall_set_limit_ms(uint32_t ms);
 uint32_t stall_limit_ms(void);
 
-/* the doctor sleeps without a deadline */
+/* true while the doctor sleeps without a deadline */
 extern atomic_bool stall_sleeps;
 void stall_wake(void);
 
 /*
  * Wakes the doctor if it sleeps without a deadline. Must be called after an object that can stall was inserted into a
- * list that stall_examine searches. The insertion and the search must hold the same lock. Without that lock, the doctor
- * could miss the object and sleep without a deadline.
+ * list that stall_examine searches. Insertion and search must hold the same lock. Otherwise the doctor could miss the
+ * object and sleep without a deadline.
  */
 static inline void stall_begin(void)
 {
@@ -42,13 +42,14 @@ static inline void stall_begin(void)
 }
 
 /*
- * Reports everything that is a stall at the time `now`. Returns the earliest time at which another stall is possible,
- * or UINT64_MAX if nothing waits. The doctor passes the time of owner_clock.
+ * Reports all stalls at the time `now`, a time of owner_clock. Returns the earliest time at which another stall is
+ * possible, or UINT64_MAX if nothing waits.
  */
 uint64_t stall_examine(uint64_t now);
 
 /*
- * Returns true if this process is a child of fork and `since` is before the fork. A wait that began before the fork belongs to the parent.
+ * Returns true if this process is a child of fork, and the time `since` is before the fork. A wait that began before
+ * the fork belongs to the parent.
  */
 bool stall_is_inherited(uint64_t since);
 

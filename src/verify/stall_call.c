@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports calls that have been pending for long, with the reason for the wait: see stall_call.h. */
+/* Reports calls that have been pending for too long, with the reason for the wait: see stall_call.h. */
 #include "verify/stall_call.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128, MAX_NAME = 64 };
 
-/* The reasons why a call waits. The first entry whose prefix begins the routine's name applies. */
+/* The reasons why calls wait. The first entry applies whose prefix is the start of the routine's name. */
 static const struct {
     const char *prefix, *reason;
 } call_reasons[] = {
@@ -86,8 +86,8 @@ static const char *call_describe_thread(const struct pending *call, const struct
 }
 
 /*
- * Returns true if the thread still waits inside the call. Returns false if the call has returned and the thread waits
- * elsewhere. `call` is the stack at the call, and `now` is the thread's stack now.
+ * Returns true if the thread still waits inside the call. Returns false if the thread waits elsewhere, because the call
+ * has returned. `call` is the stack at the call, and `now` is the thread's stack now.
  */
 static bool call_is_entered(const struct stack *call, const struct stack *now)
 {
@@ -101,8 +101,8 @@ static bool call_is_entered(const struct stack *call, const struct stack *now)
 }
 
 /*
- * Adds the caller's stack to the next report, if the caller waits, but not inside the call. Writes the title of that
- * stack to `title`, for example "thread 12 (name) waits at". `title` must stay valid until the report.
+ * If the caller waits, but not inside the call, adds the caller's stack to the next report. Writes the stack's title to
+ * `title`, for example "thread 12 (name) waits at". `title` must stay valid until the report.
  */
 static void call_add_caller_stack(const struct pending *call, const struct caller *c, char title[MAX_THREAD])
 {
@@ -150,9 +150,9 @@ static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCES
 }
 
 /*
- * Writes the state of the peer's connector if this connector is in this process, for example "; the peer's connector
- * 0x12 is in this process: NdkConnect is pending". If a call at that end would end the wait, also writes which call.
- * Writes an empty text if the peer's connector is not known.
+ * Writes the state of the peer's connector if it is in this process, for example "; the peer's connector 0x12 is in
+ * this process: NdkConnect is pending". Also names the call at that end that would end the wait, if there is one.
+ * Otherwise writes an empty text.
  */
 static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports connection requests that the consumer does not answer, connects that it does not complete, and disconnect
- * events that it does not answer: see stall_connector.h. In each of these phases, the peer waits for a call by the
- * consumer.
+ * Reports three failures of a consumer to call: it does not answer a connection request, does not complete a connect,
+ * or does not answer a disconnect event. In each of these phases the peer waits for the consumer. See
+ * stall_connector.h.
  */
 #include "verify/stall_connector.h"
 
@@ -11,7 +11,7 @@
 
 enum { CONNECTORS_AT_ONCE = 16 };
 
-/* The phases in which the consumer must make a call, and the rule that the missing call breaks. */
+/* The phases in which the consumer must make a call, and the rules that a missing call breaks. */
 static const struct {
     enum phase phase;
     enum verify_rule rule;
@@ -35,7 +35,7 @@ struct owing {
 
 /*
  * Returns the index of the connector's phase in owed_calls. Returns -1 if the consumer need not make a call in this
- * phase, or if the missing call must not be reported. Requires the proxies' lock.
+ * phase, or if a missing call must not be reported. Requires the proxies' lock.
  */
 static int connector_owes(const struct connector *c)
 {
@@ -48,8 +48,8 @@ static int connector_owes(const struct connector *c)
 }
 
 /*
- * Copies the connectors that have waited for a call by their consumer since the time `before` or longer. Returns the
- * number of copied connectors. Sets *oldest as pending_copy_stalled does.
+ * Copies the connectors whose consumers have owed a call since the time `before` or longer. Returns the number of
+ * copied connectors. Sets *oldest as pending_copy_stalled does.
  */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {

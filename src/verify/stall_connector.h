@@ -6,9 +6,8 @@
 #include <stdint.h>
 
 /*
- * Reports the connectors whose phase only their consumer can end, if the phase has lasted for at least `limit`
- * nanoseconds at the time `now`. Returns the start time of the oldest such phase that was never reported, or UINT64_MAX
- * if there is none.
+ * Reports the connectors that have waited for a call by their consumer for at least `limit` nanoseconds at the time
+ * `now`. Returns the start time of the oldest such wait that was never reported, or UINT64_MAX if there is none.
  */
 uint64_t stall_examine_connectors(uint64_t now, uint64_t limit);
 

@@ -3,7 +3,7 @@
  * Reports initiator requests that are outstanding for too long: see stall_request.h. A report has one of three rules:
  *   RULE_DEFER_OPEN     a chain of deferred requests is open
  *   RULE_CQ_UNATTENDED  no chain is open, and the consumer neither polls nor has armed the completion queue
- *   RULE_STALL          else: the peer or the network is slow, or the consumer has not polled after a notification
+ *   RULE_STALL          in all other cases: the peer or the network is slow, or the consumer ignores a notification
  */
 #include "verify/stall_request.h"
 
@@ -13,8 +13,8 @@
 enum { QUEUES_AT_ONCE = 16 };
 
 /*
- * The requests of one queue pair to report. If has_open_chain is true, these are all requests of the open chain.
- * Otherwise, they are the outstanding requests that are due.
+ * The requests of one queue pair to report. If has_open_chain is true, they are all requests of the open chain.
+ * Otherwise they are the outstanding requests that are due.
  */
 struct late {
     struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
@@ -38,8 +38,8 @@ static bool is_due(uint64_t posted_ms, uint64_t before, uint64_t *oldest)
 }
 
 /*
- * Sets *late to the open chain if the chain is due. Lowers *oldest if the chain is due later. Requires the proxies'
- * lock and the lock of the posted requests.
+ * If the open chain is due, sets *late to the chain. If it is due later, lowers *oldest to the post time of the chain's
+ * latest request. Requires the proxies' lock and the lock of the posted requests.
  */
 static void queue_collect_chain(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
 {
@@ -60,7 +60,7 @@ static void queue_collect_chain(struct queue *qp, uint64_t before, struct late *
 
 /*
  * Sets *late to the outstanding requests that are due. Lowers *oldest to the post time of the first request that is not
- * due. Requires the proxies' lock and the lock of the posted requests.
+ * due yet. Requires the proxies' lock and the lock of the posted requests.
  */
 static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct late *late, uint64_t *oldest)
 {
@@ -70,7 +70,7 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
         if (r->place <= qp->stalled_place || r->done || r->flags & NDK_OP_FLAG_SILENT_SUCCESS)
             continue;
         if (!is_due(r->posted_ms, before, oldest))
-            break; /* no later request is due */
+            break; /* later requests are not due either */
         if (!late->count++) {
             late->routine = r->routine;
             late->by = r->by;
@@ -82,8 +82,8 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
 }
 
 /*
- * Copies the requests that were posted at `before` or earlier. Copies them for at most QUEUES_AT_ONCE queue pairs.
- * Returns the number of these queue pairs. Sets *oldest as pending_copy_stalled does.
+ * Copies the requests that were posted at `before` or earlier, of at most QUEUES_AT_ONCE queue pairs. Returns the
+ * number of these queue pairs. Sets *oldest as pending_copy_stalled does.
  */
 static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t *oldest)
 {
@@ -115,8 +115,8 @@ static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t 
 }
 
 /*
- * Returns true if the completion queue is not armed, and was not polled in the second half of the request's age. A poll
- * in the first half may have been too early for the result.
+ * Returns true if the completion queue is not armed and was not polled recently, that is, in the second half of the
+ * request's age. An earlier poll may have come before the result.
  */
 static bool cq_is_unattended(const struct queue *cq, const struct late *late, uint64_t age_ms)
 {

@@ -7,9 +7,9 @@
 
 /*
  * Reports initiator requests that were posted at least `limit` nanoseconds before the time `now`. Makes one report for
- * each queue pair, for all its requests that are due. A silent request is not reported, because it has no result if it
- * succeeds. But the last request of an open chain of deferred requests is reported even if it is silent. Returns the
- * post time of the oldest request that was never reported, or UINT64_MAX if there is none.
+ * each queue pair, for all its requests that are due. A silent request is reported only as the last request of an open
+ * chain, because it has no result if it succeeds. Returns the post time of the oldest request that was never reported,
+ * or UINT64_MAX if there is none.
  */
 uint64_t stall_examine_requests(uint64_t now, uint64_t limit);
 

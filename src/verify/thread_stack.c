@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Captures the stack of a thread that waits: see thread_stack.h. Linux shows only the thread's stack pointer and
- * program counter. The stack is copied, and each caller is found as unwind_row.h describes. Frame pointers alone do not
- * suffice, because the functions of the C library, in which a thread waits, have none.
+ * program counter. So the stack is copied, and each caller is found as unwind_row.h describes. Frame pointers alone do
+ * not suffice, because the functions of the C library have none.
  *
- * The frame pointer is not known at first. If the row of a function needs it, the frame pointer is computed from the
- * size of the memory that the function has reserved. If that place has no return address, the copy is searched for the
- * first return address that follows a call of this function.
+ * At first the frame pointer is not known. If the row of a function needs the frame pointer, it is computed from the
+ * size of the memory that the function has reserved. If the computed place has no return address, the copy is searched
+ * for the first return address that follows a call of this function.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -67,9 +67,9 @@ static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3]
 #endif
 
 /*
- * Sets *size to the distance from the stack pointer up to the frame pointer. The distance is the size of the saved
- * registers in the row, plus the size of the memory that the first instructions of the function reserve. Returns false
- * if these instructions do not set the frame pointer.
+ * Sets *size to the distance from the stack pointer up to the frame pointer: the size of the saved registers in the
+ * row, plus the size of the memory that the function's first instructions reserve. Returns false if these instructions
+ * do not set the frame pointer.
  */
 static bool frame_size(const struct unwind_row *row, uintptr_t pc, size_t *size)
 {
@@ -120,7 +120,7 @@ static bool is_call_of(uintptr_t return_address, uintptr_t function)
 
 /*
  * Finds the frame pointer of the row's function, and stores it in *w. The frame pointer is the address of two words:
- * the caller's frame pointer, and the return address. Returns false if the frame pointer is not found.
+ * the caller's frame pointer and the return address. Returns false if it cannot be found.
  */
 static bool walk_find_frame_pointer(struct walk *w, const struct unwind_row *row)
 {
@@ -175,7 +175,7 @@ static bool walk_step(struct walk *w)
     frame = w->values[row.base] + (uintptr_t)row.base_offset;
     if (frame < w->values[STACK_POINTER])
         return false;
-    w->is_known[row.return_register] = false; /* the value of an inner frame is not valid for this frame */
+    w->is_known[row.return_register] = false; /* the register's value belongs to the inner frame */
     if (!walk_restore(w, &row, frame) || !w->is_known[row.return_register])
         return false;
     w->pc = w->values[row.return_register];
@@ -192,7 +192,7 @@ static bool is_c_library(const Dl_info *info)
     return !strncmp(name ? name + 1 : info->dli_fname, "libc.so", strlen("libc.so"));
 }
 
-/* Sets s->entry to the outermost function of the C library in which the thread waits. */
+/* Sets s->entry to the outermost function of the C library on the stack, in which the thread waits. */
 static void thread_stack_set_entry(struct stack *s)
 {
     Dl_info info;
@@ -233,6 +233,6 @@ enum thread_state thread_stack_capture(int thread, struct stack *s)
     free(copy);
     state = thread_get_registers(thread, &after);
     if (state != THREAD_WAITS || before.sp != after.sp || before.pc != after.pc)
-        s->depth = 0; /* the thread has run meanwhile, so the copy of the stack is not valid */
+        s->depth = 0; /* the thread has run meanwhile, so the copied stack is not valid */
     return state;
 }

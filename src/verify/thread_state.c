@@ -19,10 +19,7 @@ static bool thread_has_ended(int thread)
     return syscall(SYS_tgkill, getpid(), thread, 0) && errno == ESRCH;
 }
 
-/*
- * Returns true if /proc belongs to this process's PID namespace. In a /proc of an outer namespace, the threads have
- * other IDs.
- */
+/* Returns true if /proc shows this process's PID namespace. A /proc of an outer namespace has other thread IDs. */
 static bool thread_proc_is_own(void)
 {
     char self[32], pid[32];
@@ -36,8 +33,8 @@ static bool thread_proc_is_own(void)
 }
 
 /*
- * Reads what /proc shows for a thread: "number arguments... sp pc" if the thread waits, or "running". Returns false if
- * it cannot be read.
+ * Reads what /proc shows for a thread: "number arguments... sp pc" if the thread waits, otherwise "running". Returns
+ * false if this cannot be read.
  */
 static bool thread_read_syscall(int thread, char *text, size_t room)
 {
@@ -86,8 +83,8 @@ enum thread_state thread_get_registers(int thread, struct thread_registers *r)
 }
 
 /*
- * Copies memory in parts that do not cross a page. The kernel copies each part as a whole or not at all, so the copy
- * ends at the first page that is not mapped.
+ * Copies memory in parts that do not cross a page boundary. The kernel copies each part completely or not at all, so
+ * the copy ends at the first page that is not mapped.
  */
 size_t thread_read_memory(uintptr_t from, void *to, size_t size)
 {

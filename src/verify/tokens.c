@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the tokens of protection domains: see tokens.h. If the provider gives the same token to a second region while
- * the first region still has an entry for it, the token has two entries. A request is accepted if one of the entries
- * accepts it.
+ * Keeps the tokens of protection domains: see tokens.h. A token has two entries if the provider reuses it for a second
+ * region while the first region still has an entry for it. A request is accepted if one of the entries accepts it.
  */
 #include <stdlib.h>
 
@@ -16,7 +15,7 @@
 enum { FIRST_BUCKETS = 64, MAX_CHECKED_SGES = 256 };
 #define ACCEPTED VERIFY_RULES /* the value for "no rule is broken" */
 
-/* The list of all tables. It is used to search a token in every protection domain of the process. */
+/* The list of all tables, for searches of a token in every protection domain of the process. */
 static struct spin tables_lock; /* guards `tables`; acquired before the lock of a table */
 static LIST_HEAD(, token_table) tables = LIST_HEAD_INITIALIZER(tables);
 
@@ -119,8 +118,8 @@ struct token *tokens_find(struct region *region, UINT32 value)
 }
 
 /*
- * Returns an unused entry of the region. If there is none, takes an entry of the region's oldest registration out of
- * its bucket and returns it.
+ * Returns an unused entry of the region. If there is none, removes an entry of the region's oldest registration from
+ * its bucket and returns that entry.
  */
 static struct token *tokens_pop_oldest(struct region *region)
 {
@@ -196,7 +195,7 @@ struct check {
     const struct proxy *queue;
     const char *routine;
     enum sge_use use;
-    bool needs_sink; /* the adapter requires the right of a read sink */
+    bool needs_sink; /* reads need NDK_MR_FLAG_RDMA_READ_SINK on this adapter */
 };
 
 /* The result of the check of one SGE. */
@@ -224,7 +223,7 @@ static bool token_is_invalid(const struct token *t, const struct check *check)
     return t->state == TOKEN_ENDED || t->state == TOKEN_EARLY;
 }
 
-/* Checks the SGE against one entry for the SGE's token. Returns the rule that the SGE breaks, or ACCEPTED. */
+/* Checks the SGE against one of the entries for its token. Returns the rule that the SGE breaks, or ACCEPTED. */
 static enum verify_rule token_check(const struct token *t, const struct check *check, const NDK_SGE *sge)
 {
     const struct registration *m = &t->memory;
@@ -396,8 +395,8 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
     if (!verify_on() && use != SGE_SOURCE)
         source_set_unknown_writers();
     /*
-     * The provider refuses a number of SGEs above the limit. `sgl` is then not read, because it may have fewer
-     * elements.
+     * If there are more SGEs than the limit, the provider refuses the request. Then `sgl` is not read, because it may
+     * have fewer elements.
      */
     if (!verify_on() || !sgl || sges > max || flags & NDK_OP_FLAG_INLINE)
         return;
@@ -461,8 +460,8 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
     privileged = t->has_privileged && t->privileged == token;
     spin_unlock(&t->lock);
     /*
-     * A request without data does not use the token. If a region of this process has the same token by chance, the
-     * consumer may mean that region.
+     * A request without data does not use the remote token. If a region of this process has the same token by chance,
+     * the consumer may mean that region.
      */
     if (!privileged || sges_length(sgl, sges) == 0 || tokens_any_contains(token))
         return;
@@ -474,8 +473,8 @@ static void tokens_check_remote(const struct proxy *qp, const char *routine, con
 /* ---- reads and writes ---- */
 
 /*
- * Makes the tokens of the SGE's region unsure before a read that invalidates the SGE's token. Whether the read will
- * succeed is not known yet.
+ * Makes the tokens of the SGE's region unsure. Called for a read that invalidates the SGE's token, because the result
+ * of the read is not known yet.
  */
 static void tokens_doubt_sink(const struct proxy *qp, const NDK_SGE *sge)
 {
@@ -508,8 +507,8 @@ void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, 
 /* ---- results ---- */
 
 /*
- * Invalidates a token that the peer has invalidated. If an earlier registration of the region had the same token, makes
- * the token unsure, because the peer may have invalidated that earlier registration.
+ * Invalidates a token that the peer has invalidated. If an earlier registration of the region had the same token, the
+ * token becomes unsure, because the peer may have invalidated that earlier registration.
  */
 static void tokens_end_registration(const struct token *token)
 {
@@ -534,8 +533,8 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
 
 /*
  * Handles the completion of the request at `place` in the initiator queue of qp. If the request has succeeded, the
- * tokens that it and earlier requests invalidate become TOKEN_ENDED. If it has failed, the queue pair has failed, and
- * all tokens that its requests invalidate become TOKEN_UNSURE.
+ * tokens that it and earlier requests invalidate become TOKEN_ENDED. If the request has failed, so has the queue pair,
+ * and all tokens that its requests invalidate become TOKEN_UNSURE.
  */
 static void tokens_end_posted(const struct queue *qp, uint64_t place, bool succeeded)
 {

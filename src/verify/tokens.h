@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the tokens of memory regions, in one table for each protection domain. The table has the region that a token
- * names, its address range and its rights. A post looks up the tokens of its SGEs here.
+ * Keeps the tokens of memory regions, in one table for each protection domain. For each token the table has the region,
+ * the address range and the rights. A post looks up the tokens of its SGEs here.
  *
- * A token is reported only if it cannot be valid when the provider processes the request. If its validity depends on
- * requests whose results the consumer has not polled, the token is unsure and is accepted.
+ * A token is reported only if it is certainly invalid when the provider processes the request. If its validity depends
+ * on requests whose results the consumer has not polled, the token is unsure and is accepted.
  */
 #ifndef VERIFY_TOKENS_H
 #define VERIFY_TOKENS_H
@@ -24,14 +24,14 @@ struct region;
 struct registration {
     uint64_t base, length;
     bool local_write, read_sink;
-    bool read_only; /* the consumer has locked the memory for reading only */
+    bool read_only; /* the consumer has locked the memory with IoReadAccess */
 };
 
 enum token_state {
     TOKEN_UNUSED, /* the entry is unused and in no table */
     TOKEN_EARLY,  /* the region is initialized and has never been registered */
     TOKEN_VALID,  /* the region is registered, or its NdkFastRegister is posted */
-    TOKEN_ENDING, /* a posted request invalidates the token for later initiator requests of its queue pair */
+    TOKEN_ENDING, /* a posted request invalidates the token for later initiator requests of the same queue pair */
     TOKEN_ENDED,  /* the token is invalid, because its registration has ended */
     TOKEN_UNSURE, /* the token may be valid or invalid, so requests that use it are accepted */
 };
@@ -46,7 +46,7 @@ struct token {
     const char *end;      /* if ending or ended: the last words of a report, for example "NdkDeregisterMr has ended" */
     uint64_t ended_by;    /* in TOKEN_ENDING: serial of the queue pair whose request invalidates the token */
     uint64_t ended_place; /* in TOKEN_ENDING: place of that request in the initiator queue; 0: not known */
-    uint64_t number; /* number of the registration that made the token, in the order of the region's registrations */
+    uint64_t number; /* number of the registration that made the token; each region numbers its registrations from 1 */
     struct registration memory;
 };
 
@@ -65,7 +65,9 @@ struct token_table {
 
 void tokens_init(struct token_table *t);
 void tokens_fini(struct token_table *t);
-/* Makes room for the tokens of one more region. Returns false if out of memory. tokens_unreserve releases the room. */
+/*
+ * Reserves room for the tokens of one more region. Returns false if out of memory. tokens_unreserve releases the room.
+ */
 bool tokens_reserve(struct token_table *t);
 void tokens_unreserve(struct token_table *t);
 void tokens_set_privileged(struct token_table *t, UINT32 privileged);
@@ -73,24 +75,24 @@ void tokens_set_privileged(struct token_table *t, UINT32 privileged);
 /* ---- The tokens of a region. These functions require the table's lock. ---- */
 
 /*
- * Stores the state and the memory of the region's token `value`. If the region has no entry for this token and no
- * unused entry, replaces an entry of the region's oldest registration.
+ * Stores the state and the memory of the region's token `value`. If the region has neither an entry for this token nor
+ * an unused entry, replaces an entry of the region's oldest registration.
  */
 void tokens_set(struct region *region, UINT32 value, enum token_state state, const struct registration *memory);
 /* Returns the region's entry for the token `value`, or NULL if there is none. */
 struct token *tokens_find(struct region *region, UINT32 value);
 /*
  * Invalidates the tokens of the region's registrations 1 to `number`. If qp is NULL, the tokens become TOKEN_ENDED.
- * Otherwise, they become TOKEN_ENDING until the result of a posted request is polled. This request is in the initiator
- * queue of qp, at the place `place`. `end` ends the message of a report, for example "NdkDeregisterMr has ended".
+ * Otherwise a posted request invalidates them: they are TOKEN_ENDING until the consumer polls the result of the request
+ * at `place` in the initiator queue of qp. `end` ends the message of a report, for example "NdkDeregisterMr has ended".
  */
 void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, uint64_t place, const char *end);
 /*
- * Sets all tokens of the region to TOKEN_UNSURE, also those that have ended. Later uses of these tokens are not
- * reported, because the tokens may be valid.
+ * Sets all tokens of the region to TOKEN_UNSURE, including those that have ended. Later uses of these tokens are not
+ * reported.
  */
 void tokens_doubt(struct region *region);
-/* Removes all entries of the region from the table, and releases the room that tokens_reserve has made. */
+/* Removes all entries of the region from the table, and releases the room that tokens_reserve has reserved. */
 void tokens_remove(struct region *region);
 
 /* ---- Posts and results ---- */
@@ -107,7 +109,7 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 /*
- * Invalidates the tokens that a peer has invalidated, and the tokens that a completed request of the consumer has
+ * Invalidates the tokens that a peer has invalidated, and the tokens that the consumer's completed requests have
  * invalidated or replaced. Runs when the consumer has polled results, before their contexts are translated.
  */
 void tokens_process_results(const NDK_RESULT_EX *results, ULONG count);

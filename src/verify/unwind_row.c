@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads rows from .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of the module's functions.
- * An entry of the table has the address of a function's FDE (frame description entry). The FDE has instructions that
- * change the row. The FDE also refers to a CIE (common information entry), and the instructions of the CIE make the
- * first row.
+ * Reads rows from .eh_frame: see unwind_row.h. A module's .eh_frame_hdr has a sorted table of the module's functions,
+ * with the address of each function's FDE (frame description entry). The instructions of the FDE change the row. The
+ * FDE refers to a CIE (common information entry), whose instructions make the first row.
  *
  * The module is read while the dynamic linker's lock is held, so that the module stays loaded. Every read is within the
  * module's segment.
@@ -33,7 +32,7 @@ enum {
 
 enum { MAX_REMEMBERED = 4, CIE_VERSION_1 = 1, CIE_VERSION_3 = 3, TABLE_ENTRY = 8 };
 
-/* A place in a module. A read that would pass `end` returns 0 and sets `ok` to false. */
+/* A position in a module. A read beyond `end` returns 0 and sets `ok` to false. */
 struct cursor {
     const uint8_t *at, *end;
     bool ok;
@@ -151,7 +150,7 @@ static int module_match(const struct dl_phdr_info *info, struct module *m)
             m->code_start = at;
             m->code_end = at + p[i].p_memsz;
         } else if (p[i].p_type == PT_GNU_EH_FRAME) {
-            m->header = (const uint8_t *)at; /* NOLINT: addresses of the dynamic linker */
+            m->header = (const uint8_t *)at; /* NOLINT: the address comes from the dynamic linker */
         }
     }
     for (int i = 0; m->header && i < info->dlpi_phnum; i++) {
@@ -191,7 +190,7 @@ static uintptr_t module_find_fde(const struct module *m)
     table = c.at;
     if (!c.ok || count > (uint64_t)(c.end - c.at) / TABLE_ENTRY)
         return 0;
-    for (uint64_t high = count; low < high;) { /* at the end, `low` is the first entry after pc */
+    for (uint64_t high = count; low < high;) { /* afterwards `low` is the first entry after pc */
         uint64_t middle = low + (high - low) / 2;
 
         memcpy(entry, table + middle * TABLE_ENTRY, sizeof entry);
@@ -217,7 +216,7 @@ struct description {
     struct cursor initial, program;
 };
 
-/* Reads the augmentation data of a CIE, at which *c is. `text` is the augmentation string. */
+/* Reads the augmentation data of a CIE at the position *c. `text` is the augmentation string. */
 static void cie_read_augmentation(struct cursor *c, const char *text, struct description *d)
 {
     struct cursor data = *c;
@@ -240,7 +239,7 @@ static void cie_read_augmentation(struct cursor *c, const char *text, struct des
 
             (void)cursor_read_form(&data, encoding);
         } else {
-            d->is_known = false; /* 'S' (a signal frame) has expressions; other letters are newer than this code */
+            d->is_known = false; /* 'S' (a signal frame) has DWARF expressions; other letters are not supported */
         }
     }
     d->is_known = d->is_known && data.ok;
@@ -248,7 +247,7 @@ static void cie_read_augmentation(struct cursor *c, const char *text, struct des
 
 /*
  * Moves *c from the beginning of a CIE or FDE to its contents. Returns 0 for a CIE. For an FDE, returns the distance
- * back to the CIE of the FDE: see fde_read.
+ * back to its CIE: see fde_read.
  */
 static uint32_t entry_begin(struct cursor *c)
 {
@@ -308,14 +307,14 @@ static bool fde_read(const struct module *m, uintptr_t at, struct description *d
 /* ---- Programs ---- */
 
 /*
- * The state of an execution: the current row, the row after the instructions of the CIE, and the rows that REMEMBER has
+ * The state of an execution: the current row, the row after the CIE's instructions, and the rows that REMEMBER has
  * pushed.
  */
 struct run {
     const struct description *d;
     struct unwind_row *row, initial, remembered[MAX_REMEMBERED];
     unsigned depth;
-    uintptr_t at, pc; /* `at` is the instruction at which the row is valid; the execution ends when `at` passes pc */
+    uintptr_t at, pc; /* the row is valid at the address `at`; the execution ends when `at` passes pc */
     bool ok;
 };
 

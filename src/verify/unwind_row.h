@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out, for any instruction of a function, where the function's frame has stored the return address and the
- * caller's registers. Compilers write this information into .eh_frame, also for functions without frame pointers.
- * Registers have the numbers that DWARF defines for the processor.
+ * Finds the places of the return address and of the caller's registers, for any instruction of a function. Compilers
+ * write this information into .eh_frame, also for functions without frame pointers. Registers have the numbers that
+ * DWARF defines for the processor.
  */
 #ifndef VERIFY_UNWIND_ROW_H
 #define VERIFY_UNWIND_ROW_H
@@ -12,7 +12,7 @@
 
 enum { UNWIND_REGISTERS = 34 };
 
-/* The place of the value that a register has in the caller. */
+/* The place of the caller's value of a register. */
 enum unwind_place {
     UNWIND_SAME,      /* in the register itself */
     UNWIND_SAVED,     /* in memory, at the frame's address + offset */

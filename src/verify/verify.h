@@ -3,9 +3,9 @@
  * The verify layer: stands between an NDK consumer and any provider, and reports calls that break NDK's rules.
  *
  * verify_wrap puts a proxy in front of a provider's adapter. The consumer then has only proxies, one in front of each
- * of the provider's objects, and calls through their tables. An entry of a table checks the call, and then calls the
- * provider with the object behind the proxy. Completions and events also return through the proxies. The invariant: a
- * provider never receives a proxy in place of an object, and a consumer never receives a provider's object.
+ * of the provider's objects, and calls through the proxies' tables. An entry of a table checks the call, and then calls
+ * the provider with the object behind the proxy. Completions and events also return through the proxies. The invariant:
+ * a provider never receives a proxy in place of an object, and a consumer never receives a provider's object.
  *
  * Every check of an NDK call belongs here:
  *
@@ -32,8 +32,8 @@
  *   stall.h, stall_*.h           the thread that reports what waits for too long
  *   objects_left.h               the wait of an adapter's close for objects that nobody closes
  *
- * The host is the program in which the consumer runs. The layer calls the host through the table in host.h. The host
- * calls verify_find_use before it frees memory of the consumer. The host of a driver is the kernel surface (src/wdk),
+ * The host is the program in which the consumer runs. The layer calls the host through the table in host.h. Before the
+ * host frees memory of the consumer, it calls verify_find_use. The host of a driver is the kernel surface (src/wdk),
  * which provides Windows' kernel routines to drivers. The kernel surface itself checks IRQL, locks, pool, MDLs and
  * every other rule about a WDK routine, and reports through report.h.
  *
@@ -41,7 +41,7 @@
  * tables, so that any provider can be wrapped.
  *
  * The kernel surface is compiled with include/wdk: WCHAR has 16 bits, AF_INET6 is 23, and bit fields are laid out as on
- * Windows. No such type crosses into this layer: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert the
+ * Windows. This layer sees no such type: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert the
  * structures' sizes with both sets of headers. The layer reads a sockaddr only on the provider's side, where it has the
  * system's format.
  */
@@ -68,19 +68,19 @@
  */
 NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider, const char *routine) PRIVATE_EXPORT(verify_wrap);
 
-/* Returns true if verify_wrap has returned the adapter, also for some time after the adapter's close. */
+/* Returns true if verify_wrap has returned the adapter. This remains true for some time after the adapter's close. */
 bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrapped);
 
 /*
  * Closes a wrapped adapter. Waits until everything that was created from it is closed. Then returns the provider's
- * adapter, which the caller closes. If the wrapped adapter was closed before, or the calling thread is in one of its
- * callbacks, reports this, does nothing and returns NULL. If some objects are not closed in time, reports them, gives
- * up and returns NULL; the provider's adapter must then stay open. `routine` is the name of the call that the consumer
- * has made.
+ * adapter, which the caller must close. If the wrapped adapter was closed before, or the calling thread is in one of
+ * its callbacks, only reports this and returns NULL. If some objects are not closed in time, reports them, gives up and
+ * returns NULL; the provider's adapter must then stay open. `routine` is the name of the call that the consumer has
+ * made.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
-/* Returns true if verify_close gave up on the adapter since the last call of this function. Returns false otherwise. */
+/* Returns true if verify_close has given up on the adapter since the last call of this function. */
 bool verify_close_gave_up(NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_close_gave_up);
 
 /*
@@ -104,7 +104,7 @@ bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_
  */
 void verify_set_on_proxy(void (*on_proxy)(const void *object, const void *proxy));
 
-/* Returns the provider's object behind a proxy of any type. Returns any other pointer unchanged. */
+/* Returns the provider's object behind a proxy of any type. Returns `object` itself if it is no proxy. */
 void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 
 /* ---- For the host ---- */
@@ -112,7 +112,7 @@ void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 /* A use of memory by NDK. The memory must not be freed until the use has ended. */
 struct verify_use {
     const struct rule *rule; /* the rule that is broken if the memory is freed */
-    const void *object;      /* address inside the memory of what is in use */
+    const void *object;      /* the address inside the memory that is in use */
     const char *what;        /* for example "context of a pending request" */
     const char *routine;     /* name of the call that began the use, for example "NdkConnect"; NULL: not known */
     const char *owner_type;  /* type of the object that was called or that uses the memory, for example "NDK_QP" */
@@ -132,7 +132,7 @@ struct verify_open {
     bool is_left; /* the consumer has received the object, and has not called the object's close routine */
     NDK_OBJECT_TYPE type;
     const void *object;
-    const void *adapter; /* the wrapped adapter that the object or call belongs to; for an adapter: itself */
+    const void *adapter; /* the wrapped adapter of the object or call; for an adapter: the adapter itself */
     const char *what;    /* type of the object or name of the call, for example "NDK_QP" or "NdkConnect" */
     uint64_t serial;     /* number of the object in the order of creation, from 1 */
     struct stack by;     /* stack of the call that created the object, or of the pending call */
@@ -146,7 +146,7 @@ typedef void verify_open_callback(void *context, const struct verify_open *open)
 void verify_walk_open(verify_open_callback *visit, void *context) PRIVATE_EXPORT(verify_walk_open);
 
 /*
- * Prints a line and a stack for each open object and each pending call of the wrapped adapter, but not for the adapter
+ * Prints a line and a stack for each open object and each pending call of the wrapped adapter. Omits the adapter
  * itself. If `adapter` is NULL, prints the objects and calls of all adapters.
  */
 void verify_print_open(FILE *out, const NDK_ADAPTER *adapter);
