@@ -14,7 +14,7 @@ void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, con
     size_t size;
 
     f.has_header = ddp_header_decode(&f.header, bytes, len, &size);
-    /* Only control messages are contiguous: the payload of other segments may be elsewhere. */
+    /* Copies only the header of a tagged segment or a send, because its payload may lie elsewhere. */
     if (f.has_header && (f.header.tagged || f.header.queue == DDP_QUEUE_SEND))
         f.len = size;
     else if (f.len > DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD)

@@ -31,7 +31,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
 }
 
 /*
- * Discards the registration that was prepared by the post of this request. Does nothing for an invalidation, whose post
+ * Discards the registration that the post of this request has prepared. Does nothing for an invalidation, whose post
  * prepares no registration.
  */
 void local_discard(struct iw_qp *qp, const struct entry *e)

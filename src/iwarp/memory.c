@@ -21,16 +21,16 @@
  *
  * A lookup protects the slot by one compare-exchange, which requires the right generation and neither DEAD nor
  * PREPARED. Only then does the lookup read the slot's other members. They are written while the slot is free, and
- * published by the store of the word. The invariant: exactly one thread frees the slot. This is the thread that sets
- * DEAD while the count is 0, or the thread that brings the count to 0 after DEAD was set.
+ * published by the store of the word. The invariant: exactly one thread frees the slot. That thread sets DEAD while the
+ * count is 0, or brings the count to 0 after DEAD was set.
  *
  * A window has no memory of its own. It is bound to one generation of a region. A lookup through the window also
  * protects the region, and fails if that generation has ended. So the window ends with the region.
  *
  * An STag is the slot's index and generation, permuted by a Feistel network of 32 bits that is keyed with the table's
- * secret. So STags follow each other in no visible order. An STag is used again only when all generations of its slot
- * have been used. Free slots are reused in the order in which they were freed. So between two uses of an STag there
- * are about (free slots) * (generations of a slot) registrations.
+ * secret. So STags follow each other in no visible order. A slot uses its oldest STag again after it has used all its
+ * generations. The slot that was freed first is reused first. So between two uses of an STag there are about (free
+ * slots) * (generations of a slot) registrations.
  */
 #include "iwarp/memory.h"
 
@@ -70,7 +70,7 @@ struct mem_table {
     uint64_t registered;
 };
 
-/* A chunk is aligned to its size, so that slot_table finds the chunk from the address of a slot. */
+/* A chunk is aligned to its size. So slot_table finds the chunk from the address of a slot. */
 struct chunk {
     struct mem_table *table;
     _Alignas(sizeof(struct mem_region)) struct mem_region slots[CHUNK_SLOTS - 1]; /* `table` is in place of slot 0 */
@@ -97,8 +97,8 @@ static uint64_t table_mix(uint64_t x)
 }
 
 /*
- * Computes one round of the Feistel network. Each lookup computes four rounds. The boxes have random values.
- * Multiplications would mix the bits equally well, but take 1.5 times as long.
+ * Computes one round of the Feistel network. The tables high_box and low_box have random values. A lookup computes four
+ * rounds; multiplications would mix the bits equally well, but take 1.5 times as long.
  */
 static uint16_t stag_feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
@@ -196,8 +196,8 @@ static void free_list_push(struct mem_table *t, struct mem_region *r)
 }
 
 /*
- * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. Allocates the chunk without the lock,
- * so several threads that find no free slot at the same time may each add a chunk.
+ * Adds a chunk of free slots. Returns 0, ENOMEM, or ENOSPC if the table is full. The chunk is allocated without the
+ * lock. So if several threads find no free slot at the same time, each may add a chunk.
  */
 static int table_grow(struct mem_table *t)
 {
@@ -285,7 +285,7 @@ void slot_free(struct mem_region *r)
     free_list_push(slot_table(r), r);
     if (done)
         done(context);
-    group_unref(group); /* calls the group's `empty` if this is the last reference */
+    group_unref(group); /* calls the group's `empty` if this was the last reference */
     group_unref(parent_group);
 }
 
@@ -319,14 +319,14 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 {
     uint64_t before;
 
-    /* Sets `done` and `context` before DEAD: after DEAD, the thread that brings the count to 0 reads both. */
+    /* `done` and `context` are set before DEAD, because the thread that brings the count to 0 reads both. */
     r->done = done;
     r->context = context;
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
         return false;
-    r->done = NULL; /* the return value reports the end, so `done` is not called */
+    r->done = NULL; /* `done` is not called, because the return value reports the end */
     slot_free(r);
     return true;
 }
@@ -377,8 +377,8 @@ static struct mem_region *table_slot(struct mem_table *t, uint32_t index)
 }
 
 /*
- * Protects r if r is alive and its generation equals `generation` in the bits of `mask`. If with_prepared is set, also
- * protects r if r is prepared. Returns false if r was not protected.
+ * If r is alive, and its generation equals `generation` in the bits of `mask`, protects r and returns true. Otherwise
+ * returns false. If with_prepared is set, r may also be prepared.
  */
 static bool slot_protect_masked(struct mem_region *r, uint32_t generation, uint32_t mask, bool with_prepared)
 {
@@ -453,7 +453,7 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
     return slot_check_inline(r, domain, to, len, access);
 }
 
-/* Sets ref->at to the memory of `to`, and ref->run to the number of contiguous bytes from ref->at on, at most `len`. */
+/* Sets ref->at to the memory at `to`. Sets ref->run to the number of contiguous bytes there, at most `len`. */
 static void slot_locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
 {
     uint64_t at = to - r->base_to + r->offset;
@@ -504,8 +504,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 }
 
 /*
- * Looks up the memory of a request's own SGE. If `stag` is 0, `to` is a logical address, whose upper half is the STag
- * of a mapping (mem_map). A mapping belongs to no protection domain. Its `domain` is the table.
+ * Looks up the memory of a request's own SGE. If `stag` is 0, `to` is a logical address: its upper half is the STag of
+ * a mapping (mem_map). A mapping belongs to no protection domain; its `domain` is the table.
  */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref)

@@ -36,19 +36,19 @@ void mem_table_destroy(struct mem_table *t);
 
 /*
  * The registrations of one memory region or window of the consumer. A memory region has one registration at a time. A
- * fast-register region or a window has at most one alive registration, which lookups find. Further registrations are
- * prepared for queued requests. A registration that was prepared later replaces an earlier one, even if the earlier
- * one is activated last.
+ * fast-register region or a window has at most one alive registration, which lookups find, and may have others that are
+ * prepared for queued requests. A registration that was prepared later has priority, even if an earlier one is
+ * activated last.
  */
 struct mem_group {
     struct spin lock;                /* guards all members; no other lock is taken while it is held */
     LIST_HEAD(, mem_region) regions; /* the newest is first */
-    uint64_t newest_number;          /* the number of the newest registration; the first one has the number 1 */
-    uint64_t activated_number;       /* the highest number of a registration that is or was alive */
+    uint64_t newest_number;          /* the number of the newest registration, counted from 1 */
+    uint64_t activated_number;       /* the highest number of all registrations that are or were alive */
     uint32_t activated_stag;         /* the STag of the registration whose number is activated_number; 0: none yet */
     uint32_t newest_stag;            /* the STag of the newest registration, or the reserved STag; 0: neither exists */
     struct mem_region *reserved;     /* the slot of the first registration, see mem_group_reserve; or NULL */
-    unsigned refs;                   /* the number of registrations, and of windows that are bound to one of them */
+    unsigned refs; /* the number of registrations, plus the number of windows that are bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
@@ -82,8 +82,8 @@ bool mem_group_describe(struct mem_group *g, struct mem_description *d);
  */
 uint32_t mem_group_newest_stag(struct mem_group *g);
 /*
- * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration, the
- * STag is reserved again, because the consumer may already have sent the STag to the peer.
+ * Undoes the preparation of `stag`, because its request was not posted. If the group has had no other registration,
+ * reserves the STag again: the consumer may already have sent it to the peer.
  */
 void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
 /*
@@ -101,8 +101,8 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 
 /*
  * Registers `len` bytes at `memory`. Peers and requests address the first byte as base_to. Only lookups with the same
- * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. It is used again only
- * after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
+ * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. The table uses it again
+ * only after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
  * Any thread.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
@@ -111,9 +111,9 @@ int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
                     uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
- * Ends (kills) the region, so that no new lookup finds it. Returns true if nothing protects the region, which has then
- * been freed. Otherwise returns false, and the thread that releases the last protection frees the region and then calls
- * done(context), unless `done` is NULL. Requires that the region has not been invalidated before. Any thread.
+ * Ends (kills) the region, so that no new lookup finds it. Returns true if nothing protects the region; the region has
+ * then been freed. Otherwise returns false. The thread that releases the last protection then frees the region and
+ * calls done(context), unless `done` is NULL. Requires that the region was not invalidated earlier. Any thread.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 
@@ -126,16 +126,16 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 /*
- * Ends the mapping, and waits until nothing protects the mapping. The wait is short, because a thread protects memory
- * only during one system call that does not block, and while it processes the data of that call. The calling thread
- * must not protect any memory itself.
+ * Ends the mapping, and waits until nothing protects it. The wait is short: a thread protects memory only during one
+ * system call that does not block, and while it processes the data of that call. The calling thread must not protect
+ * any memory itself.
  */
 void mem_unmap(struct mem_region *r);
 
 /*
- * Registrations that requests make. A post prepares the registration, which fixes its STag. When the request is
- * processed, the registration is activated: it becomes alive. Lookups do not find a prepared registration; mem_check
- * does. mem_revoke and mem_group_kill end prepared and alive registrations, mem_discard ends a prepared one.
+ * Registrations that requests make. The post of a request prepares the registration and chooses its STag. When the
+ * request is processed, mem_activate makes the registration alive. mem_check finds a prepared registration; lookups do
+ * not. mem_revoke and mem_group_kill end prepared and alive registrations. mem_discard ends a prepared one.
  */
 /*
  * Prepares a registration of logical pages of MEM_PAGE bytes. Allocates an array of the pages only if they are not
@@ -161,16 +161,16 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /* The results of mem_activate. */
 enum mem_activation {
-    MEM_DONE, /* `stag` is alive now; or it was killed, because a newer registration had been activated already */
+    MEM_DONE, /* `stag` is alive now, or was killed because a newer registration had been activated already */
     MEM_GONE, /* `stag` was not prepared, or was a window whose region is not alive; nothing was activated */
-    MEM_BUSY, /* only if `wait` is false: another registration would have to die; nothing has changed */
+    MEM_BUSY, /* returned only if `wait` is false: an alive registration would have to be killed; nothing has changed */
 };
 /*
  * Activates the prepared registration `stag`, and kills the registration that is alive in its group. If a newer
  * registration has been activated already, kills `stag` instead.
- * If `wait` is true, waits like mem_unmap until nothing protects the registration that was alive. The calling thread
- * must then have no protection of its own. If `wait` is false, kills no other registration, and returns MEM_BUSY if
- * one would have to die.
+ * If `wait` is true, waits like mem_unmap until nothing protects the killed registration. The calling thread must then
+ * have no protection of its own. If `wait` is false and another registration would have to be killed, changes nothing
+ * and returns MEM_BUSY.
  */
 enum mem_activation mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
@@ -186,8 +186,8 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
 enum wire_error mem_check_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
- * Protects [to, to + len) of the region. `access` has the rights that the caller needs (local read is always granted).
- * Returns WIRE_OK, or the first of these that applies:
+ * Protects [to, to + len) of the region. `access` has the rights that the caller needs (the right of local read always
+ * exists). Returns WIRE_OK, or the first of these that applies:
  *   WIRE_DDP_TAGGED_STAG    no such STag, or its registration has ended or is only prepared
  *   WIRE_DDP_TAGGED_STREAM  the region is of another domain
  *   WIRE_RDMAP_ACCESS       a right is missing
@@ -201,8 +201,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 /* Ends the protection and clears *ref. Does nothing if *ref is clear. */
 void mem_release(struct mem_ref *ref);
 /*
- * The region of the last lookup. The region stays protected, because the next lookup usually finds the same region.
- * While a thread has a cached region, the thread must not wait for the end of other threads' protections.
+ * The region of the last lookup. The region stays protected, because the next lookup usually finds the same region. A
+ * thread that has a cached region must not wait for the end of other threads' protections.
  */
 struct mem_cached {
     struct mem_ref ref;
@@ -210,9 +210,9 @@ struct mem_cached {
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true and sets *at to the address of `to`, if the cached region serves this lookup: the region is contiguous
- * and contains [to, to + len), and stag and access are those of the cached lookup. If the result is false, the caller
- * must make a lookup. The caller's domain must be that of the cached lookup.
+ * Returns true and sets *at to the address of `to` if the cached region serves this lookup. The region must be
+ * contiguous and contain [to, to + len). `stag` and `access` must be those of the cached lookup. If the result is
+ * false, the caller must make a lookup. The caller's domain must be that of the cached lookup.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks SGEs, and the sources of Read Requests. Each thread caches the last regions that its checks found, so that
- * most checks need no lookup. The invariant: a cached result is valid exactly as long as the slot's word has the same
- * generation and is not DEAD. No other member needs to be compared, because an alive registration does not change, and
- * the table never frees a slot's memory. So a check that succeeds from the cache needs no protection.
+ * Checks SGEs, and the sources of Read Requests. Each thread caches the last regions that its checks have found, so
+ * that most checks need no lookup. The invariant: a cached result is valid exactly while the slot's word has the same
+ * generation and is not DEAD. The other members need no comparison: an alive registration does not change, and the
+ * table never frees a slot's memory. So a check from the cache needs no protection.
  */
 #include "iwarp/memory.h"
 
@@ -36,9 +36,9 @@ static bool check_cache_covers(const struct check_cache_entry *e, const struct m
 }
 
 /*
- * Caches r in *e. Does not cache a window, because a window ends with its region, and the window's word does not show
- * that end. Does not cache a prepared registration: after mem_group_unprepare, another registration may use the slot
- * with the same generation, and the slot's word would not show the change.
+ * Caches r in *e. Does not cache a window, because it ends with its region, and the window's word does not show that
+ * end. Does not cache a prepared registration. After mem_group_unprepare, another registration may use the slot with
+ * the same generation, and the slot's word would not show the change.
  */
 static void check_cache_store(struct check_cache_entry *e, const struct mem_table *t, uint32_t stag,
                               struct mem_region *r)

@@ -33,7 +33,7 @@ struct mem_region {
     uint32_t offset;
     uint32_t index;
     uint8_t access, kind;
-    bool revocable; /* a request made the registration, so requests may end it */
+    bool revocable; /* a request has made the registration, so a request may end it */
     /* Lookups do not read the members from here on. */
     uint32_t generation; /* the registration's generation, set by slot_alloc and kept until the next slot_alloc */
     void (*done)(void *context);
@@ -49,7 +49,7 @@ struct mem_region {
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
-uint64_t table_number(const struct mem_table *t); /* unique in the process, also among tables that were destroyed */
+uint64_t table_number(const struct mem_table *t); /* unique in the process, even among tables that were destroyed */
 uint32_t slot_stag(struct mem_region *r);         /* the STag of the generation in r->generation */
 /*
  * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
@@ -84,7 +84,7 @@ enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint3
 /* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
-void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r keeps its reference */
-void group_unref(struct mem_group *g);                        /* releases a reference; the group may be freed then */
+void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r still has its reference */
+void group_unref(struct mem_group *g); /* releases a reference; afterwards the group may be freed */
 
 #endif

@@ -9,13 +9,13 @@
  *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
  * After the post, the consumer has the STag, and may use the STag in further requests. A post checks the SGEs of such
- * requests by mem_check, which also finds a prepared registration. A lookup does not find a prepared registration. A
- * window has a reference on its region's group until the window is freed.
+ * requests with mem_check, which also finds a prepared registration. Lookups find only alive ones. A window has a
+ * reference on its region's group until the window is freed.
  *
- * A thread that uses memory protects its registration meanwhile (memory.c). A thread that ends a registration waits
- * until no other thread protects the registration. The invariant has two parts. While a thread waits, it protects no
- * other registration. A thread that does not wait protects a registration only during one system call, which does not
- * block. So the wait is short and ends.
+ * A thread protects a registration while it uses the memory (memory.c). A thread that ends a registration waits until
+ * no other thread protects the registration. The invariant has two parts. While a thread waits, it protects no other
+ * registration. A thread that does not wait protects a registration only during one system call, which does not block.
+ * So the wait is short and ends.
  */
 #include "iwarp/memory.h"
 
@@ -68,8 +68,8 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 
 /*
  * Describes the newest registration: see memory.h. Reads the region's members without protecting the region. The lock
- * is sufficient, because the region cannot leave the list while the lock is held, and a region's members are written
- * again only after the region has left the list.
+ * is sufficient: while it is held, the region cannot leave the list, and its members are written again only after it
+ * has left.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {
@@ -103,7 +103,7 @@ static bool group_can_reserve(const struct mem_group *g)
     return !g->closed && !g->newest_number && !g->reserved;
 }
 
-/* Reserves the slot r for the group's first registration. Frees r if the group can reserve no slot any more. */
+/* Reserves the slot r for the group's first registration. Frees r if the group can no longer reserve a slot. */
 static void group_set_reserved(struct mem_group *g, struct mem_region *r)
 {
     spin_lock(&g->lock);
@@ -148,7 +148,7 @@ static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
     return r;
 }
 
-/* Stores that r is the newest registration that has been activated. Requires the lock. */
+/* Records r as the newest registration that has been activated. Requires the lock. */
 static void group_set_activated(struct mem_group *g, struct mem_region *r)
 {
     g->activated_number = r->number;
@@ -189,7 +189,7 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
         g->newest_stag = slot_stag(r);
         if (!prepared)
             group_set_activated(g, r);
-        slot_publish(r, prepared); /* with the lock held, so that mem_group_kill finds every published slot */
+        slot_publish(r, prepared); /* under the lock, so that mem_group_kill finds every published slot */
     }
     spin_unlock(&g->lock);
     return error;
@@ -216,14 +216,14 @@ void group_unref(struct mem_group *g)
         empty = g->empty;
         context = g->context;
     }
-    spin_unlock(&g->lock); /* the group may be freed from here on */
+    spin_unlock(&g->lock); /* from here on the group may be freed */
     if (empty)
         empty(context);
 }
 
 /*
- * Closes the group, and kills one of its regions. Returns false if all its regions were dead. If no thread protects the
- * killed region, sets *last to that region, which the caller must free. Otherwise sets *last to NULL.
+ * Closes the group, and kills one of its regions. Returns false if all its regions were already dead. Sets *last to the
+ * killed region if no thread protects it; the caller must then free it. Otherwise sets *last to NULL.
  */
 static bool group_kill_one(struct mem_group *g, struct mem_region **last)
 {
@@ -284,7 +284,10 @@ static bool slot_kill_protected(struct mem_region *r, bool wait)
     uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     bool first = !(before & WORD_DEAD);
 
-    /* Only the thread that killed r waits. All callers protect r: if two callers waited, neither wait would end. */
+    /*
+     * Only the thread that killed r waits. Each caller protects r itself, so two waiting callers would wait for each
+     * other for ever.
+     */
     if (!first)
         wait = false;
     while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
@@ -349,9 +352,9 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
 }
 
 /*
- * Reserves r again for the next registration, and releases the caller's protection of r. r keeps its STag, so an STag
- * that was sent to a peer stays usable. Returns false and changes nothing if the group has had another registration,
- * if another thread protects r, or if a window is bound to r.
+ * Reserves r again for the next registration, and releases the caller's protection of r. r keeps its STag, so that an
+ * STag that was sent to a peer stays valid. Changes nothing and returns false if the group has had another
+ * registration, another thread protects r, or a window is bound to r.
  */
 static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
 {
@@ -407,10 +410,10 @@ static bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Returns the number of pages that lie at consecutive addresses, beginning with the page `first`. Counts only pages
- * whose index is less than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not
- * aligned, or if a registered byte of the counted pages is not mapped. The registered bytes are p->len bytes that begin
- * at the offset p->offset of page 0. Other bytes of a page need not be mapped.
+ * Returns the number of pages at consecutive addresses, from the page `first` on. Counts only pages whose index is less
+ * than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not aligned, or if a
+ * registered byte of the counted pages is not mapped. The registered bytes are the p->len bytes from the offset
+ * p->offset of page 0 on.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)
@@ -432,7 +435,7 @@ static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, 
     return n;
 }
 
-/* Makes r flat if the pages are contiguous, else paged, with an array of addresses. Returns 0, EFAULT or ENOMEM. */
+/* Makes r flat if the pages are contiguous, otherwise paged with an array of addresses. Returns 0, EFAULT or ENOMEM. */
 static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r)
 {
     uint64_t used = pages_count(p), n;
@@ -487,7 +490,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     if (error)
         return error;
     *stag = slot_stag(r);
-    r->kind = SLOT_FLAT; /* until the pages are resolved */
+    r->kind = SLOT_FLAT; /* pages_resolve may change the kind */
     r->len = p->len;
     r->base_to = p->base_address;
     r->domain = domain;
@@ -579,9 +582,10 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 /*
  * Activates r and returns MEM_DONE. The caller must protect r, so that r stays a member of its group. Exceptions:
  *   - If r is not prepared any more, returns MEM_GONE.
- *   - If an older member is alive, protects it, stores it in *other, and returns MEM_BUSY. That member must die first.
+ *   - If an older member is alive, protects it, stores it in *other, and returns MEM_BUSY. The caller must kill it
+ *   first.
  *   - If r is a window whose region has died (`whole` is false), kills r and returns MEM_GONE.
- *   - If a newer member was activated before, kills r and returns MEM_DONE.
+ *   - If a newer member was activated already, kills r and returns MEM_DONE.
  * The lock is held from the check to the change. So the second of two concurrent activations finds the registration of
  * the first activation alive.
  */

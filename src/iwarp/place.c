@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the memory of a message's bytes, and protects the memory against invalidation while it is accessed. The
- * invariant: registered memory is protected at each access, for sending or for placing. The protection comes from a
- * lookup here or in tx.c (source_*). The lookup was made for this access, or was cached by an earlier access.
+ * invariant: registered memory is accessed, for sending or for placing, only while a lookup protects it. The lookup is
+ * made here or in tx.c (source_*), either for this access or for an earlier one that has cached it.
  */
 #include "iwarp/qp_internal.h"
 
@@ -23,8 +23,8 @@ void pieces_release(struct pieces *p)
 
 /*
  * Looks up the memory of one piece. `local` is true if the piece is in a request's own SGE. Uses the cached region if
- * that region contains the range. Only the first piece of `p` may replace the cached region. A later piece must not
- * replace it, because an earlier piece may be in the cached region and need its protection.
+ * it contains the range. Only the first piece of `p` may replace the cached region, because an earlier piece may need
+ * the protection of the cached region.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

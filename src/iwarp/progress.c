@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects that the peer has begun an FPDU or a message and does not continue it. A mark is the position of the input at
- * some time. The owner makes a mark, later makes a second mark, and compares the two marks. Invariant: a mark is
- * computed from positions that the receiver has anyway, so that marks add no cost to the receipt of bytes.
+ * Detects a peer that has begun an FPDU or a message and does not continue it. A mark is the position of the input at
+ * some time. The owner makes two marks, one after the other, and compares them. The invariant: a mark is computed from
+ * positions that the receiver stores anyway. So marks do not slow down receiving.
  */
 #include "iwarp/qp_internal.h"
 
@@ -68,9 +68,8 @@ void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 }
 
 /*
- * Returns true if the difference `now` - `before` is less than `min`. The difference is signed, because `now` can be
- * less than `before`: `before` includes the header of an incomplete FPDU, and `now` includes only payload that has been
- * placed.
+ * Returns true if `now` - `before` is less than `min`. The difference is signed, because `now` can be less than
+ * `before`: the header of an incomplete FPDU counts in `before`, but only placed payload counts in `now`.
  */
 static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {

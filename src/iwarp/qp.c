@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements a queue pair's creation, its two queues, posts by any thread, completion in order, and the end of a
- * stream. The invariant: a posting thread holds the lock and writes only the slot at the tail. Only the owner advances
+ * stream. The invariant: a posting thread writes only the slot at the tail, with the lock held. Only the owner advances
  * the head.
  */
 #include "iwarp/qp.h"
@@ -32,8 +32,8 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 }
 
 /*
- * Sets *bytes to the size of a ring of this depth. Returns false if the size is more than a quarter of SIZE_MAX. This
- * limit is needed because one block contains the queue pair and three rings.
+ * Sets *bytes to the size of a ring of this depth. Returns false if the size is more than a quarter of SIZE_MAX,
+ * because one block contains the queue pair and three rings.
  */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
@@ -91,7 +91,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     return qp;
 }
 
-/* Waits until no post holds the lock. A post may still hold the lock although its request has completed. */
+/* Waits until no post holds the lock. A post may still hold it although its request has completed. */
 static void queue_wait_for_posters(struct queue *q)
 {
     spin_lock(&q->lock);
@@ -130,7 +130,7 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 
 static uint32_t queue_count(const struct queue *q)
 {
-    /* Reads the head first: the tail only grows, so a tail that is read later is not behind this head. */
+    /* The head is read first. The tail only grows, so it is then never behind this head. */
     uint32_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 
     return queue_tail(q) - head;
@@ -158,7 +158,10 @@ static int request_check_read_invalidate(const struct iw_qp *qp, const struct rd
 {
     bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
 
-    /* Loads flags and op separately: one wide load of both would have to wait for the caller's two stores. */
+    /*
+     * The members `flags` and `op` are loaded separately, because a wide load of both would wait for the caller's two
+     * stores.
+     */
     if (!asked || r->op != RDMA_OP_READ)
         return 0;
     if (r->sge_count == 0)
@@ -274,8 +277,8 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
         /*
-         * `deferred` is stored after the tail, with release, and iw_qp_ring reads `deferred` with acquire. So if
-         * iw_qp_ring finds `deferred` set, the owner that transmits next reads this tail or a newer one.
+         * `deferred` is stored with release, after the tail. iw_qp_ring reads `deferred` with acquire. So if iw_qp_ring
+         * finds `deferred` set, the owner that transmits next reads this tail or a newer one.
          */
         if (r->flags & RDMA_FLAG_DEFER)
             atomic_store_explicit(&q->deferred, true, memory_order_release);
@@ -332,7 +335,7 @@ void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
 
 /*
  * Fills the completion of the oldest request, and frees the request's slot, so that the consumer may post in the
- * upcall. Returns false if the request must not be reported.
+ * upcall. Returns false if the request has no completion.
  */
 static bool queue_pop_head(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error,
                            bool solicited, struct rdma_completion *c)

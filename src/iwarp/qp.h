@@ -17,8 +17,8 @@
  * complete when the transport or such a copy has its last byte. The invariant: from then on nothing accesses the
  * consumer's memory. So neither a flush nor an invalidation can change an FPDU that is partly sent.
  *
- * A read waits while ORD reads are in flight, and the requests posted after it wait too. If the peer sends more reads
- * than IRD at a time, the stream ends.
+ * A read waits while ORD reads are in flight, and the requests posted after it wait too. If the peer has more than IRD
+ * reads in flight, the stream ends.
  */
 #ifndef IWARP_QP_H
 #define IWARP_QP_H
@@ -41,8 +41,8 @@ enum iw_end {
     IW_END_NONE,           /* the stream has not ended, or the owner stopped it */
     IW_END_LOCAL_ERROR,    /* the peer sent something invalid; a Terminate is queued */
     IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
-    IW_END_TRUNCATED,      /* the end of stream came inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,  /* the memory of a message in progress was not valid any more on this side */
+    IW_END_TRUNCATED,      /* the transport's end of stream came inside an FPDU or a message */
+    IW_END_LOCAL_REQUEST,  /* this side's memory of a message in progress was no longer valid */
     IW_END_FLUSH,          /* a flush ended a message that was partly sent or received, or a read in flight */
 };
 
@@ -53,19 +53,18 @@ enum iw_end {
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
-    uint32_t threshold; /* 0: not armed; otherwise the queue is armed, and each use of a receive checks the threshold */
+    uint32_t threshold; /* not 0: the queue is armed, and each use of a receive checks the threshold */
     struct mem_table *memory;
     const void *domain;
     /*
-     * Reports that fewer receives than the threshold are queued. Called once for each arm. The caller is the thread
-     * that calls iw_srq_modify, or the owner of a queue pair that uses a receive. The caller does not hold the queue's
-     * lock.
+     * Reports that fewer receives than the threshold are queued. Called once for each arm, without the queue's lock, by
+     * the thread that calls iw_srq_modify, or by the owner of a queue pair that uses a receive.
      */
     void (*low)(void *owner);
     void *owner;
 };
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
-/* Drops the queued receives without a completion, and frees the queue. No queue pair may use the queue any more. */
+/* Drops the queued receives without a completion, and frees the queue. Requires that no queue pair uses the queue. */
 void iw_srq_destroy(struct iw_srq *srq);
 int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns what iw_qp_post does */
 /*
@@ -103,7 +102,7 @@ struct iw_qp_events {
     void (*complete)(struct iw_qp *qp, struct rdma_completion *c, unsigned n);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first valid FPDU arrived, which establishes the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read arrived */
-    void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: end of stream between messages */
+    void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: the stream ended between messages */
     /*
      * Reports that the stream ends. Called at most once for a stream, before the end has any other effect, so that the
      * owner can store the reason first. Afterwards initiator posts return ENOTCONN, all outstanding requests complete
@@ -113,16 +112,15 @@ struct iw_qp_events {
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
     /*
      * Reports an FPDU, once for each FPDU. A sent FPDU is reported when the transport has taken at least a part of it.
-     * A received FPDU is reported when the FPDU has arrived, before it has any effect. If its payload is placed as the
-     * payload arrives, the FPDU is reported when its header has arrived. No FPDU is reported before
-     * iw_qp_report_frames.
+     * A received FPDU is reported when it has arrived, before it has any effect. If its payload is placed while it
+     * arrives, the FPDU is reported when its header has arrived. FPDUs are reported only after iw_qp_report_frames.
      */
     void (*frame)(struct iw_qp *qp, const struct iw_frame *f);
 };
 
 struct iw_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
-    uint16_t max_ird, max_ord; /* the most reads in flight: max_ird for the peer's, max_ord for this side's */
+    uint16_t max_ird, max_ord; /* maximum reads in flight: max_ird for the peer's, max_ord for this side's */
     struct mem_table *memory;
     const void *domain; /* protection domain, for lookups */
     uint64_t secret;    /* a random number, so that a peer cannot guess the sink STags of reads */
@@ -136,7 +134,7 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;  /* effective limits */
     size_t max_segment; /* EMSS: the maximum size of an FPDU */
-    /* For the accepting side. There the first FPDU comes from the peer, and may be the ready-to-receive message. */
+    /* For the accepting side: its first FPDU comes from the peer, and may be the ready-to-receive message. */
     bool send_after_first_fpdu; /* nothing is sent before the first FPDU has arrived */
     bool post_after_first_fpdu; /* posts of initiator requests return ENOTCONN before the first FPDU has arrived */
 };
@@ -146,17 +144,17 @@ struct iw_scratch;
 struct iw_scratch *iw_scratch_create(void); /* NULL: no memory */
 void iw_scratch_destroy(struct iw_scratch *s);
 
-enum { IW_MAX_IOV = 64 }; /* the most entries that rx_want or tx_want fills; their `max` must not be larger */
+enum { IW_MAX_IOV = 64 }; /* maximum number of entries that rx_want or tx_want fills; also the limit of `max` */
 
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 /*
- * Frees the queue pair. No stream may run, and nothing may be posted. Waits for a post that has not returned, see
- * iw_qp_post.
+ * Frees the queue pair. Requires that no stream runs and nothing is posted any more. Waits for posts that have not
+ * returned: see iw_qp_post.
  */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /*
- * Returns why the stream ended, if the requests complete because the stream ended. Otherwise returns IW_END_NONE. Must
+ * If the requests complete because the stream has ended, returns why it has ended. Otherwise returns IW_END_NONE. Must
  * be called in the upcall `complete`.
  */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
@@ -179,32 +177,32 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
  *               although receives come from a shared queue
  *   EFAULT      an SGE is not inside its region, or the region lacks the right
- *   ENOTCONN    an initiator request, but no stream runs, or post_after_first_fpdu is set and no FPDU has arrived
+ *   ENOTCONN    an initiator request while no stream runs, or before the first FPDU if post_after_first_fpdu is set
  *   EOPNOTSUPP  a read although ORD is 0
- * After the post of an initiator request the caller must make the owner call tx_want. With RDMA_FLAG_DEFER, this call
- * of tx_want may wait until the caller posts a request without the flag, or calls iw_qp_ring.
+ * After the post of an initiator request the caller must make the owner call tx_want. With RDMA_FLAG_DEFER, the owner
+ * need not call tx_want until the caller posts a request without the flag, or calls iw_qp_ring.
  * The request may complete before iw_qp_post returns, and the consumer may then destroy the queue pair. iw_qp_destroy
- * waits until iw_qp_post has ended. So a caller that does not access the queue pair afterwards needs no reference.
+ * waits until iw_qp_post has ended. So the caller needs no reference if it does not access the queue pair afterwards.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 /* Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring. Any thread. */
 bool iw_qp_has_deferred(struct iw_qp *qp);
-/* Ends the deferral of the requests that were posted. The caller must then make the owner call tx_want. Any thread. */
+/* Ends the deferral of the posted requests. The caller must then make the owner call tx_want. Any thread. */
 void iw_qp_ring(struct iw_qp *qp);
 /*
- * Return counts of posted requests. Any thread. The values may be a moment old. iw_qp_posted and iw_qp_read_bytes are
- * never reset.
+ * The next three functions return numbers of posted requests. Any thread may call them. The values may be a moment old.
+ * iw_qp_posted and iw_qp_read_bytes are never reset.
  */
-uint32_t iw_qp_posted(const struct iw_qp *qp);      /* the number of initiator requests posted */
-uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* the sum of the lengths of all posted reads */
-uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* the number of initiator requests that have not completed */
+uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests posted so far */
+uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* sum of the lengths of all reads posted so far */
+uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* initiator requests that have not completed */
 
 /* Reports all FPDUs from now on: see iw_qp_events.frame. To be called by the owner. */
 void iw_qp_report_frames(struct iw_qp *qp);
 
 /* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
-void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* to be called if the EMSS changes */
+void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* must be called if the EMSS changes */
 /* Queues the initiator's ready-to-receive message ahead of everything else. `form` is one form, not a set. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
@@ -221,9 +219,9 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 /*
  * Begins a turn of receiving. Until the next turn, rx_done and rx_resume process at most fpdus + 1 valid FPDUs. The
- * other received bytes stay in the staging area. The queue pair then owns that area, and the shard gets another one.
- * While iw_qp_rx_has_staged returns true, the owner must call rx_resume, not rx_want or rx_eof. There is no limit
- * before the first turn, or if there is no memory for the shard's other staging area.
+ * other received bytes stay in the staging area, which the queue pair then owns; the shard gets another one. While
+ * iw_qp_rx_has_staged returns true, the owner must call rx_resume, not rx_want or rx_eof. There is no limit before the
+ * first turn, or if there is no memory for another staging area.
  */
 void iw_qp_rx_set_limit(struct iw_qp *qp, unsigned fpdus);
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
@@ -239,23 +237,23 @@ void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Returns true if tx_want would return entries, or would fail a request. */
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
 /*
- * Returns true if the last tx_want framed everything that could be sent, so that another tx_want would return 0. To be
- * called after tx_done, if the transport has taken all bytes.
+ * Returns true if the last tx_want has framed everything that can be sent now. Another tx_want would then return 0.
+ * Must be called after tx_done, and only if the transport has taken all bytes.
  */
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 
 /*
- * The position of the input: which FPDU, send, write or response to a read the peer has begun and not finished, and how
- * many of its bytes have arrived. The owner makes a mark, makes a second mark later, and compares the two.
+ * The position of the input: which FPDU, send, write or read response is unfinished, and how many of its bytes have
+ * arrived. The owner makes two marks, one after the other, and compares them.
  */
 struct iw_rx_mark {
-    uint64_t fpdus, bytes;                    /* received so far */
-    uint64_t send, read;                      /* the message's number << 32, plus its bytes that have arrived */
-    bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write, a response to a read is unfinished */
+    uint64_t fpdus, bytes; /* received so far */
+    uint64_t send, read;   /* number of the message << 32, plus the number of its bytes that have arrived */
+    bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write or a read response is unfinished */
 };
 /*
- * The results of iw_rx_compare, which compares two marks. An RDMA Write carries no message number. So if both marks
- * are in a Write, they count as marks in the same Write, and all bytes received between the marks count as its bytes.
+ * The results of iw_rx_compare, which compares two marks. An RDMA Write has no message number. So two marks in a Write
+ * count as marks in the same Write, and all bytes received between them count as its bytes.
  */
 enum iw_rx_stall {
     IW_RX_GOES_ON,
@@ -279,8 +277,8 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp);
 
 /*
  * Completes all requests posted before the call, receives included, in order, with `status`. A request that is posted
- * during the call completes too or stays queued. If a request is partly sent, a receive is partly filled, or a read is
- * in flight, queues a Terminate and calls `ended` with IW_END_FLUSH. Otherwise the stream goes on.
+ * during the call may complete or stay queued. If a request is partly sent, a receive is partly filled, or a read is in
+ * flight, queues a Terminate and calls `ended` with IW_END_FLUSH. Otherwise the stream goes on.
  */
 void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
@@ -304,7 +302,7 @@ enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRIT
 struct iw_qp_state {
     struct iw_counters counters;
     uint64_t messages[IW_MESSAGES];
-    uint32_t initiators, receives; /* requests posted that have not completed */
+    uint32_t initiators, receives; /* posted requests that have not completed */
     bool is_open;                  /* initiator requests are accepted */
 };
 /* Fills *s. Acquires for a moment the initiator queue's lock, which posts also acquire. Any thread. */

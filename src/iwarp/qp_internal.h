@@ -49,25 +49,25 @@ enum {
     SHORT_STAGE_SIZE = 2048, /* replaces STAGE_SIZE for a large FPDU without CRC, so that less of it is copied */
     MIN_LARGE_FPDU = 8192,   /* bytes; an FPDU of at least this size counts as large */
     MAX_SHORT_FPDUS = 4,     /* after so many short FPDUs in a row, no large FPDU is expected */
-    MAX_PARTIAL = 128,       /* bytes of an incomplete FPDU for which the queue pair itself has room */
-    MAX_SMALL_REST = 256,    /* bytes of a half-sent FPDU's rest for which the queue pair itself has room */
+    MAX_PARTIAL = 128,       /* room in the queue pair for the bytes of an incomplete FPDU */
+    MAX_SMALL_REST = 256,    /* room in the queue pair for the rest of a half-sent FPDU */
     ARENA_SIZE = 800 * 1024, /* bytes for a batch's headers, trailers and copied payload; 12 FPDUs of 64 KiB fit */
     MAX_BATCH_FPDUS = 64,
     MAX_BATCH_BYTES = 1024 * 1024, /* bytes; a batch that has reached this size gets no further FPDU */
-    /* A message's first batch ends when it has MIN_EARLY bytes, if at least MIN_EARLY bytes of the message remain. */
+    /* A message's first batch ends at MIN_EARLY bytes if at least MIN_EARLY bytes of the message remain. */
     MIN_EARLY = 24 * 1024,
-    MAX_COPY = 512,        /* a piece of payload up to this size is copied: an iovec entry would cost more */
-    MAX_SPARE_BUFFERS = 8, /* the most free buffers that a scratch stores */
-    MAX_SPARE_STAGES = 2,  /* the most stages that a scratch stores in addition to the stage in use */
-    MAX_COMPLETIONS = 16,  /* the most completions in one upcall */
+    MAX_COPY = 512,        /* a piece of payload up to this size is copied, because an iovec entry would cost more */
+    MAX_SPARE_BUFFERS = 8, /* maximum number of free buffers in a scratch */
+    MAX_SPARE_STAGES = 2,  /* maximum number of stages in a scratch in addition to the stage in use */
+    MAX_COMPLETIONS = 16,  /* maximum number of completions in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
 enum entry_state {
     ENTRY_QUEUED,
     ENTRY_IN_FLIGHT, /* a read whose request was passed to the transport */
-    ENTRY_DONE,      /* completes after the requests ahead of it */
-    ENTRY_FAILED,    /* completes with `status`, after the requests ahead of it */
+    ENTRY_DONE,      /* waits for the completion of the requests ahead of it */
+    ENTRY_FAILED,    /* waits like ENTRY_DONE, then completes with `status` */
 };
 
 struct entry {
@@ -77,31 +77,31 @@ struct entry {
     uint32_t length;    /* the sum of all SGEs */
     uint32_t received;  /* bytes of the received message, or of a read's response; if ENTRY_FAILED: enum wire_error */
     uint32_t sink_stag; /* reads: the STag that the response must have */
-    uint32_t stag;      /* of a local request: rdma_request.token; of a receive: the STag that the send invalidated */
+    uint32_t stag;      /* in a local request: rdma_request.token; in a receive: the STag that the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
-    bool invalidated;       /* of a receive: the peer's send has invalidated `stag` */
+    bool invalidated;       /* in a receive: the peer's send has invalidated `stag` */
     struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE: contains the data itself */
 };
 
 struct queue {
     struct spin lock; /* serialises posters, guards `open`; a poster's unlock is its last access to the queue pair */
     bool open;        /* posts are accepted */
-    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER, and iw_qp_ring has not been called since */
+    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
     _Atomic uint32_t tail;       /* written by posters, with the lock held */
-    _Atomic uint64_t read_bytes; /* the sum of the lengths of all posted reads; written like tail */
-    uint8_t pad_tail[60];        /* keeps head and tail in different cache lines, whatever the structure's alignment */
-    _Atomic uint32_t head;       /* written by the owner */
+    _Atomic uint64_t read_bytes; /* the sum of the lengths of all posted reads; written like `tail` */
+    uint8_t pad_tail[60];  /* keeps head and tail in different cache lines, even if the structure is not aligned */
+    _Atomic uint32_t head; /* written by the owner */
     uint8_t pad_head[60];
 };
 
 enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 
 /*
- * The state of sending. A batch advances a copy of the state. Each FPDU of the batch has, in tx_fpdu.after, the state
+ * The state of sending. A batch advances a copy of this state. For each FPDU of the batch, tx_fpdu.after is the state
  * that becomes valid when the FPDU has been sent.
  */
 struct tx_state {
@@ -111,13 +111,13 @@ struct tx_state {
     bool rtr_read;      /* the ready-to-receive read is in flight, as the oldest of the reads */
     uint32_t next;      /* the position of the request in progress, or of the next request */
     uint32_t response;  /* the position of the response in progress, or of the next response */
-    uint32_t offset;    /* bytes of the message in progress that are framed */
+    uint32_t offset;    /* bytes of the message in progress that are already framed */
     uint32_t send_msn, read_msn;
     uint32_t reads; /* the number of reads in flight */
     uint32_t sinks; /* the number of sink STags made so far */
 };
 
-/* A private copy of the rest of an FPDU of which the transport took only a part. Nothing can change the copy. */
+/* A private copy of the rest of a half-sent FPDU. Nothing can change the copy. */
 struct tx_rest {
     uint8_t *bytes; /* points to `small` or to `buffer` */
     uint32_t sent, len;
@@ -138,11 +138,11 @@ struct rx_state {
     bool open;
     bool has_begun;        /* a valid FPDU has arrived */
     bool write_open;       /* the last segment of a write has not arrived */
-    bool direct;           /* `segment` is in progress: its payload goes directly to its destination */
-    uint8_t expects_large; /* not 0: a large FPDU is probably next; counts down with each short FPDU */
+    bool direct;           /* the payload of `segment`, which is in progress, goes directly to its destination */
+    uint8_t expects_large; /* not 0: the next FPDU is probably large; each short FPDU decrements the value */
     uint32_t send_msn, read_msn;
-    uint32_t mo;             /* bytes of the send in progress that are placed */
-    uint32_t partial_len;    /* bytes that have arrived of an incomplete FPDU */
+    uint32_t mo;             /* bytes of the send in progress that have been placed */
+    uint32_t partial_len;    /* bytes of an incomplete FPDU that have arrived */
     uint32_t partial_size;   /* the size that the FPDU in partial_buffer will have */
     uint8_t *partial_buffer; /* contains the incomplete FPDU; NULL: partial_small contains it */
     uint64_t limit;          /* the turn ends when fpdus_received reaches this value */
@@ -165,8 +165,8 @@ struct iw_qp {
     uint64_t secret;
     uint32_t sink_base;
 
-    bool running;    /* a stream was started, and has neither ended nor been stopped */
-    enum iw_end end; /* why the stream ended, while stream_end completes its requests; at other times IW_END_NONE */
+    bool running;    /* a stream was started, and has not ended or been stopped */
+    enum iw_end end; /* while stream_end completes the requests: why the stream has ended; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
     bool reports_frames;       /* calls events->frame */
     uint16_t ird, ord;         /* the stream's limits */
@@ -195,9 +195,9 @@ struct pieces {
 
 /* An FPDU of a batch. */
 struct tx_fpdu {
-    size_t end;            /* the bytes of the batch's FPDUs up to and including this one */
+    size_t end;            /* size of the batch's FPDUs up to and including this one, in bytes */
     const uint8_t *begin;  /* the FPDU's length and headers, in the arena */
-    struct tx_state after; /* the state of sending when this FPDU has been sent */
+    struct tx_state after; /* the state of sending after this FPDU has been sent */
 };
 
 struct tx_batch {
@@ -209,10 +209,10 @@ struct tx_batch {
     size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, then a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
-    uint8_t *source; /* the bytes of the current SGE or piece of memory that are not framed yet */
+    uint8_t *source; /* the bytes of the current SGE or piece of memory that are not yet framed */
     uint32_t source_len;
     struct mem_cached cached; /* protects the memory of `source` */
-    bool cached_is_listed;    /* iov references the cached region, which stays protected until the batch ends */
+    bool cached_is_listed;    /* iov has entries in the cached region, so it stays protected until the batch ends */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
     uint32_t sum;             /* if is_summed: the CRC of the current FPDU's bytes so far */
     bool is_complete;         /* everything that can be sent now is framed */
@@ -230,16 +230,19 @@ struct iw_scratch {
     unsigned spare_count;
     uint8_t *spare[MAX_SPARE_BUFFERS];
     struct pieces pieces;
-    size_t rx_before_stage; /* bytes that the last rx_want requested for direct placement or partial_buffer */
+    size_t rx_before_stage; /* bytes of the last rx_want that go to partial_buffer or directly to their destination */
     struct tx_batch batch;
 };
 
 /* scratch.c */
-/* Ensures that the next scratch_alloc_buffer succeeds. Returns false if out of memory. */
+/* Makes the next scratch_alloc_buffer succeed. Returns false if out of memory. */
 bool scratch_reserve_buffer(struct iw_scratch *s);
 uint8_t *scratch_alloc_buffer(struct iw_scratch *s);             /* BUFFER_SIZE bytes, or NULL if out of memory */
 void scratch_free_buffer(struct iw_scratch *s, uint8_t *buffer); /* NULL is allowed */
-/* Replaces s->stage; the caller now owns the old stage. If out of memory, changes nothing and returns false. */
+/*
+ * Replaces s->stage by a new stage. The caller then owns the old one. If out of memory, changes nothing and returns
+ * false.
+ */
 bool scratch_replace_stage(struct iw_scratch *s);
 void scratch_free_stage(struct iw_scratch *s, uint8_t *stage);
 
@@ -260,7 +263,7 @@ static inline void queue_prefetch(const struct queue *q, uint32_t position)
 
 static inline uint32_t queue_head(const struct queue *q)
 {
-    return atomic_load_explicit(&q->head, memory_order_relaxed); /* only the owner writes head and calls this */
+    return atomic_load_explicit(&q->head, memory_order_relaxed); /* only the owner calls this and writes head */
 }
 
 static inline uint32_t queue_tail(const struct queue *q)
@@ -281,7 +284,7 @@ static inline void message_count(struct iw_qp *qp, enum iw_message which)
     atomic_store_explicit(&qp->messages[which], n + 1, memory_order_relaxed);
 }
 
-void queue_set_open(struct queue *q, bool open); /* sets whether posts are accepted */
+void queue_set_open(struct queue *q, bool open); /* accepts or refuses posts from now on */
 /* Completes the oldest request. `solicited` means that the peer's send requested a solicited event. */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* completes the initiator requests at the head that are done or failed */
@@ -294,7 +297,10 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 /* frame_report.c */
 void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
                       uint32_t ulpdu);
-/* The first `len` bytes of the ULPDU are at `bytes`; of a sent segment only the headers need to be there. */
+/*
+ * Reports an FPDU if the owner has requested reports. `bytes` has the first `len` bytes of the ULPDU. For a sent
+ * segment `bytes` may have only the headers.
+ */
 static inline void frame_report(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
                                 uint32_t ulpdu)
 {
@@ -305,8 +311,8 @@ static inline void frame_report(struct iw_qp *qp, bool is_sent, enum iw_frame_cr
 /* place.c */
 void pieces_release(struct pieces *p);
 /*
- * Begins or ends caching of a region. While caching is on, the first piece's region stays protected after
- * pieces_release, so that the next message of the same queue pair may find its destination without a lookup.
+ * Begins or ends caching of a region. While caching is on, the region of the first piece stays protected after
+ * pieces_release. So the next message of the queue pair may find its destination without a lookup.
  */
 void pieces_set_caching(struct pieces *p, bool caches);
 /* Adds the memory of a request's bytes [offset, offset + len) to p, until p has max pieces. Updates p->length. */
@@ -315,9 +321,12 @@ enum wire_error pieces_add_entry(const struct iw_qp *qp, struct pieces *p, const
 /* Works like pieces_add_entry, for the memory [to, to + len) of the region `stag`. The peer has sent this STag. */
 enum wire_error pieces_add_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                   unsigned access, unsigned max);
-/* Returns the SGE with the request's byte `offset`, which must exist. Sets *within to that byte's offset in the SGE. */
+/*
+ * Returns the SGE that contains the request's byte `offset`, which must exist. Sets *within to the byte's offset in the
+ * SGE.
+ */
 const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-/* Checks all SGEs. If `posted` is true, the request is just being posted: prepared registrations are valid too. */
+/* Checks all SGEs. If `posted` is true, the request is being posted, and prepared registrations are also valid. */
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 
@@ -328,7 +337,7 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-/* Ends the stream with a Terminate about a Read Request that cannot be answered, number `response` of qp->inbound. */
+/* Ends the stream with a Terminate about a Read Request that cannot be answered: number `response` of qp->inbound. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 
 /* srq.c */
@@ -355,12 +364,11 @@ static inline bool entry_is_local(const struct entry *e)
 
 /*
  * Carries out a local request. Returns true if the request is done or has failed. `alone` is true if the batch is empty
- * and the caller protects no memory (memory.h). A request that would end a registration must be alone, because the end
- * waits until no thread protects the registration's memory. If such a request is not alone, changes nothing and returns
- * false.
+ * and the caller protects no memory (memory.h). If `alone` is false and the request would end a registration, changes
+ * nothing and returns false, because the end waits until no thread protects the registration's memory.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
-void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if the request is flushed */
+void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if a local request is flushed */
 
 /* tx.c */
 void tx_drop_rest(struct iw_qp *qp);

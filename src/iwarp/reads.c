@@ -2,7 +2,7 @@
 /*
  * Implements RDMA reads of this side and of the peer.
  *
- * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid for this read alone and has
+ * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid only for this read and has
  * no entry in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must
  * begin at the byte after the previous segment. As responder: the peer's requests wait in a ring whose size is the
  * limit of inbound reads, and are answered in order.
@@ -10,9 +10,8 @@
 #include "iwarp/qp_internal.h"
 
 /*
- * Returns the sink STag of the n-th read. The STag is computed by a permutation of 32 bits that is keyed by the secret.
- * So each n has its own STag, and a peer cannot predict the next STag. The value 0 is replaced by 1, because an STag is
- * never 0.
+ * Returns the sink STag of the n-th read. A permutation of 32 bits, keyed by the secret, computes it from n. So each n
+ * has its own STag, and a peer cannot predict the next one. The value 0 is replaced by 1, because an STag is never 0.
  */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
@@ -52,8 +51,8 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
 }
 
 /*
- * Invalidates the sink's token if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the response, and has
- * released its protections of memory, because the invalidation waits until no thread protects the sink.
+ * Invalidates the token of the read's sink if the read has RDMA_FLAG_READ_INVALIDATE. The caller has placed the
+ * response and released its protections of memory, because the invalidation waits until no thread protects the sink.
  */
 static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
@@ -134,8 +133,8 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
 }
 
 /*
- * Ends the stream with a Terminate that contains the headers of the Read Request. The headers are encoded anew, so
- * their reserved bits may differ from the bits that the peer sent.
+ * Ends the stream with a Terminate that contains the headers of the Read Request. The headers are encoded again, so
+ * their reserved bits may differ from the received bits.
  */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {

@@ -46,8 +46,8 @@ static bool segment_has_invalidate(const struct ddp_header *h)
 }
 
 /*
- * Validates the STag that the send invalidates. Validates it in each segment, although only the last segment's STag is
- * used.
+ * Validates the STag that the send invalidates. Each segment has this STag and is checked, although only the STag of
+ * the last segment is used.
  */
 static enum wire_error segment_validate_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -117,7 +117,7 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 
 /*
  * Ends the stream with a Terminate for an error in a segment. The first `len` bytes of the segment are at `ulpdu`.
- * WIRE_DDP_CATASTROPHIC means that the memory of this side's receive or read was not valid any more.
+ * WIRE_DDP_CATASTROPHIC means that the memory of this side's receive or read was no longer valid.
  */
 static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu,
                              size_t len)
@@ -186,7 +186,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
 /* The end of a segment */
 
 /*
- * Invalidates the send's STag. The caller has placed the whole message. It must have released all its lookups, because
+ * Invalidates the send's STag. The caller has placed the whole message, and must have released all its lookups, because
  * mem_revoke waits until nothing protects the memory.
  */
 static enum wire_error segment_finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
@@ -219,7 +219,7 @@ static enum wire_error segment_finish_send(struct iw_qp *qp, const struct rx_seg
     return WIRE_OK;
 }
 
-/* Counts a valid FPDU. If it is the first FPDU, reports it. */
+/* Counts a valid FPDU. Reports the first one. */
 static void rx_note_fpdu(struct iw_qp *qp)
 {
     counter_add(&qp->fpdus_received, 1);
@@ -232,8 +232,8 @@ static void rx_note_fpdu(struct iw_qp *qp)
 }
 
 /*
- * Returns true if finishing the segment can end a registration. If so, the caller must first release its protections,
- * because the end of a registration waits until no thread protects the registration.
+ * Returns true if finishing the segment can end a registration. The caller must then first release its protections,
+ * because the end of a registration waits until no thread protects it.
  */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {
@@ -242,7 +242,9 @@ static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header 
     return segment_has_invalidate(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
 }
 
-/* Finishes a segment whose payload has been placed, or a control message, whose payload is at `payload`. */
+/*
+ * Finishes a segment. Its payload has been placed, or the segment is a control message with its payload at `payload`.
+ */
 static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
                                       const uint8_t *payload)
 {
@@ -298,7 +300,10 @@ static enum wire_error rx_process_read_request(struct iw_qp *qp, const uint8_t *
     return error;
 }
 
-/* Processes a whole FPDU. Its bytes must not be in rx.partial_buffer or rx.staged: the end of the stream frees both. */
+/*
+ * Processes a whole FPDU. The FPDU must not be in rx.partial_buffer or rx.staged, because the end of the stream frees
+ * both.
+ */
 static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, uint32_t ulpdu)
 {
     struct rx_segment g = { .ulpdu = ulpdu };
@@ -334,8 +339,8 @@ static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_
 }
 
 /*
- * Predicts whether the next FPDU is large. A short FPDU does not end the prediction at once, because the last FPDU of
- * each message is usually short.
+ * Predicts whether the next FPDU is large. A single short FPDU does not change the prediction, because the last FPDU of
+ * a message is usually short.
  */
 static void rx_note_fpdu_size(struct iw_qp *qp, size_t size)
 {
@@ -382,7 +387,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
         return 0;
     frame_report(qp, false, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
-    /* A control message that gets here has more than TERMINATE_MAX_PAYLOAD bytes. segment_validate refuses it. */
+    /* A control message here is too long: it has more than TERMINATE_MAX_PAYLOAD bytes. segment_validate refuses it. */
     error = segment_validate(qp, &g.header, g.payload);
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
@@ -406,8 +411,8 @@ static void direct_fault(struct iw_qp *qp, enum wire_error error)
 }
 
 /*
- * Places staged bytes of the segment in progress, and finishes the segment if it is complete. Returns the number of
- * bytes used.
+ * Places staged bytes of the segment in progress. Finishes the segment if it is complete. Returns the number of bytes
+ * used.
  */
 static size_t direct_continue(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
@@ -443,8 +448,8 @@ static uint32_t fpdu_get_length(const uint8_t *bytes)
 }
 
 /*
- * Processes one FPDU, or only a part of the FPDU if its placement is direct. Returns the number of bytes used, or 0 if
- * more bytes are needed.
+ * Processes one FPDU, or a part of it if its payload is placed directly. Returns the number of bytes used, or 0 if more
+ * bytes are needed.
  */
 static size_t rx_process_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
 {
@@ -484,8 +489,8 @@ static inline bool rx_is_at_limit(const struct iw_qp *qp)
 }
 
 /*
- * Makes the queue pair the owner of the staging area, whose remaining bytes exceed the turn's limit. If there is no
- * memory for another staging area, removes the turn's limit instead and returns false.
+ * Makes the queue pair the owner of the staging area, because the remaining bytes exceed the turn's limit. If there is
+ * no memory for another staging area, removes the limit instead and returns false.
  */
 static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
@@ -548,7 +553,7 @@ void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s)
 
     if (!area)
         return;
-    qp->rx.staged = NULL; /* so that the area is not freed if the stream ends in rx_process */
+    qp->rx.staged = NULL; /* otherwise the end of the stream in rx_process would free the area */
     pieces_set_caching(&s->pieces, true);
     rx_process(qp, s, area, area + qp->rx.staged_at, qp->rx.staged_len);
     pieces_set_caching(&s->pieces, false);

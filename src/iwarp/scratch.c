@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Manages the buffers that the queue pairs of one shard share (the scratch). The owner of the shard calls all
- * functions. The invariant: each buffer and stage is allocated separately, so that a queue pair may own a buffer or
- * stage after the scratch has been freed.
+ * Manages the scratch: the buffers that the queue pairs of one shard share. The owner of the shard calls all functions.
+ * The invariant: each buffer and stage is allocated separately, so that a queue pair may own one even after the scratch
+ * has been freed.
  */
 #include <stdlib.h>
 

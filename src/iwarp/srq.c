@@ -5,8 +5,8 @@
  *
  * A queue pair that uses a shared queue also has its own receive queue, of depth 1. When a message begins, the oldest
  * shared receive moves to the queue pair's own queue, and is filled, completed, failed or flushed there.
- * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all queue pairs. Messages use
- * the receives in the order in which the receives were posted.
+ * The invariant: a receive stays in the ring, available to all queue pairs, until a queue pair begins to fill it.
+ * Messages use the receives in the order in which the receives were posted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -142,8 +142,8 @@ void iw_srq_get_state(struct iw_srq *srq, struct iw_srq_state *s)
 }
 
 /*
- * Disarms the queue and returns true if the queue is armed and has fewer receives than the threshold. Then the caller
- * must release the lock and call `low`. Requires the lock.
+ * If the queue is armed and has fewer receives than the threshold, disarms the queue and returns true. The caller must
+ * then release the lock and call `low`. Requires the lock.
  */
 static bool srq_disarm_if_low(struct iw_srq *srq)
 {
@@ -175,8 +175,8 @@ static bool srq_pop(struct iw_srq *srq, struct entry *to)
 }
 
 /*
- * Returns true if `h` begins the next send. If so, a receive moves to the queue pair before the segment is validated.
- * Then an invalid segment makes that receive fail.
+ * Returns true if `h` begins the next send. The caller then moves a receive to the queue pair before the segment is
+ * validated, so that an invalid segment makes that receive fail.
  */
 static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {

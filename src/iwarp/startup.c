@@ -45,7 +45,7 @@
 #include <string.h>
 
 enum {
-    NEVER = 0, /* not a state; cell.next has this value if the input cannot occur */
+    NEVER = 0, /* not a state: the input cannot occur */
     MAX_REVISION = 2,
     MAX_LIMIT = MPA_LIMIT_NONE - 1,
 };
@@ -482,7 +482,7 @@ void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
 
 enum iw_startup_fault iw_startup_fault(const struct iw_startup *s)
 {
-    return s->fault; /* IW_FAULT_FRAME, which is 0, if the frame could not be decoded */
+    return s->fault; /* IW_FAULT_FRAME is 0, so it is the fault of a frame that could not be decoded */
 }
 
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len)

@@ -21,14 +21,14 @@
 
 struct iw_startup_config {
     uint8_t revision; /* initiator: the request's revision, 0 to 2. The responder replies with the same revision. */
-    bool crc;         /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
+    bool crc;         /* initiator: request CRC; responder: use CRC even if the initiator does not request it */
     /*
      * Set of enum mpa_rtr: the forms that the initiator offers, or that the responder accepts. If the set is empty, an
      * initiator's request has no flag A (peer-to-peer), and a responder rejects requests with flag A. If both sides
      * have several forms in common, the empty FPDU is preferred, then the write, then the read.
      */
     unsigned rtr;
-    uint16_t max_ird, max_ord; /* the adapter's limits; values above 0x3ffe count as 0x3ffe */
+    uint16_t max_ird, max_ord; /* the adapter's limits, at most 0x3ffe */
     uint16_t max_private;      /* responder: a request with more bytes of private data is malformed */
 };
 
@@ -39,9 +39,9 @@ enum iw_startup_event {
     IW_STARTUP_ACCEPTED, /* initiator: the peer accepted; the result is valid */
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
-     * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
-     * The responder first sends a reject (tx_want) if the request has markers, flag S without limits, too much private
-     * data, or no form of ready-to-receive that this side accepts.
+     * The frame is invalid. The initiator closes. The responder closes at once if the key, the length or the revision
+     * is wrong. Otherwise it first sends a reject (tx_want): the request has markers, flag S without limits, too much
+     * private data, or no form of ready-to-receive that this side accepts.
      */
     IW_STARTUP_MALFORMED,
     /* After each of the next two events, the initiator sends a Terminate (with CRC if result.crc is set) and closes. */
@@ -81,8 +81,8 @@ void iw_startup_free(struct iw_startup *s);
 
 /*
  * Returns the number of bytes that the caller must read, and sets *at to their destination. Returns 0 while this side
- * sends its frame, while the consumer decides, and after the end of start-up. If bytes arrive while the consumer
- * decides, the caller must close the connection, because these bytes are a protocol error.
+ * sends its frame, while the consumer decides, and after the end of start-up. Bytes that arrive while the consumer
+ * decides are a protocol error: the caller must close the connection.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
 /* Returns the part of the peer's frame that has been passed to rx_done so far, and sets *len to its size. */

@@ -69,7 +69,10 @@ size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMI
     return terminate_frame(crc, &t, fpdu);
 }
 
-/* Returns the status of a read that the peer's Terminate refused, or RDMA_STATUS_LOST if the error refuses no read. */
+/*
+ * Returns the status of a read that the peer's Terminate refuses. Returns RDMA_STATUS_LOST if the error refuses no
+ * read.
+ */
 static enum rdma_status terminate_read_status(enum wire_error error)
 {
     switch (error) {

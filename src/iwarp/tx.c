@@ -32,10 +32,10 @@ enum frame_result {
     CARRIED_OUT, /* one local request was carried out */
     IDLE,        /* nothing can be sent now */
     FULL,        /* the batch ends here, although there is more to send */
-    FAULT,       /* the next message's memory is not valid; tx_batch.error has the reason */
+    FAULT,       /* the memory of the next message is not valid: see tx_batch.error */
 };
 
-/* The sizes of the batch before an FPDU was added. frame_undo restores them to remove the FPDU. */
+/* The sizes of the batch before an FPDU is added. frame_undo restores them. */
 struct frame_mark {
     unsigned iov_count;
     size_t last_len, arena_used;
@@ -53,9 +53,8 @@ static size_t fpdu_padding(size_t ulpdu)
 }
 
 /*
- * Writes padding and CRC, and returns the FPDU's size. The first `first` bytes and the rest were stored separately, so
- * they are also summed separately. A load that spans both parts would have to wait for both stores, see
- * ddp_fpdu_begin.
+ * Writes padding and CRC, and returns the FPDU's size. The first `first` bytes were stored separately from the rest, so
+ * they are also summed separately. A load that spans both parts would wait for both stores: see ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
@@ -88,7 +87,10 @@ void tx_drop_rest(struct iw_qp *qp)
 
 /* The batch */
 
-/* Adds bytes to the batch's iovec. Extends its last entry if possible. Returns false if `limit` entries are used. */
+/*
+ * Adds bytes to the batch's iovec. Extends the last entry if the bytes follow it in memory. Returns false if all
+ * `limit` entries are used.
+ */
 static bool batch_append(struct tx_batch *b, uint8_t *bytes, size_t len, unsigned limit)
 {
     struct iovec *last = b->iov_count > 0 ? &b->iov[b->iov_count - 1] : NULL;
@@ -112,10 +114,7 @@ static void batch_release(struct tx_batch *b)
     b->source_len = 0;
 }
 
-/*
- * Begins a batch with the bytes that are sent ahead of the batch's FPDUs: the rest of a half-sent FPDU, and the
- * Terminate.
- */
+/* Begins a batch with the bytes ahead of its FPDUs: the rest of a half-sent FPDU, and the Terminate. */
 static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 {
     struct tx_batch *b = &s->batch;
@@ -130,7 +129,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
     b->is_complete = false;
     b->ahead_len = qp->rest.len - qp->rest.sent;
     b->begins_message = qp->tx.offset == 0 && b->ahead_len == 0;
-    /* Without a buffer for a large rest, each FPDU must be small enough for tx_rest.small. */
+    /* If there is no buffer for the rest of a large FPDU, each FPDU must fit into tx_rest.small. */
     b->max_ulpdu = scratch_reserve_buffer(s) ? qp->max_ulpdu : MAX_SMALL_REST - MPA_FPDU_OVERHEAD;
     if (b->ahead_len > 0)
         batch_append(b, qp->rest.bytes + qp->rest.sent, b->ahead_len, limit);
@@ -144,9 +143,9 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 /* The source: the memory of the payload of the message in progress */
 
 /*
- * Looks up the range's first piece, and stores its address and length in source and source_len. `local` means that the
- * range is in a request's own SGE. The region that contains the piece stays protected until the next lookup, or until
- * the end of the batch if the iovec references the region.
+ * Looks up the first piece of the range, and stores its address and length in source and source_len. `local` means that
+ * the range is in a request's own SGE. The region of the piece stays protected until the next lookup. If the iovec
+ * references the region, it stays protected until the batch ends.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -194,8 +193,8 @@ static enum wire_error source_open(const struct iw_qp *qp, struct tx_batch *b, u
 }
 
 /*
- * Adds n bytes of the source to the batch: a reference in the iovec or, if `copied` is set, a copy in the arena.
- * Returns false if there is no room for the bytes and the FPDU's trailer.
+ * Adds n bytes of the source to the batch. If `copied` is set, copies them to the arena; otherwise the iovec references
+ * them. Returns false if there is no room for the bytes and the FPDU's trailer.
  */
 static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
 {
@@ -220,7 +219,7 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
     return true;
 }
 
-/* Adds `want` bytes of the message from `offset` on, or as many as the batch has room for. Sets *got to the number. */
+/* Adds `want` bytes of the message from `offset` on, or as many as fit into the batch. Sets *got to the number. */
 static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
                                      uint32_t *got)
 {
@@ -253,7 +252,7 @@ static enum wire_error message_check(const struct iw_qp *qp, const struct tx_sta
         return WIRE_OK;
     if (e->opcode == RDMA_OP_READ)
         return sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false);
-    /* A single SGE needs no check: it is looked up before anything is sent. */
+    /* A single SGE needs no check here, because it is looked up before anything is sent. */
     return e->sge_count < 2 ? WIRE_OK : sges_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_READ, false);
 }
 
@@ -281,7 +280,7 @@ static void frame_add_trailer(struct iw_scratch *s, bool crc, unsigned from, con
         uint32_t sum = b->is_summed ? b->sum : frame_crc(b, from, header);
         crc32c_final(crc32c_update(sum, trailer, pad), trailer + pad);
     }
-    batch_append(b, trailer, pad + MPA_FPDU_CRC, b->iov_limit); /* succeeds: source_append left an entry free */
+    batch_append(b, trailer, pad + MPA_FPDU_CRC, b->iov_limit); /* succeeds: source_append has left an entry free */
     b->arena_used += pad + MPA_FPDU_CRC;
 }
 
@@ -350,7 +349,7 @@ static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, st
     }
     if (got < want) {
         frame_put_headers(fpdu, p, headers, got);
-        b->is_summed = false; /* the sum includes the headers that were just replaced */
+        b->is_summed = false; /* the sum includes the old headers */
     }
     frame_add_trailer(s, qp->crc, from, fpdu, headers + got);
     batch_add_fpdu(qp, b, fpdu, headers + got, got, p->h.last);
@@ -392,8 +391,8 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
 
 /*
  * Returns true if the beginning of a long message must be sent before the rest is framed. The peer can then process the
- * beginning while this side sums and copies the rest. This is done only once for each message, because afterwards the
- * peer always has bytes to process.
+ * beginning while this side sums and copies the rest. This happens once for each message, because afterwards the peer
+ * always has bytes to process.
  */
 static bool batch_ends_early(const struct tx_batch *b, uint32_t bytes_left)
 {
@@ -417,8 +416,8 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 }
 
 /*
- * Carries out a local request. The request completes with the FPDU before it, or at once if the batch has no FPDU. If
- * the request would end a registration, the batch ends before the request, because the batch's FPDUs may reference the
+ * Carries out a local request. The request completes with the FPDU before it, or at once if the batch has no FPDU. The
+ * batch ends before a request that would end a registration, because FPDUs of the batch may reference the
  * registration's memory.
  */
 static enum frame_result frame_local(struct iw_qp *qp, struct tx_batch *b)
@@ -458,7 +457,7 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
     return b->error == WIRE_OK ? frame_message(qp, s) : FAULT;
 }
 
-/* Fails the next message, because its memory is not valid any more. */
+/* Fails the next message, because its memory is no longer valid. */
 static void message_fail(struct iw_qp *qp, const struct tx_state *t, enum wire_error error)
 {
     if (t->kind == TX_RESPONSE) {
@@ -488,7 +487,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED || result == CARRIED_OUT);
     s->batch.is_complete = result == IDLE;
     if (result != FAULT || s->batch.fpdu_count > 0)
-        return true; /* the message whose memory is not valid is tried again as the first message of the next batch */
+        return true; /* after a fault, the next batch begins with the message whose memory is not valid */
     batch_release(&s->batch);
     message_fail(qp, &s->batch.state, s->batch.error);
     return false;

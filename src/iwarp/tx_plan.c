@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the next message, plans its FPDUs, and advances the state of sending. The invariant: requests begin in order,
- * so if a read or a fenced request must wait, the requests after it wait too.
+ * Chooses the next message, plans its FPDUs, and advances the state of sending. The invariant: requests begin in order.
+ * So while a read or a fenced request must wait, the requests after it wait too.
  */
 #include "iwarp/tx_plan.h"
 

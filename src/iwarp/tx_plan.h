@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which message a queue pair sends next, and the headers of that message's next FPDU. tx.c frames the FPDU. The
- * invariant: tx_plan_advance changes only the state that the caller passes, so that a batch may be discarded.
+ * Decides which message a queue pair sends next, and plans the headers of that message's next FPDU. tx.c frames the
+ * FPDU. The invariant: tx_plan_advance changes only the state that the caller passes, so that a batch may be discarded.
  */
 #ifndef IWARP_TX_PLAN_H
 #define IWARP_TX_PLAN_H
@@ -10,7 +10,7 @@
 
 /* The contents of a message's next FPDU. */
 struct tx_plan {
-    size_t header;       /* bytes of the DDP header; 0: the FPDU is empty */
+    size_t header;       /* bytes of the DDP header; 0 in an empty FPDU */
     struct ddp_header h; /* valid if header is not 0 */
     uint32_t bytes_left; /* payload bytes of the message that are not framed yet */
     bool read;           /* a Read Request: an RDMAP header follows `h`, with the contents of the members below */
@@ -19,8 +19,8 @@ struct tx_plan {
 };
 
 /*
- * Returns the kind of the message to begin: first the ready-to-receive message; then requests and responses
- * alternately. Only requests before the position `tail` count.
+ * Returns the kind of the next message. The ready-to-receive message comes first; then requests and responses
+ * alternate. Ignores requests from the position `tail` on.
  */
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
 /* Plans the next FPDU of the message in progress. Stores a sink STag in the request if it is a read. */
