@@ -16,34 +16,34 @@ struct fabric_iwarp_config {
     unsigned rtr;         /* forms of ready-to-receive to offer and accept: 1 empty FPDU | 2 write | 4 read */
     uint32_t max_fpdu;    /* longest FPDU in bytes; 0: TCP's current segment size (EMSS) */
     /*
-     * The time until the first nudge. If the peer is Linux siw and the responder, siw may leave the initiator's first
-     * FPDU unprocessed until more bytes arrive. This happens if the FPDU arrives right after siw has sent its reply. So
-     * an initiator that has received nothing since the reply sends a nudge, which is a zero-length RDMA write. The
-     * first nudge follows nudge_ms after the first FPDU. At most five more nudges follow, and the wait doubles each
-     * time. If the peer selected the empty FPDU as ready-to-receive message, no nudge is sent, because siw does not
-     * select this message. If nudge_ms is 0, no nudge is sent.
+     * The time until the first nudge; 0: no nudges. A nudge is a zero-length RDMA write of the initiator. It is needed
+     * because Linux siw as responder may leave the initiator's first FPDU unprocessed until more bytes arrive. This
+     * happens if that FPDU arrives right after siw has sent its reply. So an initiator that has received nothing since
+     * the reply sends a nudge, nudge_ms after its first FPDU. At most five more nudges follow, and the wait doubles
+     * each time. If the peer has selected the empty FPDU as ready-to-receive message, no nudge is sent, because siw
+     * does not select that message.
      */
     uint32_t nudge_ms;
 };
 
 struct fabric_config {
     /* Time limits of a connection. */
-    uint32_t connect_ms; /* initiator: until the peer's host has answered */
+    uint32_t connect_ms; /* initiator: until the peer's host answers */
     uint32_t request_ms; /* responder: from TCP's accept to a complete request */
     uint32_t reply_ms;   /* initiator: from the request to the reply */
     /*
-     * The time limit for establishing a connection. For the initiator, the limit runs from the call of conn_complete
-     * until the ready-to-receive message has been sent. If that message is a read, the limit includes the response. For
-     * the responder, the limit runs from the call of conn_accept until the reply has been sent. A second limit of equal
-     * length then runs until the ready-to-receive message has arrived.
+     * The time limit for establishing a connection. The initiator's limit runs from the call of conn_complete until the
+     * ready-to-receive message has been sent. If that message is a read, the limit includes the response. The
+     * responder's limit runs from the call of conn_accept until the reply has been sent. A second limit of equal length
+     * then runs until the ready-to-receive message has arrived.
      */
     uint32_t establish_ms;
-    uint32_t disconnect_ms; /* how long a disconnect may run without progress */
-    uint32_t stall_ms;      /* how long an FPDU, or 16 KiB of a message, may take to arrive; 0: no limit */
+    uint32_t disconnect_ms; /* maximum time of a disconnect without progress */
+    uint32_t stall_ms;      /* maximum time in which an FPDU, or 16 KiB of a message, must arrive; 0: no limit */
     /* The times after which a connection ends because the peer's host is silent. */
     uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe; 0: no probes */
     uint32_t keepalive_interval_ms; /* between two probes */
-    uint32_t unacked_ms;            /* how long data or probes may stay unacknowledged; 0: TCP's own limits */
+    uint32_t unacked_ms; /* maximum time in which data or probes may stay unacknowledged; 0: TCP's own limits */
     /* Listeners. */
     uint32_t backlog;        /* limit on a listener's connection requests that wait for the consumer's answer */
     uint32_t max_unfinished; /* limit on the process's connections without a complete request; 0: automatic */
@@ -51,11 +51,11 @@ struct fabric_config {
     uint16_t max_private;
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
-    uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy */
-    uint32_t srq_stall_ms;      /* how long a message may stall while the share is exceeded */
+    uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy, in percent */
+    uint32_t srq_stall_ms;      /* maximum time that a message may stall while the share is exceeded */
     /* Threads. */
     uint32_t shards;    /* the number of threads; 0: one for each processor, at most 4 */
-    uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
+    uint32_t spin_us;   /* the time for which a shard's thread polls before it sleeps */
     uint32_t notify_us; /* the shortest moderation interval of a CQ, even if the consumer sets no interval */
     struct fabric_iwarp_config iwarp;
 };

@@ -74,7 +74,7 @@ const char *fabric_reason_name(enum fabric_reason r)
     return (unsigned)r < FABRIC_REASON_COUNT ? reason_names[r] : "unknown";
 }
 
-/* If a phase is also a state of ondk_connection_t, the phase and the state have equal names. */
+/* A phase that is also a state of ondk_connection_t has the same name as that state. */
 static const char *const phase_names[FABRIC_PHASES] = {
     [FABRIC_PHASE_CONNECTING] = "connecting", [FABRIC_PHASE_REQUESTING] = "requesting",
     [FABRIC_PHASE_REPLIED] = "replied",       [FABRIC_PHASE_COMPLETING] = "completing",

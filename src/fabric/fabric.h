@@ -5,8 +5,8 @@
  * fabric. The invariant: nothing in this file is specific to one transport, so that a new fabric, for example over RDMA
  * devices, needs no change in the provider.
  *
- * All functions may be called by any thread, at any time, at IRQL <= DISPATCH_LEVEL, and do not block. Exceptions are
- * stated. Upcalls are of two kinds:
+ * All functions may be called by any thread, at any time, at IRQL <= DISPATCH_LEVEL, and do not block. A comment states
+ * each exception. Upcalls are of two kinds:
  *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard, which is the
  *     thread that has the shard's token. The receiver updates its own state under its own lock, queues consumer
  *     callbacks with fabric_ops.call, and may call fabric functions. It must neither block nor call the consumer.
@@ -39,7 +39,7 @@ struct fabric_endpoint; /* the address of a shared endpoint */
 enum fabric_reason {
     FABRIC_OK,
     FABRIC_NO_ROUTE,          /* no route to the network */
-    FABRIC_NO_HOST,           /* no neighbour, ICMP host unreachable */
+    FABRIC_NO_HOST,           /* no entry in the neighbour table, or ICMP host unreachable */
     FABRIC_REFUSED,           /* the peer's host has no listener at the address */
     FABRIC_REJECTED,          /* the peer rejected, maybe with private data */
     FABRIC_CONNECT_TIMEOUT,   /* the peer's host did not answer */
@@ -53,7 +53,7 @@ enum fabric_reason {
     FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
     FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
     FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not support the protocol */
-    FABRIC_SYSTEM,           /* an errno that has no reason of its own */
+    FABRIC_SYSTEM,           /* an errno that has no reason in this list */
     FABRIC_RESOURCES,        /* memory, or another resource of the system, ran out */
     FABRIC_DESCRIPTORS,      /* the process or the host has no descriptor left */
     FABRIC_PEER_RESET,       /* the peer reset the connection, or its process died */
@@ -64,18 +64,18 @@ enum fabric_reason {
     FABRIC_BAD_REPLY,        /* the answer to the connection request is not a valid reply */
     FABRIC_READ_LIMITS,      /* the reply requires more reads than the request offered */
     FABRIC_NO_READY_FORM,    /* the reply selects a ready-to-receive form that the request did not offer */
-    FABRIC_NOT_CONNECTING,   /* the state did not allow the call, for example of conn_complete or conn_accept */
+    FABRIC_NOT_CONNECTING,   /* the state did not allow the call, for example conn_complete or conn_accept */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
-    FABRIC_LOCAL_ERROR,      /* a local work request could not be carried out, because its memory was invalidated */
+    FABRIC_LOCAL_ERROR,      /* a local work request could not be carried out: its memory was invalidated */
     FABRIC_LOCAL_FLUSH,      /* ended by a flush, or by the queue pair's close */
     FABRIC_LOCAL_DISCONNECT, /* ended by the local side's disconnect */
-    FABRIC_CQ_OVERFLOW,      /* more requests completed than a completion queue has room for */
+    FABRIC_CQ_OVERFLOW,      /* more requests completed than the completion queue has room for */
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
     FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
     FABRIC_MESSAGE_STALLED,  /* the peer began a message and did not finish it in time */
-    FABRIC_SRQ_SHARE,        /* the message stalled while unfinished messages occupied too many shared receives */
+    FABRIC_SRQ_SHARE,        /* the message stalled while incomplete messages occupied too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
-    /* Why this side refused or dropped a peer that connected to it: */
+    /* The following reasons are for a peer that connected to this side and was refused or dropped. */
     FABRIC_REQUEST_TIMEOUT,     /* the request was not complete in time */
     FABRIC_BAD_REQUEST,         /* the first bytes are not a valid request */
     FABRIC_BAD_REVISION,        /* the request has a revision of the protocol that does not exist */
@@ -91,14 +91,14 @@ enum fabric_reason {
     FABRIC_LOCAL_REJECT, /* the local consumer rejected */
     FABRIC_UNANSWERED,   /* the peer ended its request before the local consumer had accepted or rejected it */
     /* Only for work requests: */
-    FABRIC_TOKEN,         /* a local token is unknown, or not valid any more */
+    FABRIC_TOKEN,         /* a local token is unknown or no longer valid */
     FABRIC_TOKEN_DOMAIN,  /* a local token belongs to another protection domain */
-    FABRIC_TOKEN_RIGHT,   /* a local token lacks the right */
+    FABRIC_TOKEN_RIGHT,   /* a local token lacks the required right */
     FABRIC_TOKEN_RANGE,   /* the range is not inside the region of the local token */
     FABRIC_REGION_GONE,   /* a fast registration or bind was carried out after its memory was deregistered */
-    FABRIC_TOKEN_LASTING, /* the token cannot be invalidated, because no fast registration or bind made it */
+    FABRIC_TOKEN_LASTING, /* the token cannot be invalidated: no fast registration or bind has made it */
     FABRIC_RECEIVE_SHORT, /* the message was longer than the receive */
-    FABRIC_PEER_TOKEN,    /* the peer's token is not valid or lacks the right; the Terminate has the details */
+    FABRIC_PEER_TOKEN,    /* the peer's token is not valid or lacks the right: see the Terminate */
     FABRIC_PEER_RANGE,    /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
@@ -106,19 +106,19 @@ const char *fabric_reason_name(enum fabric_reason r);
 
 /*
  * The code of the Terminate message, sent or received, that ended a connection or request: layer, error type and error
- * code as on the wire. A fabric without such messages always has FABRIC_NO_TERMINATE.
+ * code as on the wire. It is always FABRIC_NO_TERMINATE in a fabric without such messages.
  */
 enum { FABRIC_NO_TERMINATE = 0xffff };
 struct fabric_terminate {
     uint16_t code;
     const char *name, *text, *advice;
 };
-/* Returns all codes that the protocol defines, and their number in *count. */
+/* Returns all codes that the protocol defines. Sets *count to their number. */
 const struct fabric_terminate *fabric_terminates(unsigned *count);
 
 /* ---- reports ---- */
 
-/* The part of a connection's life in which the connection ended. Each comment states when the part ends. */
+/* The phase of a connection's life in which it ended. Each comment states when the phase ends. */
 enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
@@ -156,14 +156,13 @@ struct fabric_report {
     bool initiated; /* this side initiated the connection */
     enum fabric_reason why;
     uint16_t terminate;
-    struct addr local, remote;      /* local: port 0 if none was chosen; remote: family 0 if the peer is not known */
+    struct addr local, remote; /* local has port 0 if none was chosen; remote has family 0 if the peer is not known */
     struct fabric_agreement agreed; /* valid if the outcome is ESTABLISHED */
 };
 
 /*
- * Receives a report each time a connection is established, ends, fails or is refused. Peers that a consumer never sees
- * are reported too. The owner of the connection's shard calls `report`. If the connection has an event for the same
- * change, `report` is called before that event.
+ * Receives a report each time a connection is established, ends, fails or is refused, even if no consumer has seen the
+ * peer. The owner of the connection's shard calls `report`. If the change also has an event, `report` is called first.
  */
 struct fabric_observer {
     void (*report)(void *owner, const struct fabric_report *report);
@@ -177,7 +176,7 @@ enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABR
 
 struct fabric_cq_config {
     uint32_t depth;
-    int affinity; /* preferred processor; -1: the queue moves to the shard of the first queue pair that uses it */
+    int affinity; /* preferred processor; -1: the shard of the first queue pair that uses the queue */
     /*
      * Notifies the consumer in callback context, at most once for each arm. If the queue has overflowed, `overflow` is
      * true for any type of arm. After an overflow the queue and its queue pairs are unusable. Calls for one queue never
@@ -198,8 +197,8 @@ struct fabric_srq_config {
     int affinity;
     const void *domain;
     /*
-     * Reports that the number of queued receives is below the threshold. Called in callback context. Calls for one
-     * queue never overlap.
+     * Reports that fewer receives than the threshold are queued. Called in callback context. Calls for one queue never
+     * overlap.
      */
     void (*notify)(void *owner);
     void *owner;
@@ -220,8 +219,8 @@ struct fabric_limits {
 };
 
 /*
- * The data that the peer sent to set up the connection. An event has a pointer to it, which is valid only during the
- * event.
+ * The data that the peer has sent to set up the connection. Events receive a pointer to it, which is valid only during
+ * the event.
  */
 struct fabric_peer {
     struct fabric_limits limits;
@@ -236,8 +235,8 @@ struct fabric_peer {
  */
 struct fabric_conn_events {
     /*
-     * Reports that conn_connect has ended. If `why` is OK, the peer accepted. If `why` is REJECTED, the peer rejected.
-     * In both cases *peer has the peer's private data. For any other `why`, `peer` is NULL.
+     * Reports that conn_connect has ended. If `why` is OK, the peer has accepted. If `why` is REJECTED, the peer has
+     * rejected. In both cases *peer has the peer's private data. For any other `why`, `peer` is NULL.
      */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
     /*
@@ -254,13 +253,13 @@ struct fabric_conn_events {
      */
     void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /*
-     * Reports that conn_disconnect has ended. The connection accesses no memory any more, and the queue pair has been
+     * Reports that conn_disconnect has ended. The connection no longer accesses memory, and the queue pair has been
      * flushed.
      */
     void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
     /*
      * Reports that the connection has closed. This is the last event. The connection's address is free, and the handle
-     * is invalid.
+     * is no longer valid.
      */
     void (*closed)(void *owner);
 };
@@ -289,7 +288,7 @@ struct fabric_listener_events {
      * refuse the peer. The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* the last event; open connections still reserve the address */
+    void (*closed)(void *owner); /* the last event; connections that are open still reserve the address */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -309,10 +308,10 @@ struct fabric_info {
 
 /* Counters since the fabric's creation. A value may be a moment old. */
 struct fabric_counters {
-    uint64_t connects, accepts; /* connections established by the active side, by the passive side */
+    uint64_t connects, accepts; /* connections that the active side, and that the passive side, has established */
     uint64_t failures;          /* connects and accepts that failed */
     uint64_t refused, dropped;  /* requests refused, and unfinished connections dropped, before a consumer saw them */
-    uint64_t active;            /* connections that are established now */
+    uint64_t active;            /* connections that are established at present */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t in_bytes, out_bytes, in_frames, out_frames;
@@ -328,16 +327,16 @@ struct fabric_cq_info {
 };
 
 struct fabric_qp_info {
-    /* Counts since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
+    /* Numbers since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
-    uint32_t initiators, receives;                       /* requests posted that have not completed */
+    uint32_t initiators, receives;                       /* posted requests that have not completed */
     bool accepts;                                        /* initiator requests are accepted */
 };
 
 struct fabric_listener_info {
     uint32_t backlog, waiting; /* requests that wait for the consumer: `waiting` is their number, `backlog` its limit */
-    uint32_t abandoned;        /* requests that the consumer has not answered, and whose peer has left */
+    uint32_t abandoned;        /* requests that the consumer has not answered and whose peer has left */
     uint32_t max_unfinished;   /* limit on the process's connections without a complete request; 0: not listening */
     bool is_paused;
 };
@@ -364,25 +363,28 @@ struct fabric_ops {
     void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; all objects of the fabric must be closed */
     void (*info)(const struct fabric *f, struct fabric_info *info);
-    struct shard *(*home)(struct fabric *f); /* returns the shard for callbacks of objects that have no shard */
+    struct shard *(*home)(struct fabric *f); /* returns the shard for the callbacks of objects without a shard */
     /*
      * Queues a callback for the shard's thread. Callbacks run in callback context, in the order in which they were
      * queued.
      */
     void (*call)(struct shard *s, struct task *task);
     uint64_t (*now)(struct fabric *f); /* nanoseconds, monotonic */
-    /* Blocks until the gate is open. Returns false if `now` reaches the deadline first. UINT64_MAX: no deadline. */
+    /*
+     * Blocks until the gate is open. Returns false if `now` reaches the deadline first. The deadline UINT64_MAX means
+     * no limit.
+     */
     bool (*wait)(struct fabric *f, struct gate *g, uint64_t deadline);
 
     int (*cq_create)(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out); /* 0 or ENOMEM */
     int (*cq_poll)(struct fabric_cq *cq, struct rdma_completion *out, int max);
     void (*cq_arm)(struct fabric_cq *cq, enum fabric_arm type);
-    /* Returns 0, EINVAL if depth is less than the number of queued completions, or ENOMEM. */
+    /* Changes the depth. Returns 0, EINVAL if depth is less than the number of queued completions, or ENOMEM. */
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
-     * Delays each notification until there are `count` completions or interval_us have passed, whichever happens first.
+     * Sets the moderation: each notification is delayed until there are `count` completions or interval_us have passed.
      * If interval_us is 0 or `count` is at most 1, nothing is delayed. If one argument is UINT32_MAX, only the other
-     * argument limits the delay. The new values also apply to a notification that is being delayed.
+     * argument limits the delay. The new values also apply to a delay in progress.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
@@ -393,7 +395,7 @@ struct fabric_ops {
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
      * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls `done`. Requires
-     * that no queue pair uses the queue any more.
+     * that no queue pair uses the queue.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
@@ -405,10 +407,9 @@ struct fabric_ops {
      *   EFAULT      an SGE is not inside its region, or the region lacks the right
      *   ENOTCONN    an initiator request without a connection; see qp_reason
      *   EOPNOTSUPP  a read on a connection that allows no reads
-     * Receives may be posted at any time. Requires a reference on the queue pair until qp_post returns, because the
-     * request may complete before qp_post returns, and the consumer may then close the queue pair. A receive, or a
-     * request with RDMA_FLAG_DEFER, needs no such reference, because a queue pair is not freed while the post of such
-     * a request accesses it.
+     * Receives may be posted at any time. Requires a reference on the queue pair until qp_post returns: the request may
+     * complete earlier, and the consumer may then close the queue pair. A receive or a request with RDMA_FLAG_DEFER
+     * needs no reference, because a queue pair is not freed while the post of such a request accesses it.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /*
@@ -418,28 +419,28 @@ struct fabric_ops {
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Returns the reason why initiator posts return ENOTCONN. Returns FABRIC_OK if posts are accepted, or if there was
-     * no connection yet. Sets *terminate to the code of the Terminate that ended the connection, or to
-     * FABRIC_NO_TERMINATE. The reason is set before posts begin to return ENOTCONN. Any thread may call this function,
-     * which takes no lock.
+     * Returns the reason why initiator posts return ENOTCONN, or FABRIC_OK if posts are accepted or there was no
+     * connection yet. Sets *terminate to the code of the Terminate that ended the connection, or to
+     * FABRIC_NO_TERMINATE. The reason is set before posts begin to return ENOTCONN. Takes no lock. Any thread may call
+     * this function.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
     /* Fills *info. The values may be a moment old, and may have been read at different moments. */
     void (*qp_info)(struct fabric_qp *qp, struct fabric_qp_info *info);
     /*
      * Flushes and frees the queue pair. Then the owner of the queue pair's shard calls done(context). Requires that no
-     * connection uses the queue pair any more.
+     * connection uses the queue pair.
      */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
-    /* Creates the handle of a memory region or window, to which the tokens of that region or window belong. */
+    /* Creates the handle of a memory region or window. The tokens of that region or window belong to the handle. */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
     /* Invalidates every token of the object and refuses new ones. Idempotent. */
     void (*mr_kill)(struct fabric_mr *mr);
     /*
-     * Frees the object when nothing accesses its memory and no window is bound to the object. Returns true if the
-     * object has been freed. Otherwise returns false, and the thread that later frees the object calls done(context).
-     * Must be called once, after mr_kill.
+     * Frees the object when nothing accesses its memory and no window is bound to it. Returns true if the object has
+     * been freed. Otherwise returns false; the thread that later frees the object then calls done(context). Must be
+     * called once, after mr_kill.
      */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*
@@ -449,8 +450,8 @@ struct fabric_ops {
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
     /*
-     * Ends the registration that mr_register made. Returns true if nothing accesses the memory. Otherwise returns
-     * false, and the thread that ends the last access calls done(context).
+     * Ends the registration that mr_register has made. Returns true if nothing accesses the memory. Otherwise returns
+     * false; the thread that ends the last access then calls done(context).
      */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* Chooses the token that the first call of mr_prepare_pages will set. Returns 0, ENOMEM or ENOSPC. */
@@ -468,10 +469,13 @@ struct fabric_ops {
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
-    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* to be called if the request was not posted */
+    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* must be called if the request was not posted */
     /* Returns the newest token, even if it has ended or was not activated. Returns 0 if there was none. */
     uint32_t (*mr_newest_token)(struct fabric_mr *mr);
-    /* Returns the newest token that is prepared or alive. If none is, returns the last token that was alive, or 0. */
+    /*
+     * Returns the newest token that is prepared or alive. If there is none, returns the last token that was alive, or
+     * 0.
+     */
     uint32_t (*mr_current_token)(struct fabric_mr *mr);
     void (*mr_info)(struct fabric_mr *mr, struct fabric_mr_info *info);
 
@@ -483,9 +487,9 @@ struct fabric_ops {
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
     int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* posts a receive; see qp_post */
     /*
-     * Sets depth and threshold. A value of 0 leaves the present value unchanged. A new threshold arms the queue: if
-     * fewer receives than the threshold are queued, `notify` is called soon. Returns 0, ENOMEM, or EINVAL if `depth` is
-     * less than the number of queued receives.
+     * Sets depth and threshold. A value of 0 changes nothing. A new threshold arms the queue: if fewer receives than
+     * the threshold are queued, `notify` is called soon. Returns 0, ENOMEM, or EINVAL if `depth` is less than the
+     * number of queued receives.
      */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     void (*srq_info)(struct fabric_srq *srq, struct fabric_srq_info *info);
@@ -495,21 +499,21 @@ struct fabric_ops {
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
     /*
-     * Each of conn_connect, conn_complete, conn_accept and conn_disconnect starts one step of the connection. An event
+     * conn_connect, conn_complete, conn_accept and conn_disconnect each start one step of the connection. An event
      * reports the end of that step. The provider's connector calls these functions in a valid order.
      */
     int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
     void (*conn_complete)(struct fabric_conn *c);
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
     /*
-     * Refuses the peer on the passive side. On the active side, gives up the connection after `connected` with OK. The
+     * On the passive side, refuses the peer. On the active side, gives up the connection after `connected` with OK. The
      * only event that follows is `closed`, after conn_close. Returns FABRIC_OK, or the reason why the connection can no
      * longer be rejected.
      */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
     /*
-     * Ends the connection. If a step is in progress, cancels the step, whose event then reports LOCAL_CLOSE. The last
+     * Ends the connection. If a step is in progress, cancels it: the step's event then reports LOCAL_CLOSE. The last
      * event is `closed`. May be called once, in any state. No other call for the connection may be in progress or
      * follow.
      */
@@ -525,7 +529,7 @@ struct fabric_ops {
 
     /* Reserves the address. If the port is 0, chooses one and writes it to *local. */
     enum fabric_reason (*endpoint_create)(struct fabric *f, struct addr *local, struct fabric_endpoint **out);
-    void (*endpoint_close)(struct fabric_endpoint *e); /* frees the address; no connection may use it any more */
+    void (*endpoint_close)(struct fabric_endpoint *e); /* frees the address; no connection may use the endpoint */
 };
 
 struct fabric {

@@ -29,7 +29,7 @@ bool host_address_holder(const struct addr *local, struct address_holder *holder
 
 /*
  * Creates the fabric of an interface's adapter. Returns 0 or errno (ENODEV: no such interface; ENETDOWN: the interface
- * has no address; ENOMEM, EMFILE...). May block. The caller destroys the fabric by fabric_ops.destroy.
+ * has no address; ENOMEM, EMFILE...). May block. The caller must destroy the fabric with fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
 /* Returns true if the calling thread belongs to a fabric. Such a thread is in a callback. */

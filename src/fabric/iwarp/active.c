@@ -144,9 +144,9 @@ struct conn_outcome active_request(struct fabric_conn *c)
 }
 
 /*
- * Detects that the peer closes or resets the connection, between the peer's reply and the call of conn_complete. A peer
- * must not send in this phase. If a peer sends nevertheless, the first bytes are stored for the stream, and further
- * bytes stay in the socket.
+ * Detects that the peer closes or resets the connection after its reply, before conn_complete is called. A peer must
+ * not send in this phase. If a peer sends nevertheless, the first bytes are stored for the stream, and further bytes
+ * stay in the socket.
  */
 struct conn_outcome active_wait(struct fabric_conn *c)
 {

@@ -2,7 +2,7 @@
 /*
  * Declares one open adapter: its shards, and the data that the connections and queues of a shard share. In the headers
  * of this folder, a comment states what guards a member. "Owner" is the thread that has the token of the object's home
- * shard. "Lock" is the object's own spin lock. A thread that holds this lock takes no other lock.
+ * shard. "Lock" is the object's own spin lock. A thread that holds it takes no other lock.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -22,7 +22,7 @@ struct mem_table;
 
 enum {
     IWARP_MAX_SHARDS = 64,
-    IWARP_SINK_SIZE = 16384, /* bytes in one read of input that is discarded */
+    IWARP_SINK_SIZE = 16384, /* bytes in one read of discarded input */
 };
 
 /*
@@ -74,9 +74,9 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    /* Round-robin counters, one for each kind of object, so that the first object of each kind is on the same shard. */
+    /* Round-robin counters, one for each kind of object. So the first object of each kind is on the same shard. */
     atomic_uint next_cq, next_srq, next_listener;
-    struct net_socket interface; /* reports the removal of the adapter's interface; the first shard's owner uses it */
+    struct net_socket interface; /* reports the removal of the adapter's interface; used by the first shard's owner */
     bool watches;                /* `interface` is open */
 };
 

@@ -85,8 +85,8 @@ static void conn_check_invariants(const struct fabric_conn *c)
 
 /*
  * Updates the shard's counters for a step. Called before the step's effects, so that the counters include the step when
- * the consumer receives the step's event. All counts of a connection are on one shard, because a connection moves to
- * another shard only before it is established.
+ * the consumer receives its event. A connection moves to another shard only before it is established, so all its counts
+ * are on one shard.
  */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -177,8 +177,8 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
 /* clang-format on */
 
 /*
- * Runs the function of the present state and takes the step that the function returns. Repeats both until the state
- * does not change. The loop ends, because without an event from outside a connection never returns to an earlier state.
+ * Runs the function of the present state and takes the step that it returns. Repeats both until the state does not
+ * change. The loop ends: without an event from outside, a connection never returns to an earlier state.
  */
 static void conn_pump(struct fabric_conn *c)
 {
@@ -220,7 +220,7 @@ static void conn_on_limit(struct shard_timer *timer)
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->short_linger) {
-        c->readable = true; /* so that linger_hang_up reads all input before the socket is closed */
+        c->readable = true; /* makes linger_hang_up read all input before the socket is closed */
         linger_hang_up(c);
     }
     conn_trace_follow(c);
@@ -297,7 +297,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Drops c if c is unfinished. First reads the socket, because c is not dropped if the peer's request has arrived. */
+/* Drops c if c is unfinished. First reads the socket: if the peer's request has arrived, c is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_ref(c);
@@ -347,7 +347,10 @@ static bool conn_record(struct fabric_conn *c, unsigned ops)
     return true;
 }
 
-/* Unlocks, then posts the task if `post` is true. The connection may have been freed when this function returns. */
+/*
+ * Releases the lock, then posts the task if `post` is true. When this function returns, the connection may have been
+ * freed.
+ */
 static void conn_unlock_and_post(struct fabric_conn *c, bool post)
 {
     struct shard *s = c->posted_to ? c->posted_to->shard : NULL;
@@ -395,13 +398,13 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
     if (post)
         shard_post(to->shard, &c->task);
     else
-        conn_unref(c); /* not the last reference: the task is queued on this shard again, and has a reference */
+        conn_unref(c); /* not the last reference: the task, which is queued on this shard again, has one */
 }
 
 /*
- * Moves the connection to the shard of its queue pair, because connect and accept are carried out there. If a move is
- * needed, starts the move and returns false, and the caller must not access the connection any more. Otherwise returns
- * true. If an earlier move has detached the socket, attaches the socket first.
+ * Moves the connection to the shard of its queue pair, where connect and accept are carried out. If a move is needed,
+ * starts it and returns false; the caller must then not access the connection any more. Otherwise returns true. If an
+ * earlier move has detached the socket, attaches it first.
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
@@ -436,7 +439,7 @@ static void conn_drop_now(struct fabric_conn *c)
     spin_unlock(&c->lock);
     if (waiting)
         listener_resume(waiting);
-    conn_unref(c); /* not the last reference: the task has a reference */
+    conn_unref(c); /* not the last reference: the task has one */
 }
 
 static void conn_run_ops(struct fabric_conn *c, unsigned ops)
@@ -449,7 +452,7 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
         if (c->accept_events)
             c->events = c->accept_events;
         if (c->state == CONN_REQUESTED) {
-            c->readable = true; /* so that a peer's close or reset is detected before anything is sent */
+            c->readable = true; /* the peer's close or reset is detected before anything is sent */
             conn_apply(c, passive_wait(c));
         }
         conn_step(c, CONN_ACCEPT, c->ended);
@@ -459,7 +462,7 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
     if (ops & OP_COMPLETE)
         conn_step(c, CONN_COMPLETE, c->ended);
     if (ops & (OP_DISCONNECT | OP_CLOSE))
-        conn_apply(c, stream_check_reset(c)); /* so that a broken connection is not reported as a normal end */
+        conn_apply(c, stream_check_reset(c)); /* otherwise a broken connection would be reported as a normal end */
     if (ops & OP_DISCONNECT)
         conn_step(c, CONN_DISCONNECT, c->ended);
     if (ops & OP_CLOSE)
@@ -518,7 +521,7 @@ static void conn_copy_private(struct fabric_conn *c, const void *data, size_t le
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
-    /* If the handle has the only reference, no other thread uses c, so c->home can change without conn_move. */
+    /* If only the handle has a reference, no other thread uses c. So c->home can change without conn_move. */
     if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connections: the struct, and the functions that other objects call. conn.c lists the files, and the members that each
- * file owns. The invariant: only the file that owns a member writes it. Exception: readable, blocked, early_len, eof
- * and shut are written by the file whose functions run in the present state.
+ * file owns. The invariant: only the file that owns a member writes it. Exception: the file whose functions run in the
+ * present state writes readable, blocked, early_len, eof and shut.
  */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
@@ -25,8 +25,8 @@
 #include "wire/mpa.h"
 
 enum {
-    IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes within a time limit has stalled */
-    IWARP_MAX_TURN_FPDUS = 2048,    /* the most FPDUs in one turn of a connection; 2048 empty FPDUs take 100 us */
+    IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes than this within a time limit has stalled */
+    IWARP_MAX_TURN_FPDUS = 2048, /* maximum number of FPDUs in one turn of a connection; 2048 empty FPDUs take 100 us */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -62,7 +62,7 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     uint32_t number;  /* unique in the process, for the trace */
-    atomic_uint refs; /* conn_object.c lists what has a reference */
+    atomic_uint refs; /* conn_object.c lists the owners of references */
     struct spin lock; /* guards ops, their arguments, scheduled, posted_to; held while home or state is written */
     unsigned ops;
     bool scheduled;
@@ -70,7 +70,7 @@ struct fabric_conn {
     struct iwarp_shard *posted_to; /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended; before: FABRIC_NOT_CONNECTING */
+    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended; earlier: FABRIC_NOT_CONNECTING */
     /* Arguments of the requests in `ops`: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
@@ -99,18 +99,18 @@ struct fabric_conn {
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
     bool short_linger; /* the last frame rejects a valid request, so SHORT_LINGER_MS limits the lingering */
-    bool sent_all;     /* the queue pair has nothing that could be sent now */
+    bool sent_all;     /* the queue pair has nothing that can be sent now */
     unsigned signals;
     enum iw_end end;
     uint16_t terminate;          /* the Terminate that ended the connection, or FABRIC_NO_TERMINATE */
-    uint64_t progress;           /* bytes that the disconnect had moved at the last renewal of its time limit */
+    uint64_t progress;           /* bytes that the disconnect had moved when its time limit was last renewed */
     bool measured;               /* `progress` is valid */
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
     uint8_t traced_by;      /* conn_trace.h: which recorders have an event with the connection's addresses */
     uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began; 0: unknown */
-    size_t early_len;       /* bytes in `early`, which were read before the queue pair owned the stream */
+    size_t early_len;       /* bytes in `early`; they were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
@@ -121,7 +121,7 @@ static inline struct fabric_agreement conn_agreement(const struct fabric_conn *c
     return (struct fabric_agreement){ .revision = c->result.revision, .has_crc = c->result.crc };
 }
 
-/* conn.c: functions that the provider calls through struct fabric_ops (fabric.h), which describes them. */
+/* conn.c: functions that the provider calls through struct fabric_ops. fabric.h describes them. */
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);
 void iwarp_conn_complete(struct fabric_conn *c);
@@ -130,7 +130,7 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
 void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
 
-/* conn.c: functions that other objects call. The caller must have the token of c's shard, unless stated otherwise. */
+/* conn.c: functions that other objects call. Unless stated otherwise, the caller must have the token of c's shard. */
 
 /* Creates a connection, also for listeners. Returns NULL if out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
@@ -138,7 +138,7 @@ struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home
 void conn_adopted(struct fabric_conn *c);
 /* Reads the socket, which may have input, and processes the input. */
 void conn_read(struct fabric_conn *c);
-/* Ends the connection for the reason `why`. The event CONN_LOST must be allowed in the connection's state. */
+/* Ends the connection for the reason `why`. Requires a state in which the event CONN_LOST is allowed. */
 void conn_lose(struct fabric_conn *c, enum fabric_reason why);
 /*
  * Drops c, which unfinished_pop_victim has returned. Does nothing if c is no longer unfinished or its request has
@@ -156,21 +156,24 @@ void conn_transmit(struct fabric_conn *c);
 /* Ends the connection if it is established or being established. Called by queue pairs. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 /*
- * Ends c if the peer's send has stalled. First reads the input that waits in the socket. The send has stalled if it was
- * incomplete at the mark `since`, is still incomplete, and too few of its bytes have arrived after the mark. Called by
- * shared receive queues.
+ * Called by shared receive queues: ends c if the peer's send has stalled. First reads the input that waits in the
+ * socket. The send has stalled if it was incomplete at the mark `since` and still is, and too few of its bytes have
+ * arrived after the mark.
  */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
-/* stream.c: returns the functions that a queue pair's protocol core calls */
+/* stream.c: the functions that a queue pair's protocol core calls */
 extern const struct iw_qp_events stream_events;
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-void conn_set_number(struct fabric_conn *c); /* to be called when c belongs to a connector or has a peer */
+void conn_set_number(struct fabric_conn *c); /* must be called when c belongs to a connector or has a peer */
 void conn_ref(struct fabric_conn *c);        /* any thread */
-void conn_unref(struct fabric_conn *c);      /* any thread, but only the owner may release the last reference */
-/* conn_socket_opened adds c to its home shard's list of connections with a socket. conn_socket_closed removes c. */
+void conn_unref(struct fabric_conn *c); /* called by any thread, but only the owner may release the last reference */
+/*
+ * conn_socket_opened adds c to its home shard's list of connections with a socket. conn_socket_closed removes c from
+ * the list.
+ */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
 

@@ -30,7 +30,7 @@ static void effect_answer(struct fabric_conn *c)
     iw_startup_result(c->startup, &c->result);
 }
 
-/* Makes the MPA reply that rejects the request. If the request was malformed, start-up has already made that reply. */
+/* Makes the MPA reply that rejects the request. Start-up has already made the reply if the request was malformed. */
 static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
@@ -121,7 +121,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & REPORT_DISCONNECTED)
         effect_report_disconnected(c, why);
-    /* If the stream runs or the socket is closed, start-up is over and its results have been reported. */
+    /* Start-up is over and its results have been reported if the stream runs or the socket is closed. */
     if (c->streams || !c->has_socket) {
         startup = c->startup;
         c->startup = NULL;

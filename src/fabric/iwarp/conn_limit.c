@@ -10,7 +10,7 @@
 enum {
     FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first measured after a sixteenth of its limit */
     LINGER_MS = 1000,         /* the time in which the peer can read the last frame */
-    SHORT_LINGER_MS = 25,     /* replaces LINGER_MS if the last frame is a reject of a valid request */
+    SHORT_LINGER_MS = 25,     /* replaces LINGER_MS if the last frame rejects a valid request */
 };
 
 static uint32_t limit_ms(const struct fabric_conn *c)
@@ -60,8 +60,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the number of bytes that a disconnect has moved. Sent bytes count when the peer's TCP has acknowledged them.
- * Received bytes count only in the state DRAINING, because in other states a peer that keeps sending could delay the
- * end of the connection.
+ * Received bytes count only in the state DRAINING. In other states a peer could delay the end of the connection if it
+ * kept sending.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -85,10 +85,10 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 
 /*
  * Returns true if the disconnect has made enough progress for its time limit to start again. `moved` is the number of
- * bytes that the disconnect has moved since the time limit last started. At least IWARP_MIN_PROGRESS bytes are
- * required, so that a peer that acknowledges a few bytes now and then cannot delay the disconnect for ever. If the
- * peer's TCP has acknowledged everything, one byte is enough. `moved` can be negative, because this side's half-close
- * counts as an unacknowledged byte.
+ * bytes that the disconnect has moved since the limit last started. At least IWARP_MIN_PROGRESS bytes are required.
+ * Otherwise a peer that acknowledges a few bytes now and then could delay the disconnect for ever. If the peer's TCP
+ * has acknowledged everything, one byte is enough. `moved` can be negative, because this side's half-close counts as an
+ * unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {
@@ -120,8 +120,8 @@ void limit_stop(struct fabric_conn *c)
 
 /*
  * Starts the time limit of the state. For a disconnect, the timer first fires after only a part of the limit, and
- * limit_renew then measures the progress for the first time. A measurement in limit_start would cost each disconnect a
- * system call, although most disconnects end before the timer fires.
+ * limit_renew then measures the progress for the first time. A measurement here would cost each disconnect a system
+ * call, although most disconnects end before the timer fires.
  */
 void limit_start(struct fabric_conn *c)
 {

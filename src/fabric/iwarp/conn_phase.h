@@ -25,11 +25,14 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
 /* conn_limit.c: the time limit of the state */
 void limit_start(struct fabric_conn *c); /* stops the old limit; starts the state's limit, if there is one */
 void limit_stop(struct fabric_conn *c);
-/* Starts the limit again and returns true if a disconnect has made progress. Called when the limit has passed. */
+/* If a disconnect has made progress, starts the limit again and returns true. Called when the limit has passed. */
 bool limit_renew(struct fabric_conn *c);
 enum fabric_reason limit_reason(const struct fabric_conn *c); /* why the connection ends when the limit has passed */
 
-/* handshake.c: send or receive start-up frames. Each returns CONN_LOST, or sets *event and returns CONN_NOTHING. */
+/*
+ * handshake.c: send or receive start-up frames. Each function returns CONN_LOST, or sets *event and returns
+ * CONN_NOTHING.
+ */
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event);
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event);
 
@@ -54,16 +57,16 @@ void stream_start(struct fabric_conn *c);
 /* Completes all requests of the queue pair with `status` and the reason `why`. Does nothing if no stream runs. */
 void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
-void stream_resize(struct fabric_conn *c);              /* to be called when the segment size may have changed */
+void stream_resize(struct fabric_conn *c);              /* must be called when the segment size may have changed */
 struct conn_outcome stream_pump(struct fabric_conn *c); /* receives, then sends */
 struct conn_outcome stream_send(struct fabric_conn *c); /* only sends */
 bool stream_is_silent(const struct fabric_conn *c);     /* true: the peer has sent nothing yet, so a nudge may help */
-void stream_nudge(struct fabric_conn *c);               /* queues an empty write: the peer then reads its socket */
-void stream_end_input(struct fabric_conn *c); /* stops reading; to be called when the end of stream has been read */
-/* Returns CONN_LOST if the peer has half-closed, and then reset the connection. No read reports such a reset. */
+void stream_nudge(struct fabric_conn *c);     /* queues an empty write, which makes the peer read its socket */
+void stream_end_input(struct fabric_conn *c); /* stops reading; must be called when the end of stream has been read */
+/* Returns CONN_LOST if the peer has half-closed and later reset the connection. No read reports such a reset. */
 struct conn_outcome stream_check_reset(struct fabric_conn *c);
 
-/* linger.c: sends the last frame of a connection that is over */
+/* linger.c: sends the last frame of a connection that has ended */
 struct conn_outcome linger_pump(struct fabric_conn *c);
 void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input */
 
@@ -72,7 +75,7 @@ void liveness_watch(struct fabric_conn *c);
 void liveness_stop(struct fabric_conn *c);
 /*
  * Watches for stalled input if an FPDU or a message may be incomplete. Must be called after a receive turn with input.
- * The function is inline, because most turns end between messages and need no watch.
+ * Inline, because most turns end between messages and need no watch.
  */
 static inline void liveness_received(struct fabric_conn *c)
 {

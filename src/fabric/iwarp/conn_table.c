@@ -20,7 +20,7 @@
  *   2. the queue pair is bound to the connection in all states for which conn_state_streams returns true; it may be
  *      bound in LINGERING and LAST_WORDS; it is bound in no other state
  *   3. the timer runs exactly in the states that have a limit
- *   4. CLOSED has neither handle nor socket
+ *   4. a connection in CLOSED has neither handle nor socket
  * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
  */
 #include "fabric/iwarp/conn_table.h"
@@ -35,8 +35,8 @@
 /* clang-format on */
 
 /*
- * Cells for calls in a wrong state, which do not change the state. The event of the call, for example `connected`,
- * reports the reason. A reject has no event, so a reject in a wrong state is ignored.
+ * Cells for calls in a wrong state. These calls do not change the state. The event of the call, for example
+ * `connected`, reports the reason. A reject has no event, so a reject in a wrong state is ignored.
  */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
@@ -44,7 +44,7 @@
 #define NO_REJECT [CONN_REJECT] = IGNORE
 #define NO_DISCONNECT(here) [CONN_DISCONNECT] = GO(here, REPORT_DISCONNECTED)
 
-/* Groups of events. A state lists a group if these events cannot occur in that state. */
+/* Groups of events. The row of a state contains a group if the group's events cannot occur in that state. */
 #define NO_TCP_UP [CONN_TCP_UP] = NEVER
 #define NO_REPLY [CONN_ACCEPTED] = NEVER, [CONN_REJECTED] = NEVER, [CONN_UNFIT] = NEVER
 #define NO_REQUEST [CONN_REQUEST] = NEVER, [CONN_REFUSE] = NEVER
@@ -322,7 +322,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* Returns true for ESTABLISHED, which has no time limit, and for DRAINING, in which received bytes renew the limit. */
+/* Returns true for two states. ESTABLISHED has no time limit. In DRAINING, received bytes renew the time limit. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -13,7 +13,7 @@
 
 enum conn_state {
     /* active side, which connects */
-    CONN_IDLE, /* connect may be called, also after a failed connect */
+    CONN_IDLE, /* connect may be called, even after a failed connect */
     CONN_TCP_CONNECTING,
     CONN_REQUEST_SENT, /* sends the MPA request, then waits for the reply */
     CONN_REPLIED,      /* the peer accepted; waits until the consumer calls conn_complete */
@@ -25,13 +25,13 @@ enum conn_state {
     CONN_WAIT_RTR,     /* waits for ready-to-receive */
     /* both roles */
     CONN_ESTABLISHED,
-    CONN_DRAINING,    /* after disconnect: sends what was posted before disconnect */
+    CONN_DRAINING,    /* sends what was posted before the disconnect */
     CONN_NOTICE_SENT, /* this side's output is shut down; waits for the peer's end of stream */
-    CONN_PEER_CLOSED, /* the peer half-closed first; requests are not flushed before disconnect */
-    CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted before disconnect */
+    CONN_PEER_CLOSED, /* the peer has half-closed first; requests are not flushed before this side's disconnect */
+    CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted earlier */
     CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), then waits for the peer's end of stream */
-    CONN_DEAD,        /* ended, no socket; waits until the consumer calls conn_close */
-    CONN_LAST_WORDS,  /* as CONN_LINGERING, but close was called, or no consumer has the connection */
+    CONN_DEAD,        /* ended and without a socket; waits until the consumer calls conn_close */
+    CONN_LAST_WORDS,  /* like CONN_LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
     CONN_STATES
 };
@@ -48,15 +48,15 @@ enum conn_event {
     CONN_TCP_UP,
     CONN_ACCEPTED,   /* the reply accepts */
     CONN_REJECTED,   /* the reply rejects */
-    CONN_UNFIT,      /* the reply needs what this side did not offer: a Terminate must be sent */
+    CONN_UNFIT,      /* the reply requires what this side did not offer: a Terminate must be sent */
     CONN_REQUEST,    /* a valid request has arrived, and the listener has room for it */
     CONN_REFUSE,     /* the request is malformed, exceeds the backlog or was refused: a reject must be sent */
     CONN_REPLY_SENT, /* the whole reply has been sent, and ready-to-receive was negotiated */
     CONN_UP,         /* establishment is complete */
-    CONN_DRAINED,    /* everything posted before disconnect has been sent */
-    CONN_NOTICE,     /* the peer has half-closed, between messages */
+    CONN_DRAINED,    /* everything that was posted before the disconnect has been sent */
+    CONN_NOTICE,     /* the peer has half-closed between messages */
     CONN_FAULT,      /* this side found an error that ended the stream: a Terminate must be sent */
-    CONN_LOST,       /* the connection failed, was reset or ended by the peer's Terminate, or its time limit passed */
+    CONN_LOST,       /* the connection failed, was reset, ended by the peer's Terminate, or exceeded its time limit */
     CONN_EVENTS,
     CONN_NOTHING = CONN_EVENTS, /* no event */
 };
@@ -66,14 +66,14 @@ enum conn_effect {
     DO_ANSWER = 1 << 0,       /* make the MPA reply that accepts */
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
     DO_STREAM = 1 << 2,       /* bind the queue pair to the socket */
-    DO_TERMINATE = 1 << 3,    /* send a Terminate, because the reply is unfit; no queue pair is bound yet */
+    DO_TERMINATE = 1 << 3,    /* send a Terminate because of an unfit reply; no queue pair is bound yet */
     DO_SHUT = 1 << 4,         /* half-close the socket, which is the notice to the peer that this side disconnects */
     DO_STOP_FLUSHED = 1 << 5, /* complete all requests of the queue pair as cancelled */
     DO_STOP_LOST = 1 << 6,    /* complete all requests of the queue pair as lost */
     DO_CLOSE_TCP = 1 << 7,
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
-    DO_FORGIVE = 1 << 10, /* make a later disconnect succeed, because the peer half-closed before the failure */
+    DO_FORGIVE = 1 << 10, /* let a later disconnect succeed, because the peer half-closed before the failure */
     REPORT_CONNECTED = 1 << 11,
     REPORT_REQUEST = 1 << 12,
     REPORT_ESTABLISHED = 1 << 13,
@@ -86,7 +86,7 @@ enum conn_cell_kind {
     CELL_UNWRITTEN,
     CELL_STEP,
     CELL_IGNORE, /* the event may occur and has no effect */
-    CELL_NEVER,  /* the event cannot occur, unless there is a bug */
+    CELL_NEVER,  /* the event can occur only because of a bug */
 };
 
 struct conn_cell {
@@ -112,7 +112,8 @@ bool conn_state_streams(enum conn_state s);
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* true: the state has a time limit */
 /*
- * Returns true if stalled input ends a connection in this state. In other states, the time limit of the state ends it.
+ * Returns true if stalled input ends a connection in this state. In other states, the state's time limit ends the
+ * connection.
  */
 bool conn_state_checks_input(enum conn_state s);
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { TRACE_MAX_GARBAGE = 64 }; /* the most bytes that are recorded of an input that is no frame */
+enum { TRACE_MAX_GARBAGE = 64 }; /* maximum number of bytes that are recorded of input that is no frame */
 
 static struct trace_addr conn_trace_addr(const struct addr *a)
 {
@@ -63,8 +63,8 @@ void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_
 }
 
 /*
- * Returns the time for the event of a frame. For a sent frame this is the time when the write began. If tracing began
- * during the write, returns the present time.
+ * Returns the time for the event of a frame. For a sent frame this is the time when the write began, or the present
+ * time if tracing began during the write.
  */
 static uint64_t conn_trace_frame_time(const struct fabric_conn *c, bool is_sent)
 {
@@ -113,7 +113,7 @@ void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8
     case MPA_BAD_KEY:
     case MPA_BAD_LENGTH:
         if (is_sent)
-            return; /* the rest of a frame whose beginning has been recorded */
+            return; /* this is the rest of a frame whose beginning has been recorded */
         len = len < TRACE_MAX_GARBAGE ? len : TRACE_MAX_GARBAGE;
         break;
     }

@@ -42,10 +42,7 @@ static inline void conn_trace_begin(struct fabric_conn *c)
         conn_trace_begin_now(c);
 }
 
-/*
- * Records that the connection exists, if a recorder has begun after the connection. Then also begins to record its
- * frames.
- */
+/* If a recorder has begun after the connection, records that the connection exists, and begins to record its frames. */
 static inline void conn_trace_follow(struct fabric_conn *c)
 {
     if (trace_is_on() && c->traced_by != trace_recorders())
@@ -66,8 +63,8 @@ static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event,
 
 /*
  * Stores the present time as the send time of frames. Must be called before bytes are passed to TCP. The events of all
- * frames in these bytes get this time. So a frame's send time is before its receive time at the peer, even if this
- * thread is interrupted before it records the event.
+ * frames in these bytes get this time. So a frame's send time is earlier than its receive time at the peer, even if
+ * this thread is interrupted before it records the event.
  */
 static inline void conn_trace_begin_send(struct fabric_conn *c)
 {
@@ -77,7 +74,7 @@ static inline void conn_trace_begin_send(struct fabric_conn *c)
     c->send_began_ns = trace_now_ns();
 }
 
-/* Records `bytes` as a start-up frame, even if the frame is not valid. Does nothing for a part of a frame. */
+/* Records `bytes` as a start-up frame, even if they are not a valid frame. Does nothing for a part of a frame. */
 static inline void conn_trace_frame(const struct fabric_conn *c, bool is_sent, const uint8_t *bytes, size_t len)
 {
     if (trace_is_on())

@@ -4,8 +4,8 @@
  * and any thread polls.
  *
  * A completion is new if it has not been polled, and was pushed after the last notification began. An armed queue must
- * notify if there is a new completion of the type for which it is armed. After an overflow, the queue must notify for
- * any type, also if it is armed later.
+ * notify if there is a new completion of the type for which the queue is armed. After an overflow, the queue must
+ * notify for every type of arm, including later arms.
  *
  * If moderation is set, the notification is delayed until there are as many new completions as requested, or until the
  * interval has passed. The delay also ends when the queue is full, because the next completion would overflow the
@@ -26,7 +26,7 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
     atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* polls until a poll must drive the shard for waiting requests; 0: no request waits */
+    atomic_uint polls_left;  /* polls that remain until a poll must drive the shard; 0: no request waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; changed only with the lock held */
     struct spin lock;        /* guards everything below */
@@ -34,22 +34,25 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /*
-     * Completions are numbered from 1. Each member is the number of a completion, or 0 if there is no such completion.
-     * In the order of the members: the newest completion that was pushed, the newest that was popped, the newest at the
-     * time when the last notification began, the newest that was solicited, and the newest that failed.
+     * Completions are numbered from 1. Each member is the number of a completion, or 0 if there is none: the newest
+     * that was pushed, the newest that was popped, the newest when the last notification began, the newest solicited
+     * one, and the newest failed one.
      */
     uint64_t pushed, popped, notified, solicited, failed;
-    uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or the count < 2 */
+    uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or moderation_count is below 2 */
     uint32_t min_interval_us;               /* a minimum for interval_us */
     bool is_delayed;                        /* a notification is due, but moderation delays it */
     uint64_t delays;                        /* the number of delays that have begun */
-    /* The last delay counts completions with numbers > delayed_from. The delay ends after moderation_count of them. */
+    /*
+     * The last delay counts the completions whose numbers are above delayed_from. It ends after moderation_count of
+     * them.
+     */
     uint64_t delayed_from;
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
     struct task update_timer;
-    /* Only the thread that has the home shard's token uses these: */
+    /* Only the thread that has the home shard's token uses the members from here on: */
     struct shard_timer timer;
     uint64_t timer_delay;       /* the number of the delay for which the timer was set; the first delay has number 1 */
     uint64_t timer_since;       /* when the timer was first set for this delay: the delay's interval begins then */
@@ -61,7 +64,9 @@ static void cq_on_delivery_closed(struct delivery *d);
 static void cq_run_update_timer(struct task *task);
 static void cq_on_timer(struct shard_timer *timer);
 
-/* Returns the home shard, or NULL before iwarp_cq_set_home is called, which happens before the first completion. */
+/*
+ * Returns the home shard, or NULL before iwarp_cq_set_home. The home shard is always set before the first completion.
+ */
 static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
@@ -121,8 +126,8 @@ static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
 }
 
 /*
- * Returns true if the queue has overflowed. Requires the lock. A relaxed load suffices, because the flag is written
- * only with the lock held.
+ * Returns true if the queue has overflowed. Requires the lock. The flag is written only with the lock held, so a
+ * relaxed load suffices.
  */
 static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
@@ -165,8 +170,8 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /*
- * Disarms the queue and begins the moderation delay if the event for which the queue is armed has occurred. If the
- * delay is over, ends the delay. Returns the actions that the caller must carry out after it has released the lock.
+ * If the event has occurred for which the queue is armed, disarms the queue and begins the moderation delay. If the
+ * delay is over, ends it. Returns the actions that the caller must carry out after it has released the lock.
  */
 static unsigned cq_update_arm(struct fabric_cq *cq)
 {
@@ -188,7 +193,7 @@ static unsigned cq_update_arm(struct fabric_cq *cq)
     return actions;
 }
 
-/* Carries out the actions that cq_update_arm returned. The lock must not be held. */
+/* Carries out the actions that cq_update_arm has returned. The lock must not be held. */
 static void cq_run_actions(struct fabric_cq *cq, unsigned actions)
 {
     if (actions & CQ_NOTIFY)
@@ -212,8 +217,8 @@ static void cq_deliver(struct delivery *d)
 /* ---- queueing ---- */
 
 /*
- * Finds a user (a queue pair) that has not received a report of the overflow, claims the user, and copies its struct to
- * *claimed. Returns false if there is no such user. To claim a user, claim_overflow acquires a reference on the user's
+ * Finds a user (a queue pair) that has not received a report of the overflow, claims it, and copies its struct to
+ * *claimed. Returns false if there is no such user. The claim (claim_overflow) acquires a reference on the user's
  * owner, which keeps the owner valid after the lock is released.
  */
 static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
@@ -286,7 +291,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    /* Only enqueues: work that ran here could wait for memory that this thread is using, and so wait forever. */
+    /* Only queues the work: it could wait for memory that this thread is using, and so wait for ever. */
     if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
@@ -309,7 +314,7 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
     if ((uint32_t)n == count)
-        cq->head = 0; /* the ring is empty: starting at entry 0 again reuses entries that are in the CPU's cache */
+        cq->head = 0; /* the ring is empty: entry 0 is probably in the CPU's cache */
     cq->popped += (uint32_t)n;
     atomic_store_explicit(&cq->count, count - (uint32_t)n, memory_order_relaxed);
     spin_unlock(&cq->lock);
@@ -317,10 +322,10 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 }
 
 /*
- * Returns true if this poll must drive the shard. `found` is the number of completions that the poll has read. If
- * `found` is 0, the poll must drive the shard. The last poll that polls_left allows must also drive the shard, because
- * waiting requests must not wait for a further poll. Any other poll does not drive the shard, because its consumer
- * usually posts a request next, which is then transmitted together with the waiting requests.
+ * Returns true if this poll must drive the shard. `found` is the number of completions that the poll has read. A poll
+ * that has found none must drive the shard. So must the last poll that polls_left allows, because waiting requests must
+ * not wait longer. After any other poll, the consumer usually posts a request, which is then transmitted together with
+ * the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
@@ -399,7 +404,7 @@ static void cq_on_timer(struct shard_timer *timer)
     bool is_over;
 
     spin_lock(&cq->lock);
-    /* If the timer was set for another delay or another interval, nothing is due: update_timer will set the timer. */
+    /* If the timer was set for another delay or interval, nothing is due, and update_timer will set the timer again. */
     is_over = cq->is_delayed && cq->delays == cq->timer_delay && cq->interval_us == cq->timer_interval_us;
     if (is_over)
         cq->is_delayed = false;
@@ -439,7 +444,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        actions = cq_update_arm(cq); /* the ring may be full now, and a full ring ends a delay */
+        actions = cq_update_arm(cq); /* a full ring also ends a delay */
     }
     spin_unlock(&cq->lock);
     cq_run_actions(cq, actions);
@@ -472,7 +477,7 @@ struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *
 
     spin_lock(&cq->lock);
     if (!cq_home(cq)) {
-        /* There was no completion yet, so no delivery or timer is active. */
+        /* no completion has been pushed yet, so no delivery or timer is active */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
         delivery_move(&cq->delivery, home);

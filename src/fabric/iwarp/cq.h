@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares completion queues. The provider may call from any thread. The invariant: a queue pair is a user of its
- * completion queues until it can complete no further request into them.
+ * Declares completion queues. The provider may call these functions from any thread. The invariant: a queue pair is a
+ * user of a completion queue for as long as it can complete requests into that queue.
  */
 #ifndef FABRIC_IWARP_CQ_H
 #define FABRIC_IWARP_CQ_H
@@ -13,14 +13,17 @@
 #include "fabric/fabric.h"
 #include "fabric/iwarp/adapter.h"
 
-/* A queue pair that completes into the queue. The caller of iwarp_cq_add owns the struct and sets all but link. */
+/*
+ * A queue pair that completes into the queue. The caller of iwarp_cq_add owns the struct and sets all members except
+ * link.
+ */
 struct cq_user {
     LIST_ENTRY(cq_user) link;
     void *owner;
     /*
-     * Claims the user for the report of an overflow. Returns false if an overflow has already been reported to the
-     * user. Otherwise acquires a reference for `overflowed`, and returns true. Called with the queue's lock held, so
-     * this function must take no lock.
+     * Claims the user for the report of an overflow. Returns false if the user has already received such a report.
+     * Otherwise acquires a reference for `overflowed` and returns true. Must take no lock, because it is called with
+     * the queue's lock held.
      */
     bool (*claim_overflow)(void *owner);
     /*
@@ -38,9 +41,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * Sets the queue's home shard if the queue has none yet. The new home shard is `home`, or the fabric's next shard if
- * `home` is NULL. Returns the home shard. A queue that was created with an affinity has a home shard from the
- * beginning.
+ * If the queue has no home shard yet, sets it to `home`, or to the fabric's next shard if `home` is NULL. Returns the
+ * home shard. A queue that was created with an affinity has a home shard from the beginning.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
@@ -54,9 +56,9 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Makes a later poll drive the home shard, which then transmits the waiting requests. The first poll that finds the
- * queue empty drives the shard. If the next max_polls polls all find completions, the last of these polls drives the
- * shard. Does nothing if an earlier call is still waiting for its poll.
+ * Makes a later poll drive the home shard, which then transmits the waiting requests. This is the first poll that finds
+ * the queue empty, or the last of the next max_polls polls if all of them find completions. Does nothing if an earlier
+ * call still waits for its poll.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 

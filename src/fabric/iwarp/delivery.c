@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls an object's function `deliver` on the object's shard, in callback context. Calls of one object never overlap.
- * Invariant: if delivery_add is called while `deliver` runs, `deliver` runs once more afterwards. If a delivery is
+ * Calls an object's function `deliver` on the object's shard, in callback context. Calls for one object never overlap.
+ * The invariant: if delivery_add is called while `deliver` runs, `deliver` runs once more afterwards. If a delivery is
  * queued or running when delivery_close is called, delivery_run posts the task `close`. Otherwise delivery_close posts
- * `close`.
+ * it.
  */
 #include <stddef.h>
 

@@ -24,14 +24,14 @@ struct delivery {
 
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
                    void (*closed)(struct delivery *d));
-void delivery_move(struct delivery *d, struct iwarp_shard *home); /* to be called before the first delivery_add */
+void delivery_move(struct delivery *d, struct iwarp_shard *home); /* must be called before the first delivery_add */
 /*
  * Causes a call of `deliver`. A single call of `deliver` serves all calls of delivery_add that were made before the
  * call of `deliver` began. Any thread may call this function.
  */
 void delivery_add(struct delivery *d);
 /*
- * Prevents new calls of `deliver`. Calls `closed` when no `deliver` runs any more. Must be called after the last
+ * Prevents new calls of `deliver`. Calls `closed` when the last `deliver` has returned. Must be called after the last
  * delivery_add.
  */
 void delivery_close(struct delivery *d);

@@ -2,19 +2,19 @@
 /*
  * Decides by a table of rules whether a posted request waits for a poll. doorbell_may_wait applies the rules, and
  * docs/states.md lists them. The invariant: the condition of each rule is cheap and changes nothing.
- * doorbell_is_overdue counts waiting requests and may read the clock, so it is called only if a rule lets the request
- * wait.
+ * doorbell_is_overdue is called only if a rule lets the request wait, because it counts waiting requests and may read
+ * the clock.
  */
 #include "fabric/iwarp/doorbell.h"
 
 #include "fabric/iwarp/qp.h"
 
 enum {
-    MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy, and will poll again */
+    MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy and will poll again */
     MAX_POLLS = 4,            /* while requests wait, the last of this many polls of a CQ must drive the shard */
     MIN_WINDOW = 32,          /* if one transmission had this many requests, the consumer is expected to post more */
-    MAX_UNSENT = 64,          /* the most requests that one system call sends */
-    MAX_WAIT_NS = 20000,      /* after this wait a request is overdue; the duration of a few system calls */
+    MAX_UNSENT = 64,          /* maximum number of requests that one system call sends */
+    MAX_WAIT_NS = 20000,      /* after this time a waiting request is overdue; a few system calls take as long */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
     MAX_READ_BYTES = 32768,   /* the sum of waiting reads' lengths; more bytes are worth a system call of their own */
 };
@@ -77,10 +77,10 @@ static bool doorbell_fills_window(struct fabric_qp *qp, const struct doorbell_po
 }
 
 /*
- * Returns true for a read if the number of requests in flight is larger than the number of waiting requests, and the
- * waiting reads request at most MAX_READ_BYTES. A request that is not a read completes as soon as TCP has taken it,
- * unless it is behind a read. So the requests in flight are reads, and requests behind reads. The consumer will soon
- * poll for their completions, and that poll can transmit the waiting reads.
+ * For a read, returns true if more requests are in flight than waiting, and the waiting reads request at most
+ * MAX_READ_BYTES. A request that is not a read completes as soon as TCP has taken it, unless it is behind a read. So
+ * the requests in flight are reads and requests behind reads. The consumer will soon poll for their completions, and
+ * that poll can transmit the waiting reads.
  */
 static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_post *post)
 {
@@ -95,8 +95,8 @@ static bool doorbell_follows_reads(struct fabric_qp *qp, const struct doorbell_p
 }
 
 /*
- * Counts a waiting request. Returns true if the oldest waiting request has waited for MAX_WAIT_NS. Reads the clock
- * only for the first, second, fourth, eighth ... waiting request, and returns false for the others.
+ * Counts a waiting request. Returns true if the oldest one has waited for MAX_WAIT_NS. Reads the clock only for the
+ * first, second, fourth, eighth ... waiting request, and returns false for the others.
  */
 static bool doorbell_is_overdue(struct fabric_qp *qp)
 {
@@ -125,9 +125,9 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 
 /*
  * Leaves the transmission to a poll of the consumer. If a consumer has the polling lease (engine/shard.h), the
- * transmission waits for a poll, and the poll number MAX_POLLS drives the shard at the latest. Without a lease, the
- * transmission does not wait for a poll. The next poll drives the shard nevertheless, because only a poll that drives
- * the shard can begin a lease. A poll of either CQ counts, because the consumer may poll either CQ.
+ * transmission waits for a poll, at most for the poll number MAX_POLLS. Without a lease the transmission does not wait.
+ * The next poll drives the shard nevertheless, because only a poll that drives the shard can begin a lease. A poll of
+ * either CQ counts.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

@@ -28,16 +28,16 @@ struct doorbell {
     atomic_uint posted;          /* the value of iw_qp_posted at the last transmission */
     _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes at the last transmission */
     /*
-     * The result of iwarp_cq_empty_polls for the initiator CQ at the last transmission, plus 1. If the last
-     * transmission had fewer than MIN_WINDOW requests, the value is 0.
+     * The result of iwarp_cq_empty_polls for the initiator CQ at the last transmission, plus 1. The value is 0 if that
+     * transmission had fewer than MIN_WINDOW requests.
      */
     atomic_uint window_polls;
     /* Since the last transmission: */
     atomic_uint n_waiting;          /* posted requests that a rule of doorbell.c lets wait */
-    _Atomic uint64_t waiting_since; /* the time when the first waiting request was posted, in nanoseconds */
+    _Atomic uint64_t waiting_since; /* the time in nanoseconds when the first waiting request was posted */
 };
 
-/* Returns true if the request, which has just been posted, may wait for a poll. Any thread. */
+/* Returns true if the request that has just been posted may wait for a poll. Any thread. */
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
 /* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
 void doorbell_defer_to_poll(struct fabric_qp *qp);

@@ -45,9 +45,9 @@ static size_t handshake_read_early(struct fabric_conn *c, uint8_t *at, size_t wa
 }
 
 /*
- * Reads bytes for start-up. Takes bytes from c->early if there are any, otherwise reads the socket. Returns what recv
- * returns. Start-up first requests only the fixed part of a frame, but usually the whole frame has arrived. So a read
- * of the socket receives as many bytes as fit into c->early.
+ * Reads bytes for start-up, from c->early if there are any, otherwise from the socket. Returns what recv returns.
+ * Start-up first requests only the fixed part of a frame, but usually the whole frame has arrived. So a read of the
+ * socket receives as many bytes as fit into c->early.
  */
 static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
 {

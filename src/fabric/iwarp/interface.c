@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends the adapter's connections if its network interface is removed, because their peers are then unreachable. If a
- * connection is moving to another shard at that moment, it is in no list, and its time limits end it later. If an
+ * Ends the adapter's connections if its network interface is removed, because their peers can no longer be reached. A
+ * connection that is moving to another shard at that moment is in no list; its time limits end it later. If an
  * interface is only down, no connection ends, because the interface may come up again before TCP gives up.
  */
 #include "fabric/iwarp/adapter.h"
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Ends all connections of the shard. The loop ends, because CONN_LOST closes the socket in each state that has a
- * socket, and closing the socket removes the connection from the list.
+ * Ends all connections of the shard. The loop ends: CONN_LOST closes the socket in each state that has one, and closing
+ * the socket removes the connection from the list.
  */
 static void interface_end_connections(struct task *task)
 {

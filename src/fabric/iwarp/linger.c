@@ -2,8 +2,8 @@
 /*
  * Sends the last frame of a connection that has ended, and discards input until the peer's end of stream or the time
  * limit. Invariant: the input is read before the socket is closed. If a socket with unread input is closed, TCP sends a
- * reset, and this reset could destroy the last frame on the peer's side. One call of linger_discard reads at most
- * MAX_READS times. The transport then reports the remaining input again.
+ * reset, which could destroy the last frame at the peer. One call of linger_discard reads at most MAX_READS times. The
+ * transport then reports the remaining input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/conn_trace.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_READS = 16 }; /* in one turn */
 
-/* Records and counts `sent` bytes of a start-up frame, which have been sent. The bytes begin at `at`. */
+/* Records the start-up frame at `at`, and counts `sent` of its bytes as sent. */
 static void linger_frame_sent(struct fabric_conn *c, const uint8_t *at, size_t sent)
 {
     conn_trace_frame(c, true, at, iw_startup_tx_want(c->startup, &at));

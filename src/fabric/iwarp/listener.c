@@ -154,8 +154,8 @@ static void listener_enforce_limit(struct fabric_listener *l)
 /*
  * Drops an unfinished connection to free a descriptor. If there is none, refuses the waiting peers. Called if a peer
  * waits and the process has no free descriptor. Returns true if the caller can accept again. If the dropped connection
- * is on another shard, pauses the listener's socket until listener_resume runs. Otherwise the socket would be reported
- * as readable again and again until the connection is dropped.
+ * is on another shard, pauses the listener's socket until listener_resume runs, so that the socket is not reported as
+ * readable again and again meanwhile.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -191,7 +191,7 @@ static struct iw_startup *listener_create_startup(const struct fabric_config *co
     return iw_startup_responder(&s);
 }
 
-/* Accepts and resets the next peer, because there is no memory for it. Returns false if accept failed. */
+/* Accepts and resets the next peer, for which there is no memory. Returns false if accept failed. */
 static bool listener_reset_next(struct fabric_listener *l)
 {
     const struct net_ops *net = l->fabric->net->ops;
@@ -252,7 +252,7 @@ static bool listener_accept_one(struct fabric_listener *l)
         return true;
     }
     listener_adopt(l, c);
-    conn_read(c); /* usually the request has arrived already */
+    conn_read(c); /* usually the request has already arrived */
     listener_enforce_limit(l);
     return true;
 }
@@ -269,8 +269,8 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
 /* ---- the consumer's calls ---- */
 
 /*
- * Returns the maximum number of unfinished connections. If no limit is configured, returns half of the number of free
- * descriptors. The other half is for connections that the consumer has received, and for the program's files.
+ * Returns the maximum number of unfinished connections. By default this is half of the number of free descriptors. The
+ * other half is for connections that the consumer has received, and for the program's files.
  */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
@@ -340,8 +340,8 @@ static void listener_try_end(struct fabric_listener *l)
 }
 
 /*
- * Stops listening, and ends the unfinished connections. Does not end a connection whose request the consumer has
- * received, because the consumer closes such a connection.
+ * Stops listening, and ends the unfinished connections. If the consumer has received a connection's request, leaves the
+ * connection to the consumer, which closes it.
  */
 static void listener_end_now(struct fabric_listener *l)
 {
@@ -412,7 +412,7 @@ void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
     listener_request(l, OP_LISTEN, local);
 }
 
-/* Pauses or resumes listening. No event follows, so the change must be complete when this function returns. */
+/* Pauses or resumes listening. When this function returns, the change must be complete, because no event follows. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
     spin_lock(&l->lock);
@@ -433,7 +433,7 @@ void iwarp_listener_info(struct fabric_listener *l, struct fabric_listener_info 
         .backlog = l->fabric->config.backlog,
         .waiting = atomic_load(&l->live),
         .abandoned = atomic_load(&l->abandoned),
-        .max_unfinished = l->listening ? l->limit : 0, /* the owner sets the limit before it sets listening */
+        .max_unfinished = l->listening ? l->limit : 0, /* the owner sets `limit` before it sets `listening` */
         .is_paused = atomic_load(&l->paused),
     };
     spin_unlock(&l->lock);

@@ -16,11 +16,11 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;            /* held by the handle, the queued task, waits_for_drop, and each accepted connection */
-    atomic_uint live, abandoned; /* unanswered requests; `abandoned`: the peer has left; `live`: all others */
+    atomic_uint refs;            /* the handle, the queued task, waits_for_drop and each connection have one */
+    atomic_uint live, abandoned; /* unanswered requests: in `abandoned` if the peer has left, otherwise in `live` */
     /*
-     * Guards ops, scheduled and requested. A thread also needs this lock to write `listening` or `paused`, and while it
-     * calls listen_pause.
+     * Guards ops, scheduled and requested. A thread must also hold this lock to write `listening` or `paused`, and
+     * while it calls listen_pause.
      */
     struct spin lock;
     atomic_bool paused;
@@ -35,7 +35,7 @@ struct fabric_listener {
     bool waits_for_drop;         /* accepting is paused until another shard has dropped a connection */
     bool ending;                 /* the consumer has closed the listener, but `closed` has not been reported */
     struct addr local;           /* valid while listening */
-    unsigned limit;              /* limit for the unfinished connections of the process */
+    unsigned limit;              /* maximum number of unfinished connections of the process */
     struct conn_list unfinished; /* the unfinished connections that this listener accepted */
 };
 
@@ -51,7 +51,7 @@ void listener_unref(struct fabric_listener *l);
 enum fabric_reason listener_refusal(const struct fabric_listener *l);
 /*
  * Removes c from the unfinished connections, if c is one of them. Called when the consumer has received the request of
- * c, or when c has ended. If the listener is being closed and no unfinished connection remains, may report `closed`.
+ * c, or when c has ended. May report `closed` if the listener is being closed and no unfinished connection remains.
  * Requires the shard's token.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);

@@ -19,7 +19,7 @@
 #include "trace/trace.h"
 
 enum {
-    MIN_SHARED_PROGRESS = 4 * 1024, /* bytes; less than IWARP_MIN_PROGRESS, because srq_stall_ms is a short time */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* bytes; smaller than IWARP_MIN_PROGRESS, because srq_stall_ms is a short time */
 };
 
 static void liveness_arm(struct fabric_conn *c)

@@ -13,8 +13,8 @@
 #include "fabric/iwarp/memory.h"
 
 /*
- * The maximum size of one part of a mapping. A mapping consists of parts, because mem_map maps less than 4 GiB at once.
- * Each part except the last ends at a page boundary.
+ * The maximum size of one part. A mapping of logical addresses consists of parts, because mem_map maps less than 4 GiB
+ * at once. Each part except the last ends at a page boundary.
  */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 

@@ -42,8 +42,8 @@ static enum fabric_reason passive_fault_reason(enum iw_startup_fault fault)
 }
 
 /*
- * Returns the event for a malformed request. If the bytes are not an MPA frame, the peer gets no answer. If the bytes
- * are a malformed MPA frame, the peer gets the reject that start-up has made.
+ * Returns the event for a malformed request. Bytes that are no MPA frame get no answer. A malformed MPA frame gets the
+ * reject that start-up has made.
  */
 static struct conn_outcome passive_malformed(struct fabric_conn *c)
 {
@@ -81,12 +81,12 @@ void passive_report_request(struct fabric_conn *c)
     c->owner = l->events->request(l->owner, c, &peer);
     TRACE(connector, c->number, .object = (uintptr_t)c->owner);
     if (c->owner)
-        listener_finished(l, c); /* if the request was refused, c stays in the listener's list until c ends */
+        listener_finished(l, c); /* a refused request stays in the listener's list until c ends */
 }
 
 /*
- * Handles input and the end of the stream until the consumer has answered the request. If the listener's owner refused
- * the request, the peer is rejected. If the peer sends bytes before the answer, the connection ends with a protocol
+ * Handles input and the end of the stream until the consumer has answered the request. If the listener's owner has
+ * refused the request, rejects the peer. If the peer sends bytes before the answer, the connection ends with a protocol
  * error. If the peer ends or resets the stream, the reason is FABRIC_UNANSWERED, because most such peers have waited
  * too long for the answer.
  */

@@ -74,8 +74,8 @@ static void qp_run_overflow(struct task *task)
 }
 
 /*
- * Claims the queue pair for the report of a CQ overflow. Returns true only for the first call, even if both CQs
- * overflow. The first call acquires a reference, which qp_run_overflow releases.
+ * Claims the queue pair for the report of a CQ overflow. Only the first call returns true, even if both CQs overflow.
+ * That call acquires a reference, which qp_run_overflow releases.
  */
 static bool qp_claim_overflow(void *owner)
 {
@@ -88,8 +88,8 @@ static bool qp_claim_overflow(void *owner)
 }
 
 /*
- * Queues the task that ends the queue pair after a CQ overflow. Does not run the task in this thread. The task may wait
- * until no thread protects some memory, and this thread may itself protect that memory.
+ * Queues the task that ends the queue pair after a CQ overflow. The task must not run in this thread: it may wait until
+ * no thread protects some memory, and this thread may protect that memory.
  */
 static void qp_on_overflow(void *owner)
 {
@@ -168,8 +168,8 @@ static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
 }
 
 /*
- * Stores the reason why posts are refused. A relaxed store suffices, because the caller later closes the send queue
- * under the queue's lock, and a post acquires this lock before the post is refused.
+ * Stores the reason why posts are refused. A relaxed store suffices: the caller later closes the send queue under the
+ * queue's lock, and a post acquires this lock before it is refused.
  */
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {
@@ -184,7 +184,7 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     *terminate = (uint16_t)refuses;
     if (why != FABRIC_OK || !qp_queue_has_overflowed(qp))
         return why;
-    *terminate = FABRIC_NO_TERMINATE; /* the overflow has not ended the connection yet, so there is no Terminate */
+    *terminate = FABRIC_NO_TERMINATE; /* the overflow has not yet ended the connection, so there is no Terminate */
     return FABRIC_CQ_OVERFLOW;
 }
 
@@ -232,7 +232,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
     int result = qp_queue_has_overflowed(qp) ? ENOTCONN : iw_qp_post(qp->iw, r, &post.bytes);
 
     if (result != 0 || r->op == RDMA_OP_RECEIVE || r->flags & RDMA_FLAG_DEFER)
-        return result; /* qp may have been freed, because the caller may have no reference (fabric.h) */
+        return result; /* without a reference of the caller (fabric.h), qp may have been freed */
     iw_qp_ring(qp->iw);
     if (doorbell_may_wait(qp, &post))
         doorbell_defer_to_poll(qp);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps errno values of the transport, and the ways in which a stream ends, to reasons. The reason for an errno depends
- * on the operation that failed. Invariant: every errno has a reason. The reason for an unknown errno is PEER_RESET if
- * send or recv failed, otherwise FABRIC_SYSTEM.
+ * on the operation that failed. The invariant: every errno has a reason. For an unknown errno it is PEER_RESET if send
+ * or recv failed, otherwise FABRIC_SYSTEM.
  */
 #include <errno.h>
 
 #include "fabric/iwarp/reason.h"
 
 /*
- * Returns the reason if the error means that a resource ran out. Otherwise returns FABRIC_OK. iwarp_reason_reserve
- * handles ENOSPC itself, because a failed reservation returns ENOSPC if no port is free.
+ * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. iwarp_reason_reserve
+ * handles ENOSPC itself, because a reservation fails with ENOSPC if no port is free.
  */
 static enum fabric_reason reason_of_shortage(int error)
 {
@@ -99,7 +99,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case ENETDOWN:
     case ENETRESET:
     case EMSGSIZE:
-    case EINVAL: /* also if the source cannot reach the destination: loopback, for example, reaches no other host */
+    case EINVAL: /* also if the source cannot reach the destination, for example from loopback to another host */
     case EAFNOSUPPORT:
     case ENODEV: /* the interface of the route, or of the scope, was removed */
     case ENXIO:
@@ -132,9 +132,9 @@ enum fabric_reason iwarp_reason_stream(int error)
     switch (error) {
     case 0:
         return FABRIC_OK;
-    case EFAULT: /* registered memory that is not mapped any more */
+    case EFAULT: /* registered memory that is no longer mapped */
         return FABRIC_LOCAL_ERROR;
-    /* TCP has given up. The errno is ETIMEDOUT, or comes from an ICMP or neighbour error that was reported before. */
+    /* TCP has given up. The errno is ETIMEDOUT, or comes from an earlier ICMP or neighbour error. */
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case EHOSTDOWN:
@@ -172,7 +172,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
     return FABRIC_LOCAL_ERROR;
 }
 
-/* Returns the reason of a local access error: what is wrong with a token or range in the local request. */
+/* Returns the reason of a local access error, which is a fault of a token or range in the local request. */
 static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {

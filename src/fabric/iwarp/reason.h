@@ -13,8 +13,8 @@ enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /*
- * Returns the reason of the completion *c. If the request was flushed or lost, returns the reason of `end`. If `end` is
- * IW_END_NONE then, returns `stopped`.
+ * Returns the reason of the completion *c. For a request that was flushed or lost, returns the reason of `end`, or
+ * `stopped` if `end` is IW_END_NONE.
  */
 enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,
                                            enum fabric_reason stopped);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports connections to the fabric's observer. The invariant: the end of each attempt to connect, and of each accepted
- * TCP connection, is reported exactly once. The report is made in the step after which the connection can no longer be
- * established or used. A last Terminate or reject that is sent after that step is not reported.
+ * TCP connection, is reported exactly once. The report comes with the step after which the connection can no longer be
+ * established or used. A last Terminate or reject after that step is not reported.
  */
 #include "fabric/iwarp/conn_trace.h"
 #include "fabric/iwarp/report.h"
@@ -39,8 +39,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
     /*
-     * If an established connection fails, the outcome is FAILED. If the peer had half-closed before the failure, a
-     * later disconnect succeeds (DO_FORGIVE). The outcome is FAILED in this case, too.
+     * The failure of an established connection has the outcome FAILED. This includes a failure after the peer's
+     * half-close, although a later disconnect then succeeds (DO_FORGIVE).
      */
     if (conn_state_is_active(from))
         return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
@@ -49,8 +49,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 }
 
 /*
- * Returns the phase in which the connection ended. If the listener's owner refused the request, no consumer received
- * the request, so the phase is still ARRIVING.
+ * Returns the phase in which the connection ended. The phase is ARRIVING even if the listener's owner has refused the
+ * request, because no consumer has received it.
  */
 static enum fabric_phase report_phase(const struct fabric_conn *c, enum conn_state from)
 {

@@ -5,12 +5,11 @@
  * receives that partial messages occupy.
  *
  * If a message is incomplete (partial) when a receive turn ends, its queue pair is inserted at the end of a list.
- * Partial messages may occupy only a share of all receives, posted or occupied. If partial messages occupy more than
- * this share, the home shard checks the first queue pair of the list when stall_ns have passed since the queue pair's
- * insertion. For the check, the queue pair is removed from the list, and its own shard reads the input that waits in
- * the socket. If too few bytes of the message have arrived since the insertion, the connection ends. Otherwise the
- * queue pair is inserted again. Invariant: a connection does not end if enough bytes of its message arrive, or if its
- * message is the only partial message.
+ * Partial messages may occupy only a share of all receives, posted or occupied. If they occupy more, the home shard
+ * checks the first queue pair of the list when stall_ns have passed since its insertion. For the check, the queue pair
+ * is removed from the list, and its own shard reads the input that waits in the socket. If too few bytes of the message
+ * have arrived since the insertion, the connection ends. Otherwise the queue pair is inserted again. Invariant: a
+ * connection does not end if enough bytes of its message arrive, or if its message is the only partial message.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -74,8 +73,8 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 
 /*
  * Returns true if partial messages occupy more than their share. The share is a percentage of the largest number of
- * receives in the last stall_ns. The present number may be smaller, because a receive whose connection has ended is
- * missing until the consumer posts it again. A missing receive must not end another connection. Requires the lock.
+ * receives in the last stall_ns. The present number may be smaller: a receive whose connection has ended is missing
+ * until the consumer posts it again. Such a missing receive must not end another connection. Requires the lock.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -114,9 +113,8 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 
 /*
  * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
- * because partial_check inserts the message afterwards. If the queue is crowded, posts `watch`, unless `watch` is
- * queued already. If the timer is armed, posts `watch` only if was_checked is true. partial_check passes true for
- * was_checked.
+ * because partial_check then inserts it. If the queue is crowded, posts `watch`, unless `watch` is queued already. If
+ * the timer is armed, posts `watch` only if was_checked is true. partial_check passes true for was_checked.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {
@@ -161,8 +159,8 @@ void iwarp_srq_update(struct fabric_qp *qp)
 }
 
 /*
- * Ends the connection if its message has stalled. Otherwise inserts the message into the list of partial messages
- * again, if the message is still partial. Runs on the queue pair's shard.
+ * Runs on the queue pair's shard. Ends the connection if its message has stalled. Otherwise inserts the message into
+ * the list again if it is still partial.
  */
 static void partial_check(struct task *task)
 {
@@ -174,7 +172,7 @@ static void partial_check(struct task *task)
     spin_lock(&srq->lock);
     qp->partial.is_checked = false;
     spin_unlock(&srq->lock);
-    qp->partial.is_partial = false; /* srq_next_stalled has removed the message: partial_update inserts it again */
+    qp->partial.is_partial = false; /* srq_next_stalled has removed the message; partial_update inserts it again */
     partial_update(qp, true);
     iwarp_qp_unref(qp);
 }
@@ -205,7 +203,7 @@ static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, 
             partial_remove(srq, first);
             first->is_checked = true;
             found = partial_qp(first);
-            iwarp_qp_ref(found); /* still alive, because closing a queue pair first removes it from the list */
+            iwarp_qp_ref(found); /* still alive, because the close of a queue pair first removes it from the list */
         }
     }
     spin_unlock(&srq->lock);

@@ -14,8 +14,8 @@
 #include "iwarp/qp.h"
 
 /*
- * A queue pair's message that occupies a receive of the shared queue and is incomplete (partial) at the end of a
- * receive turn. A message that begins and ends within a turn is never partial, and causes no cost.
+ * A message that is incomplete (partial) at the end of a receive turn of its queue pair, and that occupies a receive of
+ * the shared queue. A message that begins and ends within a turn is never partial and costs nothing.
  */
 struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
@@ -24,7 +24,7 @@ struct srq_partial {
     bool is_checked; /* `check` is queued or running */
     /* Only the owner uses the next three members. */
     bool is_partial;        /* the message was partial at the last update */
-    bool has_moved;         /* the message has ended since its insertion into the list, so it needs no check */
+    bool has_moved;         /* true: the message has ended since its insertion into the list, so it needs no check */
     struct iw_rx_mark mark; /* the input's position when the message was inserted */
     struct task check;
 };
@@ -38,11 +38,11 @@ struct fabric_srq {
     uint64_t stall_ns;
     struct task watch;
     struct shard_timer timer;           /* only the home shard's owner uses it */
-    atomic_uint refs;                   /* held by the handle, and by `watch` while it is queued */
+    atomic_uint refs;                   /* the handle has a reference; so has `watch` while it is queued */
     struct spin lock;                   /* guards everything below */
-    TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
+    TAILQ_HEAD(, srq_partial) partials; /* in the order of insertion */
     uint32_t partial_count;
-    uint32_t receives;       /* the highest sum of posted receives and partial messages in the last stall_ns */
+    uint32_t receives;       /* the largest sum of posted receives and partial messages in the last stall_ns */
     uint64_t receives_since; /* when `receives` was counted */
     bool is_watched;         /* `watch` is queued, or `timer` is armed */
     bool is_queued;          /* `watch` is queued */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moves bytes between a connection's socket and its queue pair. The invariant: the upcalls of the queue pair do not
- * change the connection's state, because the queue pair is in use while they run. The upcalls only queue completions
- * and set signals. After the upcalls, stream_next_event turns the signals into events.
+ * change the connection's state, because the queue pair is still in use while they run. The upcalls only queue
+ * completions and set signals. After the upcalls, stream_next_event turns the signals into events.
  *
  * The number of reads and writes in one turn is limited. If input remains after a turn, the socket is reported as
  * readable again. If output remains, the queue pair's task `transmit` is posted again (doorbell_defer_to_poll).
@@ -20,9 +20,9 @@
 enum {
     MAX_NUDGES = 6,
     MAX_READS = 16,                /* in one turn */
-    MAX_READ_NS = 200000,          /* time after a turn's first read in which further reads may begin */
+    MAX_READ_NS = 200000,          /* further reads may begin until this time has passed since the turn's first read */
     MAX_WRITES = 16,               /* in one turn */
-    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn, during which other connections wait for about 0.2 ms */
+    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; other connections wait for about 0.2 ms meanwhile */
     LONG_COPY = 32 * 1024,         /* a system call that copies at least this many bytes renews the polling lease */
 };
 
@@ -33,7 +33,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Sets the reason of a failed request. If the requests were stopped or flushed, the reason is qp->stopped. */
+/* Sets the reason of a failed request. The reason of a stopped or flushed request is qp->stopped. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
@@ -121,7 +121,7 @@ static struct conn_outcome stream_ended(const struct fabric_conn *c)
 
 /*
  * Clears the signals and returns the event that they cause. If the event is CONN_UP, the signals of the stream's end
- * stay set, so that a later call returns the end.
+ * stay set: a later call returns the end.
  */
 static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
@@ -170,7 +170,7 @@ static size_t stream_segment(struct fabric_conn *c)
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
 
-/* Reads the segment size again. Called when output was blocked, because the path's MTU may have become smaller. */
+/* Reads the segment size again. Called after output was blocked, because the path's MTU may have become smaller. */
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
@@ -209,8 +209,8 @@ void stream_start(struct fabric_conn *c)
 }
 
 /*
- * Sends a Terminate although no stream runs. The Terminate fits into the socket's buffer, because this side has sent
- * only the request, and the peer has received the request. Does not change the queue pair.
+ * Sends a Terminate although no stream runs. It fits into the socket's buffer, because this side has sent only the
+ * request, and the peer has received that. Does not change the queue pair.
  */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
@@ -323,7 +323,9 @@ static bool stream_may_read(struct fabric_conn *c, int reads, uint64_t *deadline
     return now < *deadline;
 }
 
-/* Handles a read that returned `got` and had room for `room` bytes. Returns false if no further read may follow. */
+/*
+ * Handles a read that has returned `got` and had room for `room` bytes. Returns false if this turn must not read again.
+ */
 static bool stream_handle_read(struct fabric_conn *c, ssize_t got, size_t room, struct conn_outcome *out)
 {
     if (got > 0 && (size_t)got == room)
@@ -399,7 +401,7 @@ static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
 
 /* ---- output ---- */
 
-/* Handles a write of `wanted` bytes that returned `sent`. Returns false if no further write may follow. */
+/* Handles a write of `wanted` bytes that has returned `sent`. Returns false if this turn must not write again. */
 static bool stream_handle_write(struct fabric_conn *c, ssize_t sent, size_t wanted, struct conn_outcome *out)
 {
     c->sent_all = wanted == 0;
@@ -430,9 +432,9 @@ static void stream_watch_silence(struct fabric_conn *c)
 
 /*
  * Returns true if the peer has not answered since this side's first FPDU, so that a nudge may be sent. A nudge is a
- * zero-length RDMA write that makes the peer read its socket again. RFC 5041 requires the peer to accept such a write,
- * whatever its STag is. The nudge transfers no data and has no completion. After this side's half-close the function
- * returns false, because the peer may have closed its socket and would answer a nudge with a reset.
+ * zero-length RDMA write that makes the peer read its socket again. RFC 5041 requires the peer to accept such a write
+ * with any STag. The nudge transfers no data and has no completion. After this side's half-close the function returns
+ * false, because the peer may have closed its socket and would answer a nudge with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
 {
@@ -452,8 +454,8 @@ void stream_nudge(struct fabric_conn *c)
 /* ---- input and output ---- */
 
 /*
- * Returns true if all requests that were posted before the disconnect have been sent and answered. In the state
- * CLOSING, the requests need only have been sent, because the peer has half-closed and answers no reads.
+ * Returns true if all requests that were posted before the disconnect have been sent and answered. In the state CLOSING
+ * they need not be answered: the peer has half-closed and answers no reads.
  */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
@@ -463,8 +465,8 @@ static bool stream_is_drained(const struct fabric_conn *c)
 }
 
 /*
- * Returns the event that ends the present state, if the state waits only for bytes to be sent and all of these bytes
- * have been sent. Otherwise returns CONN_NOTHING.
+ * If the present state waits only for bytes to be sent, and all of them have been sent, returns the event that ends the
+ * state. Otherwise returns CONN_NOTHING.
  */
 static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {
@@ -496,7 +498,7 @@ static struct conn_outcome stream_end_write_turn(struct fabric_conn *c)
     return out.event == CONN_NOTHING ? stream_progress(c) : out;
 }
 
-/* Runs one turn of writes to the socket. The number of writes and the number of bytes are limited. */
+/* Runs one turn of writes to the socket. The turn is limited in the number of writes and bytes. */
 struct conn_outcome stream_send(struct fabric_conn *c)
 {
     bool more = !c->blocked && c->state != CONN_NOTICE_SENT;
@@ -533,7 +535,7 @@ struct conn_outcome stream_pump(struct fabric_conn *c)
         out = stream_receive(c, &received);
     if (out.event != CONN_NOTHING)
         return out;
-    /* If nothing waits to be sent, stream_send is not needed: each later post rings the doorbell itself. */
+    /* With nothing to send, stream_send is not needed, because each later post rings the doorbell itself. */
     if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
         if (received)
             stream_add_counts(c);

@@ -10,9 +10,9 @@
  * causes only its own connections to be dropped, and a slow client with another address keeps its place.
  *
  * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
- * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
- * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
- * leaf, guards everything; memory is allocated and freed outside of it.
+ * Every operation is O(log n), even if an attacker chooses the addresses. A source's record is allocated with its first
+ * connection and freed with its last, so that the table never holds more records than connections. One spin lock guards
+ * everything. A thread that holds it takes no other lock and neither allocates nor frees memory.
  *
  * The table has no references on connections. Invariant: a connection is in the table only while the socket has a
  * reference on the connection. Before the socket is closed, the owner of the connection's shard removes the connection
@@ -76,7 +76,7 @@ static struct {
     uint64_t first_own; /* connections with smaller numbers were inserted before a fork, by the parent process */
 } table;
 
-/* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
+/* RB_GENERATE_STATIC is not used, because it needs a macro that only BSD's own headers define. */
 RB_GENERATE_INTERNAL(source_tree, unfinished_source, by_source, source_compare_addresses,
                      __attribute__((unused)) static)
 RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, source_compare_ranks, __attribute__((unused)) static)
@@ -104,7 +104,7 @@ static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
 
-    RB_REMOVE(rank_tree, &table.by_rank, s); /* before the source's rank changes */
+    RB_REMOVE(rank_tree, &table.by_rank, s); /* removed before the change of the source's rank */
     TAILQ_REMOVE(&s->conns, c, unfinished.link);
     c->unfinished.source = NULL;
     s->count--;

@@ -37,10 +37,10 @@ bool unfinished_insert(struct fabric_conn *c);
  */
 void unfinished_remove(struct fabric_conn *c);
 /*
- * Removes a connection from the table, and returns the connection with a reference. The owner of the connection's shard
- * must release this reference. Returns NULL if at most `limit` connections are in the table. Selects the source (the
- * peer's address) that has the most connections, and removes the oldest connection of that source. If several sources
- * have equally many connections, selects the source with the oldest connection. Any thread.
+ * Removes the oldest connection of one source (a peer's address) from the table, and returns the connection with a
+ * reference. The owner of the connection's shard must release this reference. The source is the one with the most
+ * connections; among equals, the one with the oldest connection. Returns NULL if at most `limit` connections are in the
+ * table. Any thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
