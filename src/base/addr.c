@@ -28,7 +28,7 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = in.sin6_port;
         a->v6.sin6_addr = in.sin6_addr;
-        /* Only link-local addresses need a scope. In any other address, the scope would make equal addresses differ. */
+        /* Only a link-local address needs a scope. In other addresses a scope would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
         return true;
     }
@@ -77,7 +77,7 @@ struct addr addr_source(const struct addr *a)
 {
     struct addr source;
 
-    memset(&source, 0, sizeof source); /* an initializer may leave bytes of the union unset */
+    memset(&source, 0, sizeof source); /* an initializer may leave bytes of the union undefined */
     source.sa.sa_family = a->sa.sa_family;
     if (a->sa.sa_family == AF_INET) {
         source.v4.sin_addr = a->v4.sin_addr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A transport address: IPv4 or IPv6 with a port, stored as the host's sockaddr. The invariant: unused members are zero,
- * and the family has the host's value, so that equal addresses have equal bytes. addr_hash relies on this.
+ * and the family has the host's value. So equal addresses have equal bytes, which addr_hash requires.
  */
 #ifndef BASE_ADDR_H
 #define BASE_ADDR_H
@@ -33,14 +33,14 @@ uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* compares family, host and scope, but not the port */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
-int addr_compare(const struct addr *a, const struct addr *b);    /* total order: < 0, 0 (equal) or > 0 */
+int addr_compare(const struct addr *a, const struct addr *b);    /* returns < 0, 0 (equal) or > 0; a total order */
 /*
- * Returns the part of a peer's address that normally identifies one host. For an IPv4 address, and for an IPv4-mapped
- * one, this is the IPv4 address. For any other IPv6 address, it is the /64 prefix and the scope. All other members of
- * the result, including the port, are zero.
+ * Returns the part of a peer's address that normally identifies one host: the IPv4 address, also of an IPv4-mapped one.
+ * For any other IPv6 address, returns the /64 prefix and the scope. All other members of the result, including the
+ * port, are zero.
  */
 struct addr addr_source(const struct addr *a);
-bool addr_is_any(const struct addr *a); /* the unspecified address: 0.0.0.0, :: or ::ffff:0.0.0.0 */
+bool addr_is_any(const struct addr *a); /* returns true for 0.0.0.0, :: and ::ffff:0.0.0.0 */
 bool addr_is_loopback(const struct addr *a);
 /* Writes the address to `text`, for example "127.0.0.1:4711" or "[fe80::1%2]:4711". Returns `text`. */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT]);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps the set of the provider's descriptors, with one bit for each number: see descriptors.h. The invariant: no fork
- * happens between the opening of a descriptor and the insertion of its number, or between the removal of a number and
- * the closing of its descriptor (base/fork.h). So in a child, a number is in the set exactly if it refers to a file of
- * the provider.
+ * happens between the opening of a descriptor and the insertion of its number, or between the removal of the number and
+ * the closing (base/fork.h). So in a child, the set has exactly the numbers that refer to files of the provider.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -28,7 +27,7 @@ enum {
 };
 
 static _Atomic uint64_t descriptor_set[MAX_DESCRIPTORS / BITS_PER_WORD];
-static atomic_int words_used; /* number of words; all bits that are set are in these first words */
+static atomic_int words_used; /* number of words at the start of the set that contain all bits set so far */
 
 /* ---- in a child ---- */
 
@@ -55,7 +54,7 @@ static void descriptors_replace_in_child(void)
             if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead_fd < 0) /* tries again, because close has freed a descriptor number */
+            if (dead_fd < 0) /* tries again: the close has freed a descriptor number */
                 dead_fd = descriptors_open_dead_socket();
         }
     }
@@ -79,8 +78,8 @@ static void descriptors_begin_change(void)
 }
 
 /*
- * Moves the newly opened file `fd` to another descriptor if fd is the number of a standard stream, which the program
- * may have closed. Without this, the program's output could go to a connection. Returns the descriptor of the file, or
+ * If fd is the number of a standard stream, which the program may have closed, moves the newly opened file `fd` to
+ * another descriptor. Otherwise the program's output could go to a connection. Returns the descriptor of the file, or
  * -1 with errno set.
  */
 static int descriptors_avoid_streams(int fd)
@@ -98,9 +97,9 @@ static int descriptors_avoid_streams(int fd)
 
 /*
  * Inserts the newly opened file `fd` into the set, and ends the change that descriptors_begin_change has begun. Returns
- * the descriptor of the file, which can differ from fd: see descriptors_avoid_streams. If fd is -1, because opening
- * failed, returns -1 and keeps errno. If the descriptor is too large for the set, closes the file and returns -1 with
- * errno EMFILE.
+ * the descriptor of the file, which can differ from fd: see descriptors_avoid_streams. If fd is -1 because opening has
+ * failed, returns -1 and leaves errno unchanged. If the descriptor is too large for the set, closes the file and
+ * returns -1 with errno EMFILE.
  */
 static int descriptors_insert(int fd)
 {
@@ -156,8 +155,8 @@ int descriptors_eventfd(int flags)
 }
 
 /*
- * Creates a file in memory that cannot be executed, because the kernel logs a warning for any other one. Kernels before
- * 6.3 do not support this flag, so it is then omitted.
+ * Creates a file in memory that cannot be executed, because the kernel logs a warning for an executable one. Before
+ * Linux 6.3 the flag is not supported and is omitted.
  */
 static int descriptors_create_memfd(const char *name)
 {

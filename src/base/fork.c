@@ -87,7 +87,7 @@ static void fork_in_parent(void)
         fork_wake(&forks);
 }
 
-/* Handles a fork in the child. Resets both counts, because they include threads that do not exist in the child. */
+/* Handles a fork in the child. Resets both counts, because they include threads of the parent. */
 static void fork_in_child(void)
 {
     atomic_store(&changes, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes fork copy static data and descriptors in a consistent state, because the child has no other thread that could
- * finish a change. The invariant: no fork happens between fork_change_begin and fork_change_end. A thread that forks
- * waits until no change is in progress, and new changes wait until the fork has ended. A signal handler that has
- * interrupted a change must not call fork, but may call _Fork and then exec.
+ * Makes fork copy static data and descriptors in a consistent state. This is necessary because the child has no other
+ * thread that could finish a change. The invariant: no fork happens between fork_change_begin and fork_change_end. A
+ * thread that forks waits until no change is in progress, and new changes wait until the fork has ended. A signal
+ * handler that has interrupted a change must not call fork, but may call _Fork and then exec.
  */
 #ifndef BASE_FORK_H
 #define BASE_FORK_H
@@ -24,15 +24,15 @@
 enum { FORK_FIRST = 101, FORK_NEXT };
 
 /*
- * Enclose a change that a child must see completely or not at all. The change must be short and must not wait. Changes
- * must not be nested.
+ * Enclose a change that a child of fork must see completely or not at all. The change must be short and must not wait.
+ * Changes must not be nested.
  */
 void fork_change_begin(void);
 void fork_change_end(void);
 
 /*
  * Makes each later fork acquire `lock` before it copies the process. Parent and child then release the lock. The lock
- * must be in static memory. The holder of the lock must acquire no other lock. Idempotent.
+ * must be in static memory. A thread that holds it must acquire no other lock. Idempotent.
  */
 void fork_guard(struct spin *lock);
 /*

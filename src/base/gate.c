@@ -14,7 +14,7 @@ bool gate_is_open(const struct gate *g)
 void gate_open(struct gate *g)
 {
     atomic_store_explicit(&g->open, 1, memory_order_release);
-    /* The gate may be freed from here on. FUTEX_WAKE uses only the address of the gate. */
+    /* The gate may be freed from here on: FUTEX_WAKE uses only its address. */
     owner_futex_wake(NULL, &g->open);
 }
 

@@ -14,8 +14,8 @@ struct interface_info {
 };
 
 /*
- * A socket that uses a local address. `inode` identifies the socket. `uid` is the user who has opened it, if has_uid is
- * true.
+ * A socket that uses a local address. `inode` identifies the socket. If has_uid is true, `uid` is the user who has
+ * opened it.
  */
 struct address_holder {
     bool is_provider; /* a process with OpenNDK has reserved the address */

@@ -25,8 +25,8 @@
 #endif
 
 /*
- * Size of a thread's stack for signal handlers, in bytes. It suffices to print a stack trace. The kernel's signal frame
- * needs additional space.
+ * Size of a thread's stack for signal handlers, in bytes. A handler can print a stack trace with it. The kernel's
+ * signal frame needs additional space.
  */
 enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 
@@ -38,7 +38,7 @@ struct library_thread {
 };
 
 /*
- * Gives the calling thread a stack for signal handlers. Not inline, because GCC would warn that the setjmp in the
+ * Sets the calling thread's stack for signal handlers. Not inline: GCC would warn that the setjmp in the
  * pthread_cleanup_push of library_thread_run could clobber the variables of this function.
  */
 __attribute__((noinline, unused)) static void library_thread_set_stack(struct library_thread *t)
@@ -50,10 +50,10 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
 
     t->mapping = NULL;
     if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_DISABLE))
-        return; /* a sanitizer has already set a stack for signal handlers */
+        return; /* a sanitizer has already set such a stack */
     mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
-        return; /* the thread works without that stack, but an overflow of its own stack is not reported */
+        return; /* the thread works without such a stack, but an overflow of its own stack is not reported */
     stack = (stack_t){ .ss_sp = (char *)mapping + page, .ss_size = size };
     if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
         munmap(mapping, page + size);
@@ -95,8 +95,8 @@ static inline void library_thread_signals(sigset_t *blocked)
 }
 
 /*
- * Creates a thread, as pthread_create does, with the signal mask and the handlers' stack of a library thread. `attr`
- * may be NULL. Returns 0 or an error number.
+ * Creates a thread like pthread_create, with the signal mask and the handlers' stack of a library thread. `attr` may be
+ * NULL. Returns 0 or an error number.
  */
 static inline int library_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                                         void *argument)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the transitions of the owner word. owner.h has the state table, the invariants and the memory order. Each
- * function computes the next word from the word that it has read, and stores the next word with one compare-exchange.
- * If an exchange makes a system call necessary, the same thread makes the call afterwards.
+ * function computes the next word from the word that it has read, and stores it with one compare-exchange. If the
+ * exchange makes a system call necessary, the same thread makes that call afterwards.
  */
 #include "base/owner.h"
 
@@ -23,8 +23,8 @@ static uint32_t owner_word_sleep(uint32_t word)
 }
 
 /*
- * Returns true if owner_wake must end the sleep that the word shows. A sleep for the token ends only when the owner
- * releases the token.
+ * Returns true if owner_wake must end the sleep that the word shows. Only the owner's release of the token ends a sleep
+ * for the token.
  */
 static bool owner_word_needs_wake(uint32_t word)
 {
@@ -81,8 +81,7 @@ bool owner_acquire_or_ring(struct owner *o)
 
 /*
  * Returns the word after a release of the token. If the shard's thread waits for the token, the thread receives the
- * token without competing. If the thread had to compete, a poller that polls again within nanoseconds could keep the
- * token from the thread for ever.
+ * token at once. If it had to compete, a poller that polls again within nanoseconds could keep the token for ever.
  */
 static uint32_t owner_word_released(uint32_t w)
 {
@@ -136,8 +135,8 @@ bool owner_wake(struct owner *o)
 }
 
 /*
- * Acquires the token for the shard's thread if it is free, and returns true. Otherwise returns false. If `queue` is
- * true, the current owner then passes the token to the thread later. The caller must be the shard's thread.
+ * If the token is free, acquires it for the shard's thread and returns true. Otherwise returns false; if `queue` is
+ * true, the current owner will pass the token to the thread later. The caller must be the shard's thread.
  */
 static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
@@ -244,10 +243,7 @@ bool owner_lease_end_expired(struct owner *o)
     return owner_lease_end(o);
 }
 
-/*
- * Reads the word by an exchange that changes no bit. The exchange makes the published work visible to a thread that
- * later ends the lease.
- */
+/* Reads the word by an exchange that changes no bit. So a thread that later ends the lease sees the published work. */
 bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -258,8 +254,8 @@ bool owner_publish_lazy(struct owner *o)
 }
 
 /*
- * Returns true if the shard's thread must end its sleep in the polling lease, and sets *why to the reason. Otherwise
- * returns false, and sets *limit to the time until which the thread may sleep.
+ * Returns true and sets *why to the reason if the shard's thread must end its sleep in the polling lease. Otherwise
+ * returns false and sets *limit to the time until which the thread may sleep.
  */
 static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
                                      enum owner_lease *why)
@@ -313,7 +309,7 @@ void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint
     struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
 
     (void)ctx;
-    /* The result is ignored, because each caller checks the word and the time itself, whatever has ended the wait. */
+    /* The result is ignored, because each caller checks the word and the time itself. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                   deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }

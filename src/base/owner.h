@@ -93,17 +93,17 @@
 #define OWNER_SLEEP_TOKEN 0x30u
 
 /*
- * The time that a lease lasts after its last renewal, in ns. It is 1 ms, less the timer slack (50 us) and the time of
- * a wake-up.
+ * The time that a lease lasts after its last renewal, in ns: 1 ms less the timer slack (50 us) and the time of a
+ * wake-up.
  */
 #define OWNER_LEASE_NS 900000u
 
-/* The deadline of a wait without a deadline. */
+/* The deadline of a wait that has no limit. */
 #define OWNER_NEVER UINT64_MAX
 
 /* The system calls that the functions below make. Deadlines and `now` are in ns of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx); /* ends the current or next wait of the thread for its sockets, by an eventfd */
+    void (*wake)(void *ctx); /* ends the thread's wait for its sockets, the current or the next one, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);
@@ -128,7 +128,7 @@ enum owner_lease {
     OWNER_LEASE_WOKEN,    /* the thread was woken and must check queues, timers and callbacks */
     OWNER_LEASE_ENDED,    /* the lease has ended, and the thread must watch the sockets again */
     OWNER_LEASE_EXPIRED,  /* not renewed in time: call owner_thread_acquire, then owner_lease_end_expired */
-    OWNER_LEASE_DEADLINE, /* the caller's deadline has passed */
+    OWNER_LEASE_DEADLINE, /* the deadline of the caller has passed */
 };
 
 void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigned spins);
@@ -138,7 +138,7 @@ void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigne
  */
 bool owner_try_acquire(struct owner *o);
 /*
- * Acquires the token if it is free, and returns true. Otherwise rings the doorbell and returns false; the current owner
+ * If the token is free, acquires it and returns true. Otherwise rings the doorbell and returns false; the current owner
  * will then check for work again. The caller must have published its work.
  */
 bool owner_acquire_or_ring(struct owner *o);
@@ -175,7 +175,7 @@ enum owner_sleep owner_sleep_begin(struct owner *o);
 bool owner_sleep_end(struct owner *o);
 
 /*
- * Begins the polling lease and returns true. If there is a lease already, renews it and returns false. The caller must
+ * Begins the polling lease and returns true. If there is already a lease, renews it and returns false. The caller must
  * be the owner.
  */
 bool owner_lease_begin(struct owner *o, uint64_t now);
@@ -186,19 +186,19 @@ bool owner_lease_begin(struct owner *o, uint64_t now);
 void owner_lease_renew(struct owner *o, uint64_t now);
 /* Ends the polling lease. Returns false if there was none. The caller must be the owner. */
 bool owner_lease_end(struct owner *o);
-/* Ends the polling lease if it has expired. Returns true if this has ended the lease. The caller must be the owner. */
+/* If the polling lease has expired, ends it and returns true. Otherwise returns false. The caller must be the owner. */
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Returns true if there is a polling lease. The caller's work is then checked at the next poll or at the end of the
+ * Returns true if there is a polling lease; the caller's work is then checked at the next poll or at the end of the
  * lease. If the result is false, the caller must call owner_acquire_or_ring. The caller must have published work that
  * may wait for a poll.
  */
 bool owner_publish_lazy(struct owner *o);
 
 /*
- * Sleeps while a poller has the lease and the thread has nothing to do, at most until `deadline`. Returns the reason
- * for the end of the sleep. The caller must be the shard's thread, without the token.
+ * Sleeps while a poller has the lease and the thread has nothing to do, at most until `deadline`. Returns why the sleep
+ * has ended. The caller must be the shard's thread, without the token.
  */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
@@ -211,8 +211,8 @@ bool owner_is_leased(struct owner *o);
 bool owner_is_owned(struct owner *o);
 
 /*
- * Implement futex_wait, futex_wake and now of struct owner_ops with the kernel's futex and CLOCK_MONOTONIC. `ctx` is
- * ignored.
+ * The functions futex_wait, futex_wake and now of struct owner_ops, implemented with the kernel's futex and
+ * CLOCK_MONOTONIC. `ctx` is ignored.
  */
 void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void owner_futex_wake(void *ctx, _Atomic uint32_t *word);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes all accesses to the atomics of struct owner. The invariant: owner.c accesses them only by these functions. The
- * interleaving explorer (tests/owner) replaces this file by one in which each access is a scheduling point.
+ * Contains all accesses to the atomics of struct owner. The invariant: owner.c accesses them only through these
+ * functions. The interleaving explorer (tests/owner) replaces this file by one in which each access is a scheduling
+ * point.
  */
 #ifndef OPENNDK_BASE_OWNER_ATOMIC_H
 #define OPENNDK_BASE_OWNER_ATOMIC_H

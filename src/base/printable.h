@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Escapes text from a peer or a driver before it is printed. Without this, a terminal would interpret escape sequences
- * in the text, and text after a line break would look like a line of the tool.
+ * Escapes text from a peer or a driver before it is printed. Otherwise a terminal would interpret escape sequences in
+ * the text, and text after a line break would look like a line of the tool.
  */
 #ifndef BASE_PRINTABLE_H
 #define BASE_PRINTABLE_H

@@ -2,7 +2,7 @@
 /*
  * Makes random numbers from the kernel, or from a seed: see random.h. The invariant: a number that was fetched from the
  * kernel is returned at most once, and a child of fork returns no number that its parent has fetched. The seeded
- * sequence is a counter that goes through a mixing function, so threads share the sequence without a lock.
+ * sequence is a mixing function of a counter, so threads share it without a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@ enum {
     MAX_AHEAD = 32,  /* 256 bytes, which getrandom returns completely or not at all */
 };
 
-/* Numbers that were fetched from the kernel and not returned yet. */
+/* Numbers that were fetched from the kernel and are still unused. */
 static struct {
     struct spin lock;
     unsigned count;
@@ -41,7 +41,7 @@ static uint64_t random_mix(uint64_t v)
 }
 
 /*
- * Computes a number from the time. Used only while the kernel has no entropy, shortly after the start of the machine.
+ * Computes a number from the time. Used only shortly after the start of the machine, while the kernel has no entropy.
  */
 static uint64_t random_without_kernel(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes random numbers for all purposes. They come from the kernel. A simulation sets a seed instead, so that one seed
- * decides a whole run. The invariant: while a seed is set, no number comes from the kernel.
+ * Makes random numbers for all purposes, from the kernel. A simulation sets a seed instead, so that the seed determines
+ * the whole run. The invariant: while a seed is set, no number comes from the kernel.
  */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
@@ -16,10 +16,7 @@ uint64_t random_u64(void);
  * numbers come from the kernel again.
  */
 void random_seed(uint64_t seed);
-/*
- * Returns the next number of the caller's own sequence, and advances *state. The numbers of the sequence can be
- * guessed.
- */
+/* Returns the next number of the caller's own sequence, and advances *state. The numbers can be guessed. */
 uint64_t random_next(uint64_t *state);
 
 #endif

@@ -26,7 +26,7 @@ enum rdma_op {
     RDMA_OP_WRITE,
     RDMA_OP_READ,
     RDMA_OP_RECEIVE,
-    RDMA_OP_FAST_REGISTER, /* this and the next two send nothing to the peer */
+    RDMA_OP_FAST_REGISTER, /* this operation and the next two send nothing to the peer */
     RDMA_OP_BIND,
     RDMA_OP_INVALIDATE,
     RDMA_OP_RECEIVE_AND_INVALIDATE, /* only in completions */
@@ -37,14 +37,14 @@ enum rdma_flags {
     RDMA_FLAG_READ_FENCE = 2,       /* the request starts only when all earlier reads have completed */
     RDMA_FLAG_SOLICIT = 4,          /* send: the completion of the peer's receive is a solicited one */
     RDMA_FLAG_INLINE = 8,           /* the post copies the data; SGE addresses are plain pointers, tokens are ignored */
-    RDMA_FLAG_SEND_INVALIDATE = 16, /* send: the peer invalidates remote_token before its receive completes */
+    RDMA_FLAG_SEND_INVALIDATE = 16, /* send: the peer invalidates remote_token before the peer's receive completes */
     RDMA_FLAG_READ_INVALIDATE = 32, /* read: the first SGE's token is invalidated before the read completes */
-    RDMA_FLAG_DEFER = 64,           /* transmission may wait until a request without this flag is posted */
+    RDMA_FLAG_DEFER = 64,           /* the request may wait until a request without this flag is posted */
 };
 
 /*
- * An SGE with the layout of Windows' NDK_SGE. Because of may_alias, a consumer's list of NDK_SGE can be read as an
- * array of this type, so the list is copied into a request without a conversion.
+ * An SGE with the layout of Windows' NDK_SGE. With may_alias, a consumer's list of NDK_SGE can be read as an array of
+ * this type. So the list is copied into a request without a conversion.
  */
 struct rdma_sge {
     uint64_t address;
@@ -68,7 +68,7 @@ struct rdma_request {
     uint32_t token;
 };
 
-/* The memory of a fast registration: `len` bytes, of which the first is `offset` bytes into the first page. */
+/* The memory of a fast registration: `len` bytes that begin `offset` bytes after the start of the first page. */
 struct rdma_pages {
     const uint64_t *logical;
     uint32_t count, offset;
@@ -96,7 +96,7 @@ struct rdma_completion {
     /* If the request failed, the protocol core sets `error`. The fabric then replaces `error` and sets `reason`. */
     uint32_t error;  /* protocol core: enum wire_error; fabric: Terminate code or FABRIC_NO_TERMINATE */
     uint16_t reason; /* enum fabric_reason: why the request failed, for example because the stream ended */
-    bool solicited;  /* a CQ that is armed for solicited completions is notified of this one */
+    bool solicited;  /* the completion notifies a CQ that is armed for solicited completions */
 };
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Copies structs of the public headers from and to callers that may be compiled with another size of the struct.
  * include/openndk/api.h has the rules. The invariant: nothing beyond the caller's size is read or written. A struct
- * must not end in padding. If callers pass a struct as input, a new field must not use former padding, because older
- * programs leave padding undefined.
+ * must not end in padding. In a struct that callers pass as input, a new field must not use former padding, because
+ * older programs leave padding undefined.
  */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
@@ -29,7 +29,7 @@ static inline void sized_write_entry(void *theirs, size_t index, size_t their_si
 
 /*
  * Copies `theirs`, the caller's struct, to `ours`. Fields that the caller's struct lacks keep their values. If the
- * caller's struct is longer and one of the additional bytes is not zero, changes nothing and returns false.
+ * caller's struct is longer and an additional byte is not zero, changes nothing and returns false.
  */
 static inline bool sized_read(void *ours, size_t our_size, const void *theirs, size_t their_size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A piece of work in a queue, or a callback. It is embedded in the object that it is about. The invariant: a queued
- * task is not moved or freed until `run` is called. From then on, the task may be queued again or freed.
+ * A piece of work in a queue, or a callback, embedded in the object that it concerns. The invariant: a queued task is
+ * not moved or freed before `run` is called. From then on, the task may be queued again or freed.
  */
 #ifndef BASE_TASK_H
 #define BASE_TASK_H

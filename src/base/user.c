@@ -15,7 +15,7 @@
 #include "base/descriptors.h"
 
 enum { USER_OVERFLOW = 65534 };
-static const unsigned user_all = 4294967295; /* size of a user namespace that has all users */
+static const unsigned user_all = 4294967295; /* size of a user namespace that contains all users */
 
 /* Reads the beginning of a file into `text`. If this fails, the text is empty. */
 static void user_read(const char *path, char text[64])

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Returns true if `uid` is the user of this process. `uid` must come from the kernel, for example by SO_PEERCRED. If
- * the user namespace of the process does not have all users, returns false for the overflow user (65534), because the
- * kernel reports every missing user as the overflow user.
+ * Returns true if `uid` is the user of this process. `uid` must come from the kernel, for example by SO_PEERCRED.
+ * Returns false for the overflow user (65534) if the process's user namespace lacks users, because the kernel reports
+ * each missing user as the overflow user.
  */
 bool user_is_own(uid_t uid);
 

@@ -9,7 +9,7 @@
 
 /* The name of a file or rule. It is a part of the text that was parsed, and ends after `length` bytes, not with a 0. */
 struct verify_name {
-    const char *name; /* NULL: the text names none */
+    const char *name; /* NULL: the text contains no name */
     size_t length;    /* less than VERIFY_MAX_NAME */
 };
 
@@ -24,7 +24,7 @@ struct verify_setting {
     struct verify_name advice[VERIFY_MAX_ADVICE]; /* names of rules; the parser does not check that such rules exist */
     uint32_t advice_count;
     uint32_t stall_ms;
-    uint32_t exit_status; /* 0: the program's own status */
+    uint32_t exit_status; /* 0: the program's own status remains */
 };
 
 enum { VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000, VERIFY_MAX_EXIT = 255 };

@@ -2,8 +2,8 @@
 /*
  * Implements the public functions that open and close adapters. An adapter that is opened while verification is on is
  * wrapped: the consumer receives the verify layer's objects. Otherwise the consumer receives the provider's own
- * objects. While tracing is on, the calltrace layer has replaced the dispatch tables of the provider's objects. So a
- * call of the consumer passes first through the verify layer, then through the calltrace layer.
+ * objects. While tracing is on, the calltrace layer replaces the dispatch tables of the provider's objects. So a call
+ * of the consumer passes first through the verify layer, then through the calltrace layer.
  */
 #include <pthread.h>
 

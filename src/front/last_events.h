@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds the last events of the trace to the reports of the verify layer, which has no knowledge of the trace. */
+/* Adds the last events of the trace to the reports of the verify layer, which itself does not use the trace. */
 #ifndef FRONT_LAST_EVENTS_H
 #define FRONT_LAST_EVENTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes adapters, and reports their limits. Every object of an adapter has a reference on that adapter. The
- * invariant: the closing thread destroys the fabric and its threads only after the last reference has been dropped.
+ * Opens and closes adapters, and reports their limits. Every object of an adapter has a reference on it. The invariant:
+ * the closing thread destroys the fabric and its threads only after the last reference has been dropped.
  */
 #include <openndk/adapter.h>
 
@@ -61,7 +61,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Reduces the fabric's limits *i to the limits that the configuration *c sets. */
+/* Reduces the fabric's limits *i to those that the configuration *c sets. */
 static void adapter_limit_info(struct fabric_info *i, const ondk_config_t *c)
 {
     i->max_initiator_sge = min_u32(i->max_initiator_sge, c->max_initiator_sge);
@@ -132,9 +132,8 @@ void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
 }
 
 /*
- * Returns the size of the structure to write to a buffer of `room` bytes. The structure of NDK 1 ends before
- * RdmaTechnology. Returns the size of that shorter structure if the adapter was opened as NDK 1 and the buffer is too
- * small for the present structure.
+ * Returns the size of the structure that is written to a buffer of `room` bytes. The structure of NDK 1 ends before
+ * RdmaTechnology. It is used if the adapter was opened as NDK 1 and the buffer is too small for the present structure.
  */
 static ULONG adapter_info_size(const struct adapter *a, ULONG room)
 {
@@ -231,8 +230,8 @@ static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 }
 
 /*
- * Waits until the adapter has no references and the thread of close_report.c has ended. Calls abort() if the wait takes
- * longer than close_abort_ms. If close_abort_ms is 0, the wait has no limit.
+ * Waits until the adapter has no references and the thread of close_report.c has ended. Calls abort() after
+ * close_abort_ms; if close_abort_ms is 0, the wait has no limit.
  */
 static void adapter_wait_for_end(struct adapter *a)
 {
@@ -250,7 +249,7 @@ void provider_close_adapter(NDK_ADAPTER *pub)
     struct fabric *fabric = a->fabric;
 
     if (a->generation != fork_generation())
-        return; /* inherited by fork: the adapter's threads do not exist in this process */
+        return; /* the adapter was inherited by fork: its threads do not exist in this process */
     TRACE(adapter_close, 0, .object = (uintptr_t)pub);
     a->reporter.is_in_callback = host_is_fabric_thread();
     atomic_store(&a->obj.closing, true);
@@ -258,7 +257,7 @@ void provider_close_adapter(NDK_ADAPTER *pub)
     object_unref(&a->obj, REF_HANDLE);
     adapter_wait_for_end(a);
     stat_server_remove(a);
-    fabric->ops->destroy(fabric); /* may still report events to the adapter, which is freed only afterwards */
+    fabric->ops->destroy(fabric); /* before the adapter is freed, because the fabric may still report events to it */
     free(a);
     connection_log_end();
 }
@@ -282,7 +281,7 @@ static int adapter_list_interfaces(struct interface_info **out)
     if (!*out)
         return -ENOMEM;
     count = host_interfaces(*out, room);
-    return count < room ? count : room; /* further interfaces may have been added meanwhile */
+    return count < room ? count : room; /* interfaces may have been added meanwhile */
 }
 
 /* Returns STATUS_SUCCESS if the interface exists, has an address and is up. */

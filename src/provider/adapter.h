@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter object, the root of all others. The invariant: limits and config do not change after adapter_open, so any
- * thread reads them without a lock.
+ * The adapter object, to which all other objects belong. The invariant: limits and config do not change after
+ * adapter_open, so any thread reads them without a lock.
  */
 #ifndef PROVIDER_ADAPTER_H
 #define PROVIDER_ADAPTER_H
@@ -25,15 +25,15 @@ struct adapter {
     struct fabric *fabric;
     struct fabric_info limits; /* the fabric's limits, reduced by config; the adapter reports and enforces them */
     ondk_config_t config;
-    bool windows_families; /* returned IPv6 addresses have Windows' AF_INET6 */
+    bool windows_families; /* IPv6 addresses that the consumer receives have Windows' AF_INET6 */
     struct lams lams;      /* logical address mappings that are not released */
     uint32_t if_index;     /* the index of the interface that was opened; 0: opened without one */
     uint32_t pid;          /* the ID of the process that opened the adapter */
     struct live_list live; /* the objects of this adapter */
     struct close_reporter reporter;
     LIST_ENTRY(adapter) published; /* link in stat_server.c's list of adapters */
-    uint32_t number;               /* identifies the adapter in that list, from 1; 0: the adapter is not in the list */
-    uint64_t serial;               /* different for each adapter that the process has opened */
+    uint32_t number;               /* number of the adapter in that list, from 1; 0: the adapter is not in the list */
+    uint64_t serial;               /* number of the adapter, different for each adapter that the process has opened */
     unsigned generation;           /* fork_generation() of the process that opened the adapter */
     struct gate ended;             /* opened when no reference is left */
 };
@@ -45,8 +45,8 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
 }
 
 /*
- * Returns the provider's object for an object that the consumer has. The two differ if a verifier is in use: see
- * provider_set_unwrap.
+ * Returns the provider's object behind `object`, the object that the consumer has. They differ only if a verifier is in
+ * use: see provider_set_unwrap.
  */
 void *provider_unwrap(void *object);
 /* Returns the provider's adapter. `pub` is that adapter, or the verifier's object for that adapter. */
@@ -62,8 +62,8 @@ static inline struct shard *adapter_home(struct adapter *a)
 }
 
 /*
- * Opens an adapter that uses `fabric`. The adapter owns the fabric and destroys it when the adapter is closed. If the
- * function returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
+ * Opens an adapter that uses `fabric`. The adapter then owns the fabric, and destroys it when the adapter is closed. If
+ * the function returns NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
 /* Records the trace event `adapter`, which describes the adapter. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes a report if a close stays pending. The report counts the objects, requests and callbacks for which the close
- * waits. It also describes the first few objects of each type. A thread of the adapter writes the report, because any
- * other thread may be the one for which the close waits.
+ * waits. It also describes the first few objects of each type. A thread of the adapter writes the report, because the
+ * close may wait for any other thread.
  *
- * The pending closes are in a queue, oldest first (provider/live.h). A close leaves the queue when the close has ended
- * or has been reported. The report of a close is due close_report_ms after the close has begun. The thread sleeps until
- * the report of the oldest close is due. A new close wakes the thread at most once in every period of close_report_ms.
+ * The pending closes are in a queue, oldest first (provider/live.h). A close is removed from the queue when it has
+ * ended or has been reported. The report of a close is due close_report_ms after the close has begun. The thread sleeps
+ * until the report of the oldest close is due. A new close wakes the thread at most once in every period of
+ * close_report_ms.
  *
  * The invariant: objects are copied while the lock of the adapter's lists is held. The copies are written to the log
  * after the lock has been released.
@@ -31,13 +32,13 @@
 #include "trace/last.h"
 
 enum {
-    MAX_SHOWN = 4,   /* objects of one type that a report describes */
-    MAX_REPORTS = 4, /* closes that one round reports; if more closes are due, it only counts them */
+    MAX_SHOWN = 4,   /* maximum number of objects of one type that a report describes */
+    MAX_REPORTS = 4, /* maximum number of closes that one round reports; further closes that are due are only counted */
     MAX_WHERE = 3 * ADDR_TEXT,
     MAX_EVENTS = 10, /* of the trace */
     NS_PER_MS = 1000000,
-    ROUND_NS = 1000000000, /* pause after reports, so that reports of leaked objects do not fill a disk soon */
-    GRACE_NS = 1000000000, /* abort() waits at most this time for a thread that writes to the log */
+    ROUND_NS = 1000000000, /* pause after reports, so that the reports of leaked objects fill a disk only slowly */
+    GRACE_NS = 1000000000, /* maximum time for which abort() waits for a thread that writes to the log */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
@@ -63,7 +64,7 @@ struct shown_object {
 };
 
 struct close_report {
-    const struct object *closing; /* the object whose close is reported; it may have been freed */
+    const struct object *closing; /* the object whose close is reported; the object may have been freed */
     NDK_OBJECT_TYPE type;         /* the type of `closing` */
     struct shown_object self;     /* the description of `closing` */
     uint64_t waited_ms;
@@ -136,7 +137,10 @@ static void report_add(struct object *o, void *context)
     r->counts[t]++;
 }
 
-/* Fills *r with what the close of a->live.examined waits for. Returns false if that close has ended. */
+/*
+ * Fills *r with the objects and calls for which the close of a->live.examined waits. Returns false if that close has
+ * ended.
+ */
 static bool report_collect(struct adapter *a, struct close_report *r)
 {
     struct object *examined;
@@ -204,7 +208,7 @@ static void report_print_head(FILE *out, const struct adapter *a, const struct c
     fprintf(out, " has waited %llu ms for ", (unsigned long long)r->waited_ms);
 }
 
-/* Returns a text for a report in which all counts are 0. The text names another cause for which the close may wait. */
+/* Returns a text for a report in which all counts are 0. The text names another possible cause of the wait. */
 static const char *report_rest(const struct close_report *r)
 {
     if (r->type == NdkObjectTypeAdapter)
@@ -302,8 +306,8 @@ static void reporter_examine(struct adapter *a, struct object *o, uint64_t now, 
 }
 
 /*
- * If the oldest close in the queue is due, removes this close, prepares *r for report_write and returns true. Otherwise
- * returns false.
+ * If the oldest close in the queue is due, removes it, prepares *r for report_write and returns true. Otherwise returns
+ * false.
  */
 static bool reporter_next(struct adapter *a, uint64_t now, struct close_report *r)
 {
@@ -338,7 +342,7 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* no close is reported if the overdue close ended before this round */
+    if (reported) /* nothing is reported if the overdue close has ended before this round */
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 
@@ -350,7 +354,7 @@ static bool reporter_wait(struct adapter *a)
     uint64_t now, due;
 
     for (;;) {
-        /* Closes the gate before the reads below, so that any later change wakes the thread. */
+        /* The gate is closed first, so that any change after the reads below wakes the thread. */
         atomic_store(&reporter->wake.open, 0);
         if (atomic_load(&reporter->order) != ORDER_RUN)
             return false;

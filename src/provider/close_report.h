@@ -13,20 +13,22 @@
 struct adapter;
 struct object;
 
-/* A member of struct adapter. If all its members are zero, there is no thread and nothing is reported. */
+/*
+ * The state of the thread that reports closes, in struct adapter. If all members are zero, there is no thread and
+ * nothing is reported.
+ */
 struct close_reporter {
     pthread_t thread;
     bool runs;           /* the thread exists; constant while the adapter is open */
     bool is_in_callback; /* ondk_close_adapter was called in a callback; set before the adapter's close begins */
     bool sleeps;         /* the thread waits without a deadline; guarded by the lock of the adapter's lists */
     atomic_uint order;   /* enum close_report_order */
-    struct gate wake;    /* opened after `order` has changed, and when a close begins while `sleeps` is set */
+    struct gate wake;    /* opened when `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Before this time, the thread sleeps at most until this time, even if no close is pending. So a close that begins
-     * earlier need not wake the thread. The thread still reports such a close in time, because the report is due only
-     * close_report_ms after the close began. After this time the thread sleeps until a close wakes the thread. Only the
-     * thread uses this member.
+     * Until this time, the thread does not sleep longer than to this time, even if no close is pending. So a close that
+     * begins earlier need not wake the thread. Its report is still in time, because it is due only close_report_ms
+     * after the close began. Later the thread sleeps until a close wakes it. Only the thread uses this member.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
@@ -42,9 +44,9 @@ int close_report_start(struct adapter *a);
  */
 void close_report_begin(struct object *o);
 /*
- * Stops the thread and waits until the thread has ended. If the thread has not ended one second after `abort_at`, calls
- * abort(). This can happen if the program's log callback blocks the thread. `abort_at` is a time of owner_clock, or
- * UINT64_MAX for never.
+ * Stops the thread and waits until it has ended. Calls abort() if the thread has not ended one second after `abort_at`,
+ * for example because the program's log callback blocks it. `abort_at` is a time of owner_clock, or UINT64_MAX for
+ * never.
  */
 void close_report_stop(struct adapter *a, uint64_t abort_at);
 /* Waits at most one second for the thread to write the adapter's report. Then calls abort(). */

@@ -12,14 +12,14 @@
 #include "openndk/config.h"
 
 /*
- * The limits of ondk_config_t.size. The lower limit is the size of a struct with `size` and one more field. No version
- * of the struct will reach the upper limit.
+ * The limits of ondk_config_t.size. A struct of the lower limit has `size` and one more field. No version of the struct
+ * will reach the upper limit.
  */
 enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 
 /*
- * Returns true if config->size is a multiple of four within the limits. Returns false for nearly every struct that
- * ondk_config_init has not initialized.
+ * Returns true if config->size is a multiple of four within the limits. A struct that ondk_config_init has not
+ * initialized almost never passes this check.
  */
 bool config_size_is_valid(const ondk_config_t *config);
 /*
@@ -28,12 +28,11 @@ bool config_size_is_valid(const ondk_config_t *config);
  */
 bool config_read(ondk_config_t *ours, const ondk_config_t *theirs);
 /*
- * Sets *config to the values of ondk_configure. If ondk_configure was not called, uses the defaults and the
- * environment.
+ * Sets *config to the values that ondk_configure has set. If it was not called, uses the defaults and the environment.
  */
 void config_current(ondk_config_t *config);
 
-/* Copies to *out the settings of *c that the fabric reads. */
+/* Sets *out to the settings of *c that the fabric reads. */
 void config_for_fabric(const ondk_config_t *c, struct fabric_config *out);
 
 #endif

@@ -5,11 +5,10 @@
  * fabric calls it in events (fabric/fabric.h). The code calls no routine of the program except the callback of
  * ondk_log_set.
  *
- * The number of lines is limited, because peers could otherwise fill a disk. There are separate limits for each role
- * (initiator or responder) and for each level. A keyed hash of the peer's IPv4 address or IPv6 /64 assigns each peer to
- * a group. A group may write LIMIT_BURST lines at once, and then one line every group_interval_ns. All groups that have
- * reached this limit together may write one more line every shared_interval_ns. Lines beyond these limits are only
- * counted.
+ * The number of lines is limited, because peers could otherwise fill a disk. Each role (initiator or responder) and
+ * each level has limits of its own. A keyed hash of the peer's IPv4 address or IPv6 /64 assigns each peer to a group. A
+ * group may write LIMIT_BURST lines at once, and then one line every group_interval_ns. The groups that have reached
+ * this limit may together write one more line every shared_interval_ns. Lines beyond these limits are only counted.
  */
 #include "provider/connection_log.h"
 
@@ -31,16 +30,16 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * limit_until and limit_shared_until store when the latest interval of each limit ends. Each written line takes one
- * interval of fixed length. The interval of a line begins when the latest interval ends, or now if the latest interval
- * has ended. limit_take refuses a line if its interval would end more than `burst` intervals after now.
+ * The end of the latest interval of each limit. A written line takes one interval of fixed length. The line's interval
+ * begins at the end of the latest interval, or now if that has ended already. limit_take refuses a line if its interval
+ * would end more than `burst` intervals after now.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash. The first call draws the key. The key is not drawn earlier, because a simulation
- * writes no lines and must not change its sequence of random numbers.
+ * Returns the random key of the hash. The first call draws the key, not the start of the process: a simulation writes
+ * no lines, and must not change its sequence of random numbers.
  */
 static uint64_t limit_key(void)
 {
@@ -95,8 +94,8 @@ static uint32_t connection_level(enum fabric_outcome outcome)
 }
 
 /*
- * Writes the line for a report. `status` is used only if the report is a failure. `reason` is used only if the report
- * is a failure or the end of a connection.
+ * Writes the line for a report. `status` is used only for a failure. `reason` is used only for a failure or the end of
+ * a connection.
  */
 static void connection_write(const struct fabric_report *r, NTSTATUS status, uint32_t reason)
 {

@@ -9,11 +9,11 @@
  * failed NdkConnect drops both. A passive connector has a CHILD reference on its listener.
  *
  * The invariant: conn_close is not called while a call of the consumer is between connector_enter and connector_exit,
- * because conn_close may free the fabric's connection. If the connection must end during such a call, because the
- * consumer closes the connector or NdkConnect fails, the last connector_exit calls conn_close.
+ * because conn_close may free the fabric's connection. During such a call, a close of the connector or a failed
+ * NdkConnect may end the connection; the last connector_exit then calls conn_close.
  *
- * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has
- * closed, so the address is free for the next attempt.
+ * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
+ * so the address is free for the next attempt.
  *
  * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept.
@@ -80,8 +80,8 @@ void connector_exit(struct connector *c)
 }
 
 /*
- * Returns the connection that the caller must pass to conn_close. Returns NULL if there is no connection, or if the
- * last connector_exit will call conn_close. Requires the lock.
+ * Returns the connection that the caller must pass to conn_close. Returns NULL if there is none, or if the last
+ * connector_exit will call conn_close. Requires the lock.
  */
 static struct fabric_conn *connector_claim_end(struct connector *c)
 {
@@ -149,16 +149,16 @@ static void connector_undepend(struct connector *c, struct qp *qp, struct object
 {
     if (endpoint)
         object_undepend(&c->obj, endpoint);
-    connector_unbind_qp(qp); /* first, because object_undepend may free qp */
+    connector_unbind_qp(qp); /* before object_undepend, which may free qp */
     object_undepend(&c->obj, &qp->obj);
 }
 
 /* ---- NdkConnect ---- */
 
 /*
- * Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE, because the next
- * attempt may use the same queue pair and endpoint. If the consumer has closed the connector meanwhile, object_finish
- * drops them. Runs in callback context.
+ * Drops the queue pair and the endpoint of a failed attempt before the connector becomes IDLE, because the next attempt
+ * may use them again. If the consumer has closed the connector meanwhile, object_finish drops them. Runs in callback
+ * context.
  */
 static void connector_end_attempt(struct connector *c)
 {
@@ -355,7 +355,7 @@ static void connector_on_disconnected(void *owner, enum fabric_reason why, uint1
 
     connector_lock(c);
     (void)connector_advance(c, CONNECTOR_DISCONNECT_DONE);
-    /* A failed disconnect stores its own reason. A successful disconnect keeps the reason of an earlier event. */
+    /* A failed disconnect stores its own reason. After a successful one, the reason of an earlier event remains. */
     if (why != FABRIC_OK || c->reason == FABRIC_OK) {
         c->reason = why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why;
         c->terminate = terminate;

@@ -35,7 +35,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;      /* limits and private data are valid */
-    bool has_addresses; /* `local` and `remote` are the connection's addresses; false: the requested addresses */
+    bool has_addresses; /* `local` and `remote` are the connection's addresses; if false, the requested addresses */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -47,23 +47,23 @@ struct connector {
     struct object obj;
     struct spin lock; /* guards the members from `phase` to `terminate`; a leaf lock */
     enum connector_phase phase;
-    unsigned n_calls;         /* calls of the consumer between connector_enter and connector_exit */
-    bool end_is_due;          /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
-    bool qp_is_used;          /* NdkCompleteConnect or NdkAccept has begun: the queue pair cannot be connected again */
+    unsigned n_calls; /* calls of the consumer between connector_enter and connector_exit */
+    bool end_is_due;  /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */
+    bool qp_is_used;  /* NdkCompleteConnect or NdkAccept has begun, so the queue pair cannot be connected again */
     struct fabric_conn *conn; /* the fabric's connection, until its closed event; else NULL */
     struct qp *qp;            /* the queue pair that is bound to this connector, or NULL */
     struct object *endpoint;  /* the shared endpoint that this attempt uses, or NULL */
-    struct fabric_limits own; /* read limits that the consumer requested, capped by the adapter's limits */
+    struct fabric_limits own; /* the read limits that the consumer has requested, at most the adapter's limits */
     struct connector_peer peer;
-    uint64_t started_ns; /* when NdkConnect was called or the peer's request arrived; the fabric's clock */
+    uint64_t started_ns; /* the fabric's clock when NdkConnect was called or the peer's request arrived */
     struct disconnect_callback disconnect_callback;
     bool was_established; /* `agreed` is valid */
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
     uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
     /*
-     * Each kind of request has its own struct, because a request may begin while the completion of another kind is
-     * queued.
+     * Each kind of request has a struct of its own, because a request may begin while the completion of another kind is
+     * still queued.
      */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's completion routine; constant while `connect` is pending */
@@ -89,8 +89,8 @@ extern const struct fabric_conn_events connector_events; /* connector.c */
 /* Returns a connector in phase IDLE with its HANDLE reference, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
 /*
- * Creates the connector for a peer's request. Returns a connector in phase REQUESTED, which has a reference on its
- * listener, or NULL if out of memory. Called in an event of the fabric.
+ * Creates the connector for a peer's request, in phase REQUESTED and with a reference on its listener. Returns NULL if
+ * out of memory. Called in an event of the fabric.
  */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
@@ -102,9 +102,9 @@ struct connector *connector_new_passive(struct listener *listener, struct object
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * Enclose each call of the consumer that begins an operation. Between connector_enter and connector_exit, neither the
- * connector nor the fabric's connection is freed. If close or a failed NdkConnect must end the connection meanwhile,
- * the last connector_exit ends the connection.
+ * Enclose each call of the consumer that begins an operation. In between, neither the connector nor the fabric's
+ * connection is freed. If close or a failed NdkConnect must end the connection meanwhile, the last connector_exit does
+ * it.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);

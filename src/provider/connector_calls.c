@@ -49,14 +49,14 @@ static struct fabric_limits connector_cap_limits(const struct connector *c, ULON
 
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
-/* Sets *to to the address. Refuses 0.0.0.0 and ::, because for these the kernel would connect to this host. */
+/* Sets *to to the address. Refuses 0.0.0.0 and ::, because the kernel would connect them to this host. */
 static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destination, ULONG len)
 {
     return addr_from(to, destination, len) && !addr_is_any(to);
 }
 
 /*
- * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters, and sets
+ * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters. Then sets
  * *old_data to the private data of the previous attempt, which the caller frees. The caller has bound the queue pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
@@ -333,7 +333,7 @@ static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inb
 
 /*
  * Copies the local address if `local` is true, otherwise the peer's address. Returns STATUS_INVALID_DEVICE_STATE if
- * NdkConnect has not succeeded.
+ * there has been no successful NdkConnect.
  */
 static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {

@@ -32,8 +32,8 @@
  *
  * Close leads from any phase to CLOSING.
  *
- * Two actions (connector_table.h) are named below: RETIRE ends the fabric's connection after NdkConnect has failed.
- * END_FABRIC ends the fabric's connection when the connector is closed.
+ * Two actions (connector_table.h) end the fabric's connection: RETIRE after a failed NdkConnect, END_FABRIC when the
+ * connector is closed.
  *
  * Invariants, which connector_check_table checks:
  *   1. A refused call and an impossible event do not change the phase.
@@ -43,8 +43,8 @@
  *   4. The fabric's connection is ended once: by RETIRE in CONNECTING, or by close in any phase that has a living
  *      connection.
  *   5. A step out of a phase in which a request is pending does one of three things: it completes the request; it
- *      undoes the call that began the request; or it leads, with the action RETIRE to FAILING or with END_FABRIC to
- *      CLOSING, where the request completes later.
+ *      undoes the call that began the request; or it leads to FAILING (with RETIRE) or to
+ *      CLOSING (with END_FABRIC), where the request completes later.
  *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
  *   7. IDLE is reached only when a failure is reported or a call did not start.
  *   8. A call starts something only in the phases where the diagrams show it.
@@ -73,7 +73,7 @@
 /* clang-format on */
 
 /*
- * The three lines of cells in each row:
+ * Each row has three lines of cells:
  *   calls: connect, complete, accept, reject, disconnect, close
  *   events of the fabric: connect done or failed, establish done or failed, peer ended, disconnect done, fabric closed
  *   events of the connector itself: not started (out of memory), reporting (a failed NdkConnect is about to complete)
@@ -129,7 +129,7 @@ static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_E
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, NEVER, NEVER,
         NEVER, NEVER),
-    /* In this phase the fabric still reports the end of each operation that close interrupted. */
+    /* In this phase the fabric still reports the end of the operations that close has interrupted. */
     ROW(CLOSING,
         STATE, WRONG, STATE, STATE, WRONG, PASS,
         DO(REPORT_CANCELLED), DO(REPORT_CANCELLED), DO(REPORT_NOT_ESTABLISHED), DO(REPORT_NOT_ESTABLISHED), PASS,

@@ -84,7 +84,7 @@ struct connector_cell connector_cell(enum connector_phase phase, enum connector_
 /* Changes the phase and returns the action. Asserts that the event is possible in the phase. */
 enum connector_action connector_step(enum connector_phase *phase, enum connector_event event);
 
-/* Returns true if a connector in this phase has a connection of the fabric that has not been ended. */
+/* Returns true if a connector in this phase has a connection of the fabric that is still to be ended. */
 bool connector_has_fabric(enum connector_phase phase);
 /* Returns true if a connector in this phase has a bound queue pair. */
 bool connector_has_qp(enum connector_phase phase);
@@ -95,10 +95,7 @@ const char *connector_phase_name(enum connector_phase phase);
 const char *connector_event_name(enum connector_event event);
 const char *connector_action_name(enum connector_action action);
 
-/*
- * Checks the invariants of the table. Returns NULL if all invariants hold, otherwise a sentence about the first
- * violation.
- */
+/* Checks the invariants of the table. Returns NULL if all hold, otherwise a sentence about the first violation. */
 const char *connector_check_table(void);
 /* Prints the table in Markdown. */
 void connector_print_table(FILE *out);

@@ -24,7 +24,7 @@ static struct cq *cq_of_object(struct object *o)
     return (struct cq *)((char *)o - offsetof(struct cq, obj));
 }
 
-/* Calls the consumer's notification routine, unless the queue is being closed. Runs in callback context. */
+/* Calls the consumer's notification routine. Does nothing if the queue is being closed. Runs in callback context. */
 static void cq_on_notify(void *owner, bool overflow)
 {
     struct cq *cq = owner;
@@ -88,12 +88,12 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
     struct cq *cq = cq_of(pub);
     int error;
 
-    (void)done, (void)context; /* not used: the call is never pending */
+    (void)done, (void)context; /* not used, because the call is never pending */
     if (!cq->obj.adapter->config.cq_resize)
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* A delayed notification may become due in this call, so the call needs a reference, as in cq_ndk_arm. */
+    /* The call needs a reference, as in cq_ndk_arm, because a delayed notification may become due in this call. */
     object_ref(&cq->obj, REF_INTERNAL);
     error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)
@@ -118,10 +118,7 @@ static void cq_ndk_arm(NDK_CQ *pub, ULONG kind)
 {
     struct cq *cq = cq_of(pub);
 
-    /*
-     * The reference is needed because the notification may run, and the consumer may close the queue, before cq_arm
-     * returns.
-     */
+    /* Needs a reference: before cq_arm returns, the notification may run, and the consumer may close the queue. */
     object_ref(&cq->obj, REF_INTERNAL);
     cq_ops(cq)->cq_arm(cq->fabric, cq_arm_kind(kind));
     object_unref(&cq->obj, REF_INTERNAL);
@@ -209,7 +206,7 @@ static ULONG cq_ndk_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG c
     return cq_poll_results(cq_of(pub), NULL, results, count);
 }
 
-/* Returns true if this moderation would delay every notification forever. */
+/* Returns true if this moderation would delay every notification for ever. */
 static bool cq_never_notifies(const struct cq *cq, ULONG interval, ULONG count)
 {
     return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth));

@@ -18,8 +18,8 @@ struct environment_number {
  */
 bool environment_number(const struct environment_number *variable, uint32_t *value);
 /*
- * Returns the number of variables that are unknown or invalid. The process's first call also logs them. `numbers` is
- * config.c's table, which has `count` rows.
+ * Returns the number of variables that are unknown or invalid. The first call of the process also logs them. `numbers`
+ * is config.c's table with `count` rows.
  */
 uint32_t environment_check(const struct environment_number *numbers, uint32_t count);
 

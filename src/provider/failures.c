@@ -22,7 +22,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address and port; if the peer initiated: failure.source, which has no port */
+    struct addr peer; /* the foreign address and port; if the peer initiated: failure.source, without a port */
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;
@@ -30,11 +30,11 @@ struct failure_key {
 };
 
 struct failure {
-    uint64_t count; /* how often the failure happened; 0: the entry is not in use */
+    uint64_t count; /* number of times that the failure has happened; 0: the entry is not in use */
     uint64_t order; /* increases with each failure */
     struct failure_key key;
     struct addr local, foreign, source; /* source: the peer's IPv4 address or IPv6 /64 */
-    unsigned of_source;                 /* number of entries in the same half with this source, including this entry */
+    unsigned of_source;                 /* number of entries of the same half with this source, including this entry */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };
@@ -80,7 +80,7 @@ static struct failure *failure_find(struct failure *half, const struct failure_k
     return NULL;
 }
 
-/* Returns an unused entry. If all entries are in use, returns the oldest entry of the source with the most entries. */
+/* Returns an unused entry, or the oldest entry of the source with the most entries if all are in use. */
 static struct failure *failure_choose(struct failure *half)
 {
     struct failure *chosen = &half[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Describes in words which process and which user have a local address in use. The kernel reports the user. The process
- * is found by its descriptors in /proc. Only root can read the descriptors of another user's process. The invariant:
- * the text contains only printable characters.
+ * Describes in words the process and the user that use a local address. The kernel reports the user. The process is
+ * found by its descriptors in /proc. Only root can read the descriptors of another user's process. The invariant: the
+ * text contains only printable characters.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -43,8 +43,8 @@ static bool holder_has_socket(int fds, const char *wanted)
 }
 
 /*
- * Returns the ID of a process that has the socket open. Returns 0 if no such process is found, for example because its
- * descriptors cannot be read.
+ * Returns the ID of a process that has the socket open. Returns 0 if none is found, for example because its descriptors
+ * cannot be read.
  */
 static long holder_find_process(uint32_t inode)
 {

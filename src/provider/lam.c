@@ -103,7 +103,7 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
     struct adapter *a = adapter_of(adapter);
     struct lam *lam;
 
-    (void)done, (void)context; /* not used: the call is never pending */
+    (void)done, (void)context; /* not used, because the call is never pending */
     if (!size || !mdl_is_range(mdl, length) || length > a->limits.max_registration)
         return STATUS_INVALID_PARAMETER;
     uint64_t pages = lam_page_count(mdl, length), needed = lam_mapping_size(pages);

@@ -13,7 +13,7 @@
 #include "ndk/ndkpi.h"
 
 struct lam;
-enum { N_LAM_LISTS = 64 }; /* the address of a mapping selects the list that has the mapping */
+enum { N_LAM_LISTS = 64 }; /* number of lists; the address of a mapping selects its list */
 struct lams {
     struct spin lock; /* a leaf lock */
     LIST_HEAD(, lam) lists[N_LAM_LISTS];
@@ -21,9 +21,9 @@ struct lams {
 void lams_init(struct lams *l);
 
 /*
- * Implement NdkBuildLAM and NdkReleaseLAM. lam_build never returns STATUS_PENDING, so it does not call `done`.
- * lam_build validates the MDL chain before it checks the buffer's size. The adapter's close waits until every mapping
- * has been released. lam_release ignores an unknown pointer.
+ * Implement NdkBuildLAM and NdkReleaseLAM. lam_build never returns STATUS_PENDING, so it does not call `done`. It
+ * validates the MDL chain before it checks the buffer's size. The adapter's close waits until every mapping has been
+ * released. lam_release ignores an unknown pointer.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
                    NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo);

@@ -8,8 +8,8 @@
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * The event `reporting` occurs just before the completion routine of a failed NdkListen is called. There is no phase
- * for close. Close closes the fabric's listener, which completes a pending NdkListen. Each request becomes a connector,
+ * The event `reporting` occurs just before the completion routine of a failed NdkListen is called. Close has no phase
+ * of its own. It closes the fabric's listener, which completes a pending NdkListen. Each request becomes a connector,
  * which NdkConnectEventCallback passes to the consumer. The invariant: when the consumer closes the listener, each
  * request that has not been passed to the consumer is refused.
  */
@@ -61,7 +61,10 @@ static const struct fabric_ops *listener_ops(const struct listener *l)
     return l->obj.adapter->fabric->ops;
 }
 
-/* Changes the phase from `from` to `to`. If the present phase is not `from`, changes nothing and returns false. */
+/*
+ * Changes the phase from `from` to `to` and returns true. If the present phase is not `from`, changes nothing and
+ * returns false.
+ */
 static bool listener_step(struct listener *l, enum listener_phase from, enum listener_phase to)
 {
     spin_lock(&l->lock);
@@ -73,9 +76,9 @@ static bool listener_step(struct listener *l, enum listener_phase from, enum lis
 }
 
 /*
- * Begins a call of the consumer that uses the fabric's listener. Each successful call must be followed by
- * listener_exit. Returns false if the consumer has closed the listener. If the consumer closes the listener during such
- * a call, the last listener_exit closes the fabric's listener.
+ * Begins a call of the consumer that uses the fabric's listener. Returns false if the consumer has closed the listener.
+ * Each successful call must be followed by listener_exit. If the consumer closes the listener in between, the last
+ * listener_exit closes the fabric's listener.
  */
 static bool listener_enter(struct listener *l)
 {
@@ -138,8 +141,8 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
     /*
-     * Until listener_exit neither the listener nor the fabric's listener is freed. Otherwise a close in the completion
-     * routine could free both before listener_listen returns.
+     * Before listener_listen returns, the completion routine may close the listener. listener_enter makes both
+     * listeners, this one and the fabric's, exist until listener_exit.
      */
     if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;
@@ -157,7 +160,7 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
 
 /* ---- requests ---- */
 
-/* Passes the connector to the consumer. If the listener is being closed, closes the connector instead. */
+/* Passes the connector to the consumer, or closes the connector if the listener is being closed. */
 static void listener_run_connect_event(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
@@ -188,7 +191,7 @@ static void listener_on_closed(void *owner)
 {
     struct listener *l = owner;
 
-    if (l->phase == LISTENER_LISTENING) /* read without the lock, because no call changes the phase any more */
+    if (l->phase == LISTENER_LISTENING) /* read without the lock, because from LISTENING on the phase does not change */
         connection_log_stopped(&l->local);
     object_unref(&l->obj, REF_INTERNAL);
 }

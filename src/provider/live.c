@@ -2,8 +2,8 @@
 /*
  * Implements the lists of an adapter's objects, and the public functions that copy these lists. A list is copied in
  * batches, so that threads that create or end objects need not wait long for the lock. The invariant: `describe` and
- * `visit` are called with the lock held and only read the object. They take no lock except the lock of that object, and
- * the lock of the fabric's object that belongs to it.
+ * `visit` are called with the lock held and only read the object. They may take only the lock of that object and the
+ * lock of the fabric's object behind it.
  */
 #include "provider/live.h"
 
@@ -11,11 +11,11 @@
 #include "provider/adapter.h"
 #include "provider/object.h"
 
-enum { BATCH = 32 }; /* objects that are visited without releasing the lock */
+enum { BATCH = 32 }; /* number of objects that are visited before the lock is released for a moment */
 
 /*
- * A walk through a list, in progress. If live_list_remove removes the object `next`, it sets `next` to the object that
- * follows.
+ * A walk through a list, in progress. If live_list_remove removes the walk's `next`, it sets `next` to the object after
+ * that.
  */
 struct live_walk {
     struct object *next; /* NULL: all objects have been visited */
@@ -125,7 +125,7 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
     spin_unlock(&live->lock);
 }
 
-/* Visits up to BATCH objects. Copies their entries to `batch`. Returns true if the walk has further objects. */
+/* Visits up to BATCH objects, and copies their entries to `batch`. Returns true if further objects remain. */
 static bool live_walk_batch(struct live_list *live, struct live_walk *walk, union live_entry *batch, uint32_t *listed)
 {
     uint32_t count = 0;
@@ -146,7 +146,7 @@ static bool live_walk_batch(struct live_list *live, struct live_walk *walk, unio
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size)
 {
-    bool has_unlisted = type == NdkObjectTypeConnector; /* a connector without a connection is not listed */
+    bool has_unlisted = type == NdkObjectTypeConnector; /* true: connectors without a connection are not listed */
     bool has_more = has_unlisted || capacity > 0;
     union live_entry batch[BATCH];
     struct live_walk walk;
@@ -155,7 +155,7 @@ uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entr
     live_walk_begin(live, type, &walk);
     while (has_more && (has_unlisted || count <= capacity)) {
         has_more = live_walk_batch(live, &walk, batch, &listed);
-        /* The caller's array is written without the lock, because its pages may have to be allocated. */
+        /* The lock is not held, because a write to the caller's array may allocate its pages. */
         for (uint32_t i = 0; i < listed; i++, count++) {
             if (count < capacity)
                 sized_write_entry(entries, count, entry_size, &batch[i], own_size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the lists of an adapter's objects. There is one list for each type. An object is inserted when it has been
- * created. The object is hidden just before its type's `destroy` runs, and is removed after its close completion has
- * returned. The invariant: while the lock is held, an object that is not hidden is not destroyed, so its type's
- * `describe` may be called.
+ * Declares the lists of an adapter's objects, one list for each type. An object is inserted when it has been created.
+ * It is hidden just before its type's `destroy` runs, and removed after its close completion has returned. The
+ * invariant: while the lock is held, an object that is not hidden is not destroyed, so its type's `describe` may be
+ * called.
  *
  * A thread that needs the lock of the lists and the lock of an object must take the lock of the lists first.
  */
@@ -34,11 +34,11 @@ union live_entry {
 struct live_list {
     struct spin lock;                            /* guards this struct and the live_ members of all objects */
     LIST_HEAD(, object) lists[NdkObjectTypeMax]; /* the newest first */
-    uint32_t counts[NdkObjectTypeMax];           /* objects of the type that are not hidden */
+    uint32_t counts[NdkObjectTypeMax];           /* number of objects of the type, without the hidden ones */
     LIST_HEAD(, live_walk) walks;                /* walks and copies in progress */
     uint32_t last_ids[NdkObjectTypeMax];
-    TAILQ_HEAD(, object) closes; /* pending closes that close_report.c has not reported, the oldest first */
-    struct object *examined;     /* the object that close_report.c examines; NULL after the object's removal */
+    TAILQ_HEAD(, object) closes; /* pending closes, the oldest first, without those that close_report.c has reported */
+    struct object *examined;     /* the object that close_report.c examines; NULL when the object has been removed */
 };
 
 void live_list_init(struct live_list *live);
@@ -54,17 +54,16 @@ void live_list_remove(struct live_list *live, struct object *o);
 /* Empties `closes`. Requires the lock. */
 void live_list_forget_closes(struct live_list *live);
 /*
- * Calls `visit` with the lock held for each object of one type, including hidden objects. If an object is hidden,
- * `visit` may access only its struct object. The function releases the lock from time to time. An object that exists
- * during the whole call is visited once.
+ * Calls `visit` for each object of one type, including hidden ones, with the lock held. `visit` may access only the
+ * struct object of a hidden object. The function releases the lock from time to time. An object that exists during the
+ * whole call is visited once.
  */
 void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(struct object *o, void *context),
                     void *context);
 /*
- * Copies the entries of all objects of one type to the caller's array, at most `capacity` entries. Returns the number
- * of objects of that type. An object that exists during the whole call is copied once, unless the result is larger than
- * `capacity`. entry_size is the size of an entry in the caller's array. own_size is the size of an entry in this
- * library.
+ * Copies the entries of at most `capacity` objects of one type to the caller's array. Returns the number of objects of
+ * that type, which may be larger. An object that exists during the whole call is copied once, unless the array is too
+ * small. entry_size is the size of an entry in the caller's array. own_size is the size of an entry in this library.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

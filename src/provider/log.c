@@ -9,8 +9,8 @@
  * ondk_log_set replaces the callback and changes `side`, then waits until the count for the former callback is 0. The
  * invariant: calls of two different callbacks are never in the same count.
  *
- * Fork. The child keeps level, callback and file. If a callback has called fork, this callback still runs in the child.
- * The callbacks of all other threads do not run in the child, so the child does not count them.
+ * Fork. The child keeps level, callback and file. A callback that has called fork still runs in the child. The
+ * callbacks of other threads do not run there, so the child does not count them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -42,10 +42,10 @@ static struct {
     void *context;
     uint32_t level; /* equal to log_level */
     unsigned side;
-    unsigned running[2];                   /* the number of callbacks that run now, for each value of `side` */
+    unsigned running[2];                   /* number of callbacks in progress, for each value of `side` */
     uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */
     atomic_bool is_torn;                   /* the file ends in the middle of a line */
-    _Atomic uint64_t left_out, counted_ns; /* lines left out; when that count was last written */
+    _Atomic uint64_t left_out, counted_ns; /* number of lines left out; time when that number was last written */
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;
@@ -64,7 +64,7 @@ struct log_date {
     int year, month, day;
 };
 
-/* Converts days to a date without gmtime_r, because another thread may hold gmtime_r's lock during fork. */
+/* Converts days to a date. gmtime_r is not used, because another thread may hold its lock during fork. */
 static struct log_date log_date_of(int64_t days_since_1970)
 {
     int64_t days = days_since_1970 + 719468; /* since 0000-03-01, so that a leap day is the last day of its year */
@@ -125,8 +125,8 @@ static bool log_put(uint32_t level, const char *text)
 /* ---- the callback ---- */
 
 /*
- * Passes the line to the program's callback. Returns false if there is no callback; the caller then writes the line.
- * Returns true without a call if this thread is in the callback, or if the level is off now.
+ * Passes the line to the program's callback. Returns false if there is no callback; the caller then writes the line. If
+ * this thread is already in the callback, or the level is off now, returns true without a call.
  */
 static bool log_call(uint32_t level, const char *text)
 {
@@ -183,7 +183,7 @@ int32_t ondk_log_set(uint32_t level, ondk_log_callback callback, void *context)
         return STATUS_INVALID_DEVICE_STATE;
     log_start();
     spin_lock(&sink.lock);
-    while (sink.running[!sink.side]) /* another ondk_log_set has not finished its wait */
+    while (sink.running[!sink.side]) /* another ondk_log_set still waits for the former callback */
         log_wait_for_side(!sink.side);
     old = sink.side;
     sink.side = !old;

@@ -22,8 +22,8 @@ static inline bool log_is_on(uint32_t level)
 }
 
 /*
- * Reads ONDK_LOG in the first call. Further calls do nothing. PASSIVE_LEVEL. Before the first call, the level is warn,
- * and lines go to standard error.
+ * Reads ONDK_LOG in the first call. Further calls do nothing. PASSIVE_LEVEL. Until then the level is warn, and lines go
+ * to standard error.
  */
 void log_start(void);
 /*
@@ -34,13 +34,13 @@ bool log_parse(const char *value, uint32_t *level, const char **file);
 
 /* Writes one line. Characters that are not printable ASCII become question marks. Does nothing if the level is off. */
 void log_line(uint32_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes a text of several lines, each of which ends with \n, as several lines. */
+/* Writes a text of several lines. Each line ends with \n. */
 void log_lines(uint32_t level, const char *text);
 /* Counts a line that the caller leaves out. log_report_left_out writes the count. */
 void log_leave_out(void);
 /*
- * Writes a line of this level with the number of lines that were left out. Does nothing if no line was left out. If
- * `is_due` is false, writes at most one such line a second.
+ * Writes a line of this level with the number of lines that were left out. Does nothing if there are none. If `is_due`
+ * is false, writes at most one such line a second.
  */
 void log_report_left_out(uint32_t level, bool is_due);
 

@@ -4,10 +4,10 @@
  * because a thread that serves connections may write. Second, no line is written to another file of the program, except
  * in the race that "The descriptor" describes.
  *
- * Waiting. Other processes often share the open file description of standard error, so this process must not change
- * O_NONBLOCK of that description. A write can wait even after poll has reported room: a terminal or pipe may have room
- * for less than a line, or another process may write first. So a check before the write is not enough.
- * log_file_write_once chooses a call that does not wait for each type of file.
+ * Waiting. Other processes often share the open file description of standard error, so O_NONBLOCK must not be set for
+ * it. A write can wait even after poll has reported room: a terminal or pipe may have room for less than a line, or
+ * another process may write first. So a check before the write is not enough. log_file_write_once chooses a call that
+ * does not wait for each type of file.
  *
  * The descriptor. A program may close descriptors that are not its own, as daemons do. The number of the log's
  * descriptor may then refer to another file of the program. So each write first checks that the descriptor still refers
@@ -48,7 +48,7 @@ struct log_descriptor {
 };
 
 static struct {
-    atomic_bool is_named; /* false: lines go to standard error, and the other members are not used */
+    atomic_bool is_named; /* false: lines go to standard error, and the other members are unused */
     struct spin lock;     /* guards opened; a leaf lock */
     struct log_descriptor opened;
     char path[PATH_MAX]; /* the absolute path; empty if the path is too long or unknown */
@@ -65,7 +65,7 @@ static int log_file_open_path(const char *path, struct log_descriptor *d)
 
     if (fd < 0)
         return errno;
-    if (fd <= STDERR_FILENO) { /* descriptors 0 to 2 are for the program's own streams */
+    if (fd <= STDERR_FILENO) { /* descriptors 0 to 2 are reserved for the program's streams */
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         close(fd);
         fd = above;
@@ -140,7 +140,7 @@ static bool log_file_reopen(const struct log_descriptor *lost, struct log_descri
     return is_first;
 }
 
-/* Returns the descriptor, and sets *mode to the st_mode of its file. Returns -1 if no file is usable. */
+/* Returns the descriptor of the log, and sets *mode to the st_mode of its file. Returns -1 if no file is usable. */
 static int log_file_get(mode_t *mode)
 {
     struct log_descriptor d, again;
@@ -161,8 +161,8 @@ static int log_file_get(mode_t *mode)
 }
 
 /*
- * Opens the file of fd again with O_NONBLOCK, and writes to it. O_NONBLOCK is not set for fd itself, because other
- * processes may share fd's open file description.
+ * Opens the file of fd again with O_NONBLOCK, and writes to the new descriptor. O_NONBLOCK is not set for fd, because
+ * other processes may share fd's open file description.
  */
 static ssize_t log_file_write_reopened(int fd, const char *bytes, size_t size)
 {
@@ -213,7 +213,7 @@ ssize_t log_file_write(const char *bytes, size_t size)
     sigaddset(&discarded, SIGXFSZ);
     (void)sigpending(&pending);
     if (sigismember(&pending, SIGPIPE))
-        sigdelset(&discarded, SIGPIPE); /* a SIGPIPE that is pending already is the program's, so it must stay */
+        sigdelset(&discarded, SIGPIPE); /* an earlier SIGPIPE that is pending belongs to the program */
     if (sigismember(&pending, SIGXFSZ))
         sigdelset(&discarded, SIGXFSZ);
     blocked = discarded;

@@ -11,8 +11,8 @@
  */
 int log_file_open(const char *name);
 /*
- * Writes like write(2), but causes no signal. If the log is a regular file, the call may wait for the disk. It waits
- * for nothing else, for example not for the reader of a pipe. Returns -1 if nothing was written.
+ * Writes like write(2), but raises no signal. Waits only for the disk of a regular file, for example not for the reader
+ * of a pipe. Returns -1 if nothing was written.
  */
 ssize_t log_file_write(const char *bytes, size_t size);
 

@@ -10,7 +10,7 @@ void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
 {
     ULONG offset = (ULONG)((uintptr_t)address & (PAGE_SIZE - 1));
 
-    /* No page frame numbers follow, so Size is the size of the bare structure. */
+    /* Size is the size of the bare structure, because no page frame numbers follow. */
     *mdl = (MDL){
         .Next = next,
         .Size = (CSHORT)sizeof(*mdl),
@@ -36,7 +36,9 @@ unsigned char *mdl_memory(const MDL *mdl)
     return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
 }
 
-/* Returns true if the MDL's virtual address is `index`, its memory is at `memory`, and neither range wraps around. */
+/*
+ * Returns true if the MDL's virtual address is `index` and its memory is at `memory`, and neither range wraps around.
+ */
 static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
 {
     if (mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory)

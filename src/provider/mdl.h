@@ -15,8 +15,8 @@
 uint64_t mdl_virtual_address(const MDL *mdl);
 
 /*
- * Returns the address at which the provider accesses the memory: the system mapping, if the descriptor has one.
- * Otherwise returns the virtual address, because consumer and provider share one process.
+ * Returns the address at which the provider accesses the memory. This is the system mapping if the descriptor has one.
+ * Otherwise it is the virtual address, because consumer and provider share one process.
  */
 unsigned char *mdl_memory(const MDL *mdl);
 

@@ -8,8 +8,8 @@
  *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; BUSY: PENDING    BUSY
  *   BUSY         INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             BUSY
  *
- * A region that was created for fast registration stays EMPTY until its close. Register and deregister return
- * INVALID_DEVICE_STATE for such a region, because the region is registered by requests instead (region_requests.c).
+ * A region that was created for fast registration stays EMPTY until its close, because requests register it
+ * (region_requests.c). Register and deregister return INVALID_DEVICE_STATE for it.
  *
  * If nothing accesses the memory, deregister ends the registration at once. Otherwise deregister returns PENDING. When
  * the access has ended, the fabric ends the registration, the region becomes EMPTY, and the deregister request
@@ -65,7 +65,10 @@ static const struct fabric_ops *mr_ops(const struct mr *mr)
     return mr->obj.adapter->fabric->ops;
 }
 
-/* Changes the state from `from` to `to`. If the present state is not `from`, changes nothing and returns false. */
+/*
+ * Changes the state from `from` to `to` and returns true. If the present state is not `from`, changes nothing and
+ * returns false.
+ */
 static bool mr_step(struct mr *mr, enum mr_state from, enum mr_state to)
 {
     spin_lock(&mr->lock);
@@ -110,7 +113,7 @@ static NTSTATUS mr_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags)
 
     if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !mr_flags_are_valid(flags))
         return STATUS_INVALID_PARAMETER;
-    /* BUSY excludes other calls until the registration exists. */
+    /* While the state is BUSY, other calls fail; the registration does not exist yet. */
     if (mr->fast || !mr_step(mr, MR_EMPTY, MR_BUSY))
         return STATUS_INVALID_DEVICE_STATE;
     int error = mr_ops(mr)->mr_register(mr->region.fabric, mdl_memory(mdl), length, mdl_virtual_address(mdl),
@@ -129,7 +132,7 @@ static NTSTATUS mr_ndk_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flag
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    (void)done, (void)context; /* not used: the call is never pending */
+    (void)done, (void)context; /* not used, because the call is never pending */
     if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
     status = mr_register(mr, mdl, length, flags);
@@ -147,7 +150,7 @@ static void mr_on_deregistered(void *context)
 
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* The region has one request struct for deregister, so only one deregister can be pending. */
+    /* Only one deregister can be pending, because the region has one request struct for it. */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
@@ -170,7 +173,7 @@ static NTSTATUS mr_ndk_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, P
     return status;
 }
 
-/* Ends the registration when close begins. If the memory is being accessed, or a window is bound, mr_retire waits. */
+/* Ends the registration when close begins. mr_retire waits for accesses to the memory and for bound windows. */
 static void mr_cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
@@ -217,7 +220,7 @@ static NTSTATUS mr_ndk_initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEA
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    (void)done, (void)context; /* not used: the call is never pending */
+    (void)done, (void)context; /* not used, because the call is never pending */
     if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
     status = mr_initialize_fast(mr, pages, remote);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Creates, closes and ends NDK objects, and completes requests. Only this file calls the consumer's completion
- * routines, except for the routines that connector.c and listener.c pass to request_begin. If an object uses another
- * object, the object that uses the other one is called the successor, and the object that is used is called the
- * antecedent. For example, a QP is a successor of its PD, and the PD is an antecedent of the QP.
+ * routines, except for the routines that connector.c and listener.c pass to request_begin. An object that uses another
+ * object is its successor, and the used object is the antecedent. For example, a QP is a successor of its PD, and the
+ * PD is an antecedent of the QP.
  *
  *   state      handle    references  what may happen
  *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up
@@ -32,7 +32,7 @@
  *   3. A successor drops its CHILD references after its close completion has returned. So when an antecedent's close
  *      completion begins, the close completions of all successors have returned. The adapter ends after all objects.
  *   4. While a routine of the consumer runs, no lock is held and no shard is owned.
- *   5. A thread does not access the object after the thread's last decrement, or after it has queued the object's end.
+ *   5. A thread does not access the object after its own last decrement, or after it has queued the object's end.
  */
 #include "provider/object.h"
 
@@ -107,7 +107,7 @@ const char *object_state(const struct object *o, const char *state)
 }
 
 /*
- * Drops a reference. Returns true if no reference is left. Then the caller sees all writes of all threads that had
+ * Drops a reference. Returns true if it was the last one. The caller then sees all writes of all threads that had
  * references.
  */
 static bool object_drop_ref(struct object *o, enum object_ref kind)
@@ -122,8 +122,8 @@ static bool object_drop_ref(struct object *o, enum object_ref kind)
 }
 
 /*
- * Begins the end of an object that has no references. Returns true if the object can be destroyed now. If the function
- * returns false, the object may already be freed.
+ * Begins the end of an object that has no references. Returns true if the object can be destroyed now. If the result is
+ * false, another thread may already have freed the object.
  */
 static bool object_retire(struct object *o)
 {
@@ -195,8 +195,8 @@ bool object_depends_on(struct object *o, const struct object *antecedent)
 }
 
 /*
- * Destroys the object, calls the close completion and frees the memory. Then drops the references on the antecedents.
- * They are dropped last, because the antecedents must outlive the close completion.
+ * Destroys the object, calls the close completion and frees the memory. Drops the references on the antecedents last,
+ * because the antecedents must outlive the close completion.
  */
 static void object_finish(struct object *o)
 {
@@ -267,7 +267,7 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
     o->create_context = context;
     o->finish.run = object_run_created;
     object_ref(o, REF_CALLBACK);
-    /* The consumer may receive and close o before object_call returns, so o is not accessed after the call. */
+    /* o is not accessed after this call, because the consumer may receive and close o before it returns. */
     object_call(o, &o->finish);
     return STATUS_PENDING;
 }
@@ -291,9 +291,7 @@ static void request_run(struct task *task)
     NTSTATUS status = r->status;
 
     atomic_store(&r->pending, false);
-    /*
-     * Inside `done`, the consumer may begin the request again or close the object. So *r is not accessed from here on.
-     */
+    /* *r is not accessed from here on: inside `done`, the consumer may begin the request again or close the object. */
     done(context, status);
     object_unref(o, REF_REQUEST);
 }

@@ -6,12 +6,12 @@
  * object that uses another object (the antecedent) is a successor of that object, and has a CHILD reference on it. Each
  * pending request, and each callback that is queued or running, has a reference on its object. Close refuses new calls,
  * runs the type's `cancel`, and drops the handle. When the last reference is dropped, the object ends. If close drops
- * that reference, the object ends in the closing thread. Otherwise the object ends on the shard's thread. The end has
- * these steps:
+ * that reference, the object ends in the closing thread. Otherwise the object ends on the shard's thread. The steps of
+ * the end:
  *
  *     retire (if something of the type must end first)  ->  destroy (the type frees what the object owns)
  *     ->  close completion, if close returned PENDING
- *     ->  after it has returned: free the memory, drop the CHILD references on the antecedents
+ *     ->  after the close completion: free the memory, drop the CHILD references on the antecedents
  *
  * The invariant: a close is pending while anything is outstanding, an antecedent outlives its successors' close
  * callbacks, and nothing accesses the object after its last callback.
@@ -29,8 +29,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * A call that is running, or an object of the fabric that reports events to the NDK object, has a REF_INTERNAL. kinds[]
- * does not count REF_INTERNAL, because counting would slow every post.
+ * REF_INTERNAL is the reference of a running call, or of an object of the fabric that reports events to the NDK object.
+ * kinds[] does not count REF_INTERNAL, because that would slow every post.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };
@@ -73,20 +73,20 @@ struct object {
     atomic_uint refs;
     atomic_uint kinds[REF_KINDS]; /* only for reports and assertions */
     atomic_bool closing;
-    bool close_pended; /* set before close drops the handle; false again if close returns STATUS_SUCCESS */
+    bool close_pended; /* set before close drops the handle; reset if close returns STATUS_SUCCESS */
     struct object *antecedents[MAX_ANTECEDENTS];
     unsigned antecedent_count;
     NDK_FN_CREATE_COMPLETION create_done;
     void *create_context;
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
-    struct task finish;           /* delivers a pended creation, later ends the object */
+    struct task finish;           /* the task that delivers a pended creation and later ends the object */
     LIST_ENTRY(object) live_link; /* live.c uses the members from here on */
     uint32_t live_id; /* unique, from 1, among the adapter's objects of this type; constant after the insertion */
     bool live_inserted;
-    bool live_retiring;             /* no reference is left: the fabric's object behind this one may not be accessed */
-    bool live_hidden;               /* the object is ending: only its struct object may be accessed */
-    bool live_is_queued;            /* the object is in live.closes, the queue of pending closes */
+    bool live_retiring;  /* no reference is left, so the fabric's object behind this one may not be accessed */
+    bool live_hidden;    /* the object is ending, so only its struct object may be accessed */
+    bool live_is_queued; /* the object is in live.closes, the queue of pending closes */
     TAILQ_ENTRY(object) live_close; /* link in live.closes */
     uint64_t live_closed_ns;        /* when the close began */
 };
@@ -101,13 +101,13 @@ bool object_try_ref(struct object *o, enum object_ref kind);
 /* Takes a CHILD reference on the antecedent, unless o has one already. The reference is dropped when o ends. */
 void object_depend(struct object *o, struct object *antecedent);
 /*
- * Drops the CHILD reference on the antecedent, if o has one, before o ends. A failed connection attempt drops its queue
- * pair and its endpoint with this function.
+ * Drops the CHILD reference of o on the antecedent, if there is one, before o ends. Used for the queue pair and the
+ * endpoint of a failed connection attempt.
  */
 void object_undepend(struct object *o, struct object *antecedent);
 /*
- * Returns true if o has a CHILD reference on the antecedent. Only compares pointers, so the antecedent may have been
- * freed.
+ * Returns true if o has a CHILD reference on the antecedent. The antecedent may have been freed, because the function
+ * only compares pointers.
  */
 bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);
@@ -120,10 +120,7 @@ const char *object_state(const struct object *o, const char *state);
  */
 void object_retired(struct object *o);
 
-/*
- * Queues a callback on the object's shard. The caller has taken a reference on the object. The task drops that
- * reference.
- */
+/* Queues a callback on the object's shard. The caller has taken a reference on the object, which the task drops. */
 void object_call(struct object *o, struct task *task);
 
 /*
@@ -166,7 +163,7 @@ bool request_is_pending(const struct request *r);
 enum { OBJECT_OFFSET = sizeof(NDK_QP) }; /* all public structs have one size */
 static_assert(sizeof(NDK_QP) == sizeof(NDK_ADAPTER) && sizeof(NDK_QP) == sizeof(NDK_CONNECTOR), "one size");
 
-/* Returns the struct object that follows the public struct `header`. */
+/* true from request_begin until shortly before `done`, or until request_cancel */
 static inline struct object *object_of(NDK_OBJECT_HEADER *header)
 {
     return (struct object *)((char *)header + OBJECT_OFFSET);

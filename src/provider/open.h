@@ -19,8 +19,8 @@ void provider_close_adapter(NDK_ADAPTER *adapter);
 void provider_start_trace(void);
 
 /*
- * Sets the function that converts a verifier's object to the provider's object. The public functions about adapters and
- * connectors (openndk/counters.h and others) call `unwrap` first. If no function is set, they use the consumer's object
+ * Sets the function that returns the provider's object behind a verifier's object. The public functions about adapters
+ * and connectors (openndk/counters.h and others) call it first. If no function is set, they use the consumer's object
  * as it is.
  */
 void provider_set_unwrap(void *(*unwrap)(void *object));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements protection domains. A domain has no state. Its address identifies the domain: the fabric compares the
- * addresses to find whether a region and a queue pair belong to the same domain. The invariant: the object lives until
- * its last region and its last queue pair are closed, so no other domain can have the same address meanwhile.
+ * Implements protection domains. A domain has no state; its address identifies it. The fabric compares the addresses to
+ * find whether a region and a queue pair belong to the same domain. The invariant: the object lives until its last
+ * region and its last queue pair are closed, so no other domain has the same address meanwhile.
  */
 #include <stdlib.h>
 

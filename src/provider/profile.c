@@ -13,7 +13,7 @@
 #include "provider/config.h"
 #include "provider/profile.h"
 
-enum { ALL = -1 }; /* the profile sets no limit, so only the provider's own limit applies */
+enum { ALL = -1 }; /* the profile sets no limit; only the provider's own limit applies */
 
 /* clang-format off */
 static const struct profile {

@@ -2,7 +2,7 @@
 /*
  * Declarations that the files of several object types share: the entries of dispatch tables that create objects, and
  * the structs of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each
- * struct begins with its public struct, and its struct object follows, so a handle is also a pointer to the whole
+ * struct begins with its public struct, followed by its struct object. So a handle is also a pointer to the whole
  * struct.
  */
 #ifndef PROVIDER_PROVIDER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates and ends queue pairs. The invariant: a connector has a CHILD reference on its queue pair, so the fabric's
- * queue pair is closed only when no connection uses the queue pair.
+ * Creates and ends queue pairs. The invariant: a connector has a CHILD reference on its queue pair. So the fabric's
+ * queue pair is closed only when no connection uses it.
  */
 #include <errno.h>
 #include <stdlib.h>

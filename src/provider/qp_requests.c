@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the functions of a queue pair's dispatch table, which convert NDK requests to the fabric's requests. The
- * invariant: a post that starts requests has a reference on the queue pair, because the consumer may close the queue
- * pair as soon as the request has completed, even before the post returns. Posts of receives and of deferred requests
- * need no reference, because the fabric's qp_close waits for these posts. If a post fails, the deferred requests that
- * were posted earlier are started.
+ * invariant: a post that starts requests has a reference on the queue pair. The request may complete before the post
+ * returns, and the consumer may then close the queue pair. Posts of receives and of deferred requests need no
+ * reference, because the fabric's qp_close waits for these posts. If a post fails, the deferred requests that were
+ * posted earlier are started.
  */
 #include <stddef.h>
 
@@ -16,11 +16,11 @@
 
 enum {
     FLAGS_SEND = REQUEST_FLAGS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_INLINE,
-    FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* a queue pair's inline size applies to sends and writes */
+    FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* only sends and writes can have NDK_OP_FLAG_INLINE */
     FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE,
 };
 
-/* The consumer's array is read as an array of struct rdma_sge, so it is copied only once, into the queue pair. */
+/* The consumer's array is read as an array of struct rdma_sge. So it is copied only once, into the queue pair. */
 _Static_assert(sizeof(NDK_SGE) == sizeof(struct rdma_sge) &&
                    offsetof(NDK_SGE, VirtualAddress) == offsetof(struct rdma_sge, address) &&
                    offsetof(NDK_SGE, LogicalAddress) == offsetof(struct rdma_sge, address) &&

@@ -263,8 +263,8 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     why = c->reason;
     terminate = c->terminate;
     /*
-     * The queue pair has the reason before the connector receives the report that the connection has ended. If the
-     * queue pair already refuses requests but the connector has no reason yet, the reason of the queue pair is used.
+     * The queue pair has a reason before the connector receives the report that the connection has ended. If the
+     * connector has no reason yet, the reason of the queue pair is used.
      */
     if (why == FABRIC_OK && connector_has_qp(c->phase))
         why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);

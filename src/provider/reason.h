@@ -17,8 +17,8 @@
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same strings as ondk_reason_name and ondk_reason_text. A string is in static storage or in `text`. The
- * library itself must not call the public functions, because each call overwrites the string that an earlier call
+ * Return the same strings as ondk_reason_name and ondk_reason_text, in static storage or in `text`. The library itself
+ * must use these functions, because each call of a public function overwrites the string that an earlier call has
  * returned to the program.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };

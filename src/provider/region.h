@@ -33,8 +33,8 @@ int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
 void region_revoke(struct region *r);
 /*
- * Ends a memory region or window: the `retire` function of both types. Returns true if the region has ended. If the
- * memory is being accessed, or a window is bound to the region, returns false, and object_retired is called later.
+ * Ends a memory region or window; both types use this function as `retire`. Returns true if the region has ended.
+ * Returns false if the memory is being accessed or a window is bound to the region; object_retired is called later.
  */
 bool region_retire(struct region *r);
 /* Returns the newest token, even if it is no longer valid, or 0 if none was made. */

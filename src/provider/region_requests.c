@@ -2,8 +2,8 @@
 /*
  * Posts the requests that make and end the tokens of memory regions and windows.
  *
- * The invariant: during a post, the provider has a reference on each object that the request names, because another
- * thread may close these objects meanwhile. Such a close stays pending until the post has dropped its reference.
+ * The invariant: during a post, the provider has a reference on each object that the request names. If another thread
+ * closes such an object meanwhile, the close stays pending until the post has dropped its reference.
  *
  * The post checks state, protection domain, flags, rights, range and pages. If a mistake depends on earlier requests,
  * the completion reports the mistake. For example, a token may have ended when the request is processed.
@@ -79,8 +79,8 @@ static int region_prepare_token(const struct fabric_ops *ops, const struct token
 }
 
 /*
- * Posts a request that makes a token. Requires a reference on the region. Without the reference, the request could
- * complete, and the region could end, before qp_post returns.
+ * Posts a request that makes a token. Requires a reference on the region. Otherwise the request could complete and the
+ * region could end before qp_post returns.
  */
 static NTSTATUS region_post_token(struct qp *qp, struct rdma_request *r, const struct token_source *m)
 {
@@ -152,7 +152,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     return post_end(qp, region_check_and_fast_register(qp, &r, mr, &pages, flags));
 }
 
-/* Binds the window to a registration of the region `of`, which is identified by the newest token of `of`. */
+/* Binds the window to the registration of the region `of` that has the newest token. */
 static NTSTATUS region_post_bind(struct qp *qp, struct rdma_request *r, const struct region *of, struct token_source *m,
                                  ULONG flags)
 {

@@ -26,8 +26,7 @@ NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const
 
 /*
  * Begin and end the post of an initiator request. A successful post without NDK_OP_FLAG_DEFER also starts the deferred
- * requests that were posted earlier. If the post failed, post_end starts these deferred requests. post_end returns
- * `status`.
+ * requests that were posted earlier. After a failed post, post_end starts them. post_end returns `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

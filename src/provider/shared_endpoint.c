@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the shared endpoint, which has no state machine. The invariant: the endpoint's address is reserved until
- * the endpoint and all connectors that use the endpoint are closed.
+ * the endpoint and all connectors that use it are closed.
  */
 #include "provider/shared_endpoint.h"
 

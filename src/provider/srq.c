@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements shared receive queues. The invariant: a running notification, and each call that may cause a notification,
- * has a reference on the SRQ. If a queue pair uses a receive of the SRQ, the receive completes to the receive CQ of
- * that queue pair. Receives that are still queued when the SRQ is closed end without a completion.
+ * Implements shared receive queues. The invariant: a running notification, and each call that may cause one, has a
+ * reference on the SRQ. A receive of the SRQ completes to the receive CQ of the queue pair that uses it. Receives that
+ * are still queued when the SRQ is closed end without a completion.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static const struct object_type srq_type = {
 };
 
 /*
- * Changes depth and threshold. Takes a reference during the call, because the notification may run, and the consumer
- * may close the queue, before srq_modify returns.
+ * Changes depth and threshold. Takes a reference during the call: before srq_modify returns, the notification may run,
+ * and the consumer may close the queue.
  */
 static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
                                PVOID context)
@@ -86,7 +86,7 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
     struct srq *srq = srq_of(pub);
     int error;
 
-    (void)done, (void)context; /* not used: the call is never pending */
+    (void)done, (void)context; /* not used, because the call is never pending */
     if (depth > srq->obj.adapter->limits.max_srq_depth)
         return STATUS_INVALID_PARAMETER;
     object_ref(&srq->obj, REF_INTERNAL);
@@ -96,8 +96,8 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
 }
 
 /*
- * Posts a receive. Takes a reference during the call, because the receive may complete, and the consumer may close the
- * queue, before srq_post returns.
+ * Posts a receive. Takes a reference during the call: before srq_post returns, the receive may complete, and the
+ * consumer may close the queue.
  */
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a snapshot of adapters, and of the process's failures, as JSON. The invariant: each list is copied first and
- * written afterwards, so the lock of a list is not held while text is written. All objects are counted, but at most
- * MAX_ENTRIES objects of each kind are written.
+ * Writes a snapshot of adapters, and of the process's failures, as JSON. The invariant: each list is copied before it
+ * is written, so that no lock is held while text is written. All objects are counted, but at most MAX_ENTRIES objects
+ * of each kind are written.
  */
 #include "provider/stat_json.h"
 
@@ -27,7 +27,7 @@ enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
 enum { MAX_COMMAND = 1024 };
 
-/* Reads this process's command line. If no descriptor is free, text is empty. */
+/* Reads this process's command line. If no descriptor is free, `text` is empty. */
 static void json_read_command(char text[MAX_COMMAND + 1])
 {
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -262,8 +262,8 @@ static void json_put_srq(FILE *out, const union live_entry *e)
 }
 
 /*
- * Writes a memory range and its token. Writes address and token as text, because a reader of JSON may support only
- * 63-bit numbers, and people use hexadecimal.
+ * Writes a memory range and its token. Address and token are text: people read hexadecimal, and a reader of JSON may
+ * support only 63-bit numbers.
  */
 static void json_put_memory(FILE *out, uint64_t address, uint64_t length, uint32_t token)
 {
@@ -303,7 +303,7 @@ static void json_put_mw(FILE *out, const union live_entry *e)
 /* The lists, in the order in which they are written. */
 static const struct {
     NDK_OBJECT_TYPE type;
-    const char *name; /* name + "s" is the key of the list, name + "_count" the key of the number of objects */
+    const char *name; /* name + "s" is the key of the list; name + "_count" is the key of the number of objects */
     void (*put)(FILE *out, const union live_entry *e); /* writes an object without the closing brace */
 } json_lists[] = {
     { NdkObjectTypeConnector, "connection", json_put_connection },

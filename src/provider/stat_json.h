@@ -10,8 +10,8 @@
 
 void stat_json_begin(FILE *out);
 /*
- * Writes an adapter as a JSON object. `first` is true for the first adapter of the text. Returns false if out of
- * memory. The text is then incomplete.
+ * Writes an adapter as a JSON object. `first` is true for the first adapter of the text. If out of memory, returns
+ * false, and the text is incomplete.
  */
 bool stat_json_adapter(FILE *out, struct adapter *a, bool first);
 void stat_json_end(FILE *out);

@@ -7,7 +7,7 @@
  * The invariant: the thread takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
- * Shutting down the listening socket ends that wait.
+ * The shutdown of the listening socket ends that wait.
  *
  * Any user can bind the server's usual name before the server binds it. The server then binds a name that nobody can
  * predict. Readers find that name in the list of sockets, and the kernel reports to the readers which user listens.
@@ -43,20 +43,20 @@
 #include "provider/trace_server.h"
 
 enum {
-    READER_MS = 2000,  /* a reader that has not received everything in this time is dropped */
-    RETRY_MS = 100,    /* pause if no descriptor is free for a reader */
-    MAX_READERS = 8,   /* readers that are served at once */
-    MAX_WAITING = 128, /* readers that wait to be served */
+    READER_MS = 2000,  /* time limit of a reader, after which it is dropped */
+    RETRY_MS = 100,    /* pause if there is no free descriptor for a reader */
+    MAX_READERS = 8,   /* maximum number of readers that are served at once */
+    MAX_WAITING = 128, /* maximum number of readers that wait to be served */
     MAX_NAME_TRIES = 4,
-    MAX_TRACE_TURN = 8, /* requests for the trace that are answered before the other readers get their turn */
+    MAX_TRACE_TURN = 8, /* maximum requests for the trace that are answered before the other readers are served */
 };
 
 static struct {
     pthread_mutex_t lifetime, list;
     LIST_HEAD(, adapter) adapters; /* guarded by list */
-    uint32_t number;               /* guarded by list; the number of the newest adapter */
-    int socket;                    /* guarded by lifetime; -1: there is no server */
-    int trace_socket;              /* guarded by lifetime; -1: the trace is not passed */
+    uint32_t number;               /* the number of the newest adapter; guarded by `list` */
+    int socket;                    /* -1: there is no server; guarded by `lifetime` */
+    int trace_socket;              /* -1: the trace is not passed; guarded by `lifetime` */
     pthread_t thread;              /* guarded by lifetime */
     atomic_bool stopping;
 } server = {
@@ -73,7 +73,7 @@ struct reader {
 /* The thread's state. */
 struct stat_service {
     int listener, trace_listener; /* trace_listener: -1 if there is none */
-    bool pauses; /* true: no descriptor was free for a reader, so the thread accepts none for RETRY_MS */
+    bool pauses;                  /* no descriptor was free for a reader, so the thread accepts none for RETRY_MS */
     int count;
     struct reader readers[MAX_READERS];
 };
@@ -105,7 +105,7 @@ static char *stat_server_snapshot(size_t *size)
     return NULL;
 }
 
-/* Records the open adapters in the trace. Needed if the trace began after the adapters were opened. */
+/* Records the open adapters in the trace. Needed if the trace has begun after they were opened. */
 static void stat_server_trace_adapters(void)
 {
     struct adapter *a;
@@ -129,7 +129,7 @@ static bool reader_is_allowed(int reader)
 
 /*
  * Returns true if the reader could also trace this process with ptrace. Requires that reader_is_allowed has accepted
- * the reader. If the process has had privileges that its user lacks, returns true only for root.
+ * the reader. If the process has had privileges that its user lacks, only root may trace it.
  */
 static bool reader_can_trace(int reader)
 {
@@ -258,8 +258,8 @@ static void stat_service_wait(struct stat_service *s)
 }
 
 /*
- * Runs the server's thread. The sockets do not change while the thread runs, because other code changes them only after
- * the thread has ended.
+ * Runs the server's thread. While it runs, the sockets do not change, because other code changes them only after the
+ * thread has ended.
  */
 static void *stat_server_run(void *unused)
 {
@@ -321,10 +321,10 @@ static void stat_server_close_sockets(int s, int trace)
         descriptors_close(trace);
 }
 
-/* Starts the server. If a resource is missing, does nothing. Requires the lock server.lifetime. */
+/* Starts the server. Does nothing if a resource is missing. Requires the lock server.lifetime. */
 static void stat_server_start(void)
 {
-    /* Binds the names before ondk_open_adapter returns, so that a reader finds them once the adapter is open. */
+    /* Binds the names before ondk_open_adapter returns. So a reader finds the adapter as soon as it is open. */
     int s = stat_server_listen("openndk.stat"), trace, error;
 
     if (s < 0)
@@ -377,9 +377,9 @@ static void stat_server_in_child(void)
 }
 
 /*
- * Installs the fork handlers after the fork handlers of fork.c. Before a fork, the C library runs handlers in the
- * reverse order of installation. So fork locks `lifetime` first, then the lock of base/fork.h. A thread that opens a
- * socket takes the two locks in the same order.
+ * Installs the fork handlers after those of fork.c. Before a fork, the C library runs handlers in the reverse order of
+ * installation. So fork locks `lifetime` first, then the lock of base/fork.h. A thread that opens a socket takes the
+ * two locks in the same order.
  */
 __attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {

@@ -9,8 +9,8 @@
 struct adapter;
 
 /*
- * Publishes the adapter. PASSIVE_LEVEL. If the thread or its socket cannot be created, the adapter works, but other
- * processes do not see it.
+ * Publishes the adapter. PASSIVE_LEVEL. If the thread or its socket cannot be created, other processes do not see the
+ * adapter, but it works.
  */
 void stat_server_add(struct adapter *a);
 /*

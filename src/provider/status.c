@@ -37,7 +37,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_REQUEST_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
-    case FABRIC_PORT_FORBIDDEN: /* a documented status, after which consumers try another port */
+    case FABRIC_PORT_FORBIDDEN: /* after this documented status, consumers try another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;
@@ -104,7 +104,7 @@ NTSTATUS status_of_connect(enum fabric_reason why)
         return STATUS_IO_TIMEOUT;
     if (why == FABRIC_INTERFACE_GONE)
         return STATUS_NETWORK_UNREACHABLE;
-    /* NdkConnect has no status for an abort. A connection that the peer ends without an accept counts as refused. */
+    /* NdkConnect has no status for an abort. So a connection that the peer ends without an accept counts as refused. */
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }
 

@@ -17,8 +17,8 @@
  */
 NTSTATUS status_of_reason(enum fabric_reason why);
 /*
- * Works like status_of_reason, for NdkConnect and NdkConnectWithSharedEndpoint. If the peer ends the connection without
- * an accept, the connection counts as refused.
+ * Works like status_of_reason, for NdkConnect and NdkConnectWithSharedEndpoint. A connection that the peer ends without
+ * an accept counts as refused.
  */
 NTSTATUS status_of_connect(enum fabric_reason why);
 /* Returns the NTSTATUS of a completed request. */

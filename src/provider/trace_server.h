@@ -5,8 +5,8 @@
 
 /*
  * Sends an answer with a descriptor of the trace, and does not wait. If the process records no trace, first begins to
- * record into a ring buffer, and then calls on_begun. The caller has checked the identity of the reader, and closes the
- * socket.
+ * record into a ring buffer and calls on_begun. The caller has checked the identity of the reader, and closes the
+ * socket afterwards.
  */
 void trace_server_answer(int reader, void (*on_begun)(void));
 

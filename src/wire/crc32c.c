@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy, not of the source. So
- * the sum matches the copy even if the source changes during the copy.
+ * Computes CRC32c by one of three methods. The invariant: crc32c_copy sums the bytes of the copy. So the sum matches
+ * the copy even if the source changes meanwhile.
  *
  *   up to 255 bytes        SSE4.2's instruction: three cycles for eight bytes. The other methods take at least 40 to 60
  *                          cycles, and the pieces of small messages are short.
  *   VPCLMULQDQ exists      folding: carry-less multiplication of 256 bits at a time, below
  *   otherwise              ISA-L, whose dispatcher selects a variant at the first call
  *
- * ISA-L multiplies 512 bits at a time if the processor can, which is faster in a loop. But after 512-bit instructions
- * that run only now and then, between system calls, the processor ran the following code more slowly: a message of 256
- * bytes took 0.4 us longer. So ISA-L is used only without VPCLMULQDQ.
+ * ISA-L multiplies 512 bits at a time if the processor can, which is faster in a loop. But if 512-bit instructions ran
+ * only now and then, between system calls, the processor ran the code after them more slowly: a message of 256 bytes
+ * took 0.4 us longer. So ISA-L is used only without VPCLMULQDQ.
  *
  * The first two methods copy and sum in one pass, from the same registers, so the multiplications overlap with the
  * memory accesses. With ISA-L, the bytes are copied first and the copy is summed.
@@ -30,8 +30,8 @@
 #ifdef __x86_64__
 
 /*
- * Data longer than MAX_SHORT has at least two blocks of FOLD_SIZE. crc32c_fold folds each block into the next one, so
- * it folds at least once.
+ * Data longer than MAX_SHORT has at least two blocks of FOLD_SIZE. So crc32c_fold, which folds each block into the next
+ * one, folds at least once.
  */
 enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHORT = 2 * FOLD_SIZE - 1 };
 
@@ -40,7 +40,7 @@ enum { VECTOR_SIZE = 32, VECTORS = 4, FOLD_SIZE = VECTORS * VECTOR_SIZE, MAX_SHO
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /*
- * Loads an unaligned number and, if `copies` is true, stores it at the same offset of the copy. The asm prevents the
+ * Loads an unaligned number. If `copies` is true, also stores it at the same offset of the copy. The asm keeps the
  * compiler from loading the source a second time.
  */
 #define LOAD_AND_COPY(type, at)                                                                                        \
@@ -98,7 +98,7 @@ static bool crc32c_is_short(size_t len)
 #define FOLD_FIRST 0x6992cea2
 #define FOLD_OTHERS 0xd3b6092
 
-/* Keeps a vector in one register. Without this function, GCC copies vectors from memory to memory in two halves. */
+/* Keeps a vector in one register. Otherwise GCC copies vectors from memory to memory in two halves. */
 TARGET_VPCLMUL ALWAYS_INLINE __m256i vector_pinned(__m256i v)
 {
     __asm__("" : "+x"(v));
@@ -224,7 +224,7 @@ uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
     if (crc32c_can_fold(len))
         return crc32c_copy_folding(crc, to, from, len);
     memcpy(to, from, len);
-    __asm__("" ::: "memory"); /* makes crc32c_update read the copy, not values that were loaded from the source */
+    __asm__("" ::: "memory"); /* makes crc32c_update read the copy, not registers with values of the source */
     return crc32c_update(crc, to, len);
 }
 

@@ -43,19 +43,19 @@ struct ddp_header {
     uint8_t ddp_version;     /* set by decode; encode ignores it and writes 1 */
     uint8_t rdmap_version;   /* set by decode; encode ignores it and writes 1 */
     uint8_t opcode;          /* enum rdmap_opcode; decode may also set a reserved opcode */
-    uint32_t stag;           /* tagged: the target; untagged: the STag to invalidate */
+    uint32_t stag;           /* tagged: the target's STag; untagged: the STag to invalidate */
     uint64_t to;             /* only if tagged */
     uint32_t queue, msn, mo; /* only if untagged */
 };
 
 /* Sets *size to the length of the header that the first byte announces. Returns false if `len` is less than *size. */
 bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
-/* Returns the header's length, or 0 if the header is longer than size. */
+/* Returns the header's length, or 0 if the header is longer than `size`. */
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
 /*
  * Writes the beginning of an FPDU: MPA's length field for a ULPDU of this size, then the DDP header. Returns the size
- * of both. Stores eight bytes at a time, because the checksum loads eight bytes at a time. If the stores were smaller
- * than the loads, each load would wait until the stores have left the processor's store buffer.
+ * of both. Stores eight bytes at a time, like the loads of the checksum. If the stores were smaller, each load would
+ * wait until the stores have left the processor's store buffer.
  */
 enum { DDP_MAX_FPDU_BEGIN = 20 };
 size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_MAX_FPDU_BEGIN]);

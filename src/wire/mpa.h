@@ -14,7 +14,7 @@ enum {
     MPA_MAX_PRIVATE_DATA = 512, /* the limit of RFC 5044; includes IRD and ORD */
     MPA_MAX_FRAME = MPA_FRAME_HEADER + MPA_MAX_PRIVATE_DATA,
     MPA_LIMITS = 4,          /* bytes of IRD and ORD, which an enhanced (S) frame has */
-    MPA_LIMIT_NONE = 0x3fff, /* "no limit stated" in IRD or ORD */
+    MPA_LIMIT_NONE = 0x3fff, /* no limit is stated in IRD or ORD */
     MPA_FPDU_LENGTH = 2,
     MPA_FPDU_CRC = 4,
     MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, at most 3 bytes of padding, CRC */
@@ -47,7 +47,7 @@ enum mpa_decode {
     MPA_DECODED,
     MPA_MORE,       /* the frame is incomplete; *need is its size, or the header's size if the header is incomplete */
     MPA_BAD_KEY,    /* reported at the first wrong byte */
-    MPA_BAD_LENGTH, /* private data is longer than MPA_MAX_PRIVATE_DATA */
+    MPA_BAD_LENGTH, /* the private data is longer than MPA_MAX_PRIVATE_DATA */
 };
 
 /*

@@ -27,7 +27,7 @@ static size_t terminate_ddp_header_size(uint8_t first)
     return first & DDP_T ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
 }
 
-/* Computes the bits M, D and R for t. Returns false if header_len fits none of the three forms of t->header. */
+/* Computes the bits M, D and R of t. Returns false if header_len fits none of the three forms of t->header. */
 static bool terminate_hdrct(const struct terminate *t, uint16_t *hdrct)
 {
     size_t ddp;

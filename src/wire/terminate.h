@@ -12,11 +12,11 @@
 
 #include "wire/ddp.h"
 
-/* Layer in bits 15..12, error type in 11..8, code in 7..0, as they stand on the wire. */
+/* Layer in bits 15 to 12, error type in bits 11 to 8, code in bits 7 to 0, as on the wire. */
 #define TERMINATE_CODE(layer, type, code) ((uint16_t)((layer) << 12 | (type) << 8 | (code)))
 
 enum wire_error {
-    WIRE_OK = 0x10000, /* beyond 16 bits, so no peer can send it */
+    WIRE_OK = 0x10000, /* needs more than 16 bits, so no peer can send it */
 
     /* RDMAP; error types: 0 local catastrophic, 1 remote protection, 2 remote operation */
     WIRE_RDMAP_CATASTROPHIC = TERMINATE_CODE(0, 0, 0x00),
