@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the adapters' dispatch table. Each entry records its call and calls the provider's entry. */
+/* Implements the adapters' dispatch table. Each entry records its call and calls the provider's entry. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
@@ -13,8 +13,8 @@ static NTSTATUS traced_adapter_query_extension(NDK_OBJECT_HEADER *object, GUID *
 }
 
 /*
- * Records NdkQueryExtension for all types but the adapter. The second entry of these types' tables is
- * NdkQueryExtension, so the table can be read as an NDK_PD_DISPATCH.
+ * Records NdkQueryExtension for all types except the adapter. The second entry of these types' tables is
+ * NdkQueryExtension, so each of the tables can be read as an NDK_PD_DISPATCH.
  */
 NTSTATUS traced_query_extension(NDK_OBJECT_HEADER *object, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {

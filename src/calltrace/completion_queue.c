@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the completion queues' dispatch table. A poll that returns no result records nothing. */
+/* Implements the completion queues' dispatch table. A poll that returns no result records nothing. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 

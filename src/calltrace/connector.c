@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the dispatch tables of connectors, listeners and shared endpoints. */
+/* Implements the dispatch tables of connectors, listeners and shared endpoints. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares the entry for NdkQueryExtension that all tables but the adapter's share. */
+/* Declares the entry for NdkQueryExtension. All tables except the adapter's share it. */
 #ifndef CALLTRACE_ENTRIES_H
 #define CALLTRACE_ENTRIES_H
 

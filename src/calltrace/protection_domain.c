@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of the dispatch tables of protection domains, memory regions and memory windows. */
+/* Implements the dispatch tables of protection domains, memory regions and memory windows. */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
 /* ---- protection domains ---- */
 
-/* Stores the SGE limits of the object in *o. Does nothing if `o` is NULL, which means that memory ran out. */
+/* Stores the SGE limits of the object in *o. Does nothing if `o` is NULL because memory ran out. */
 static void traced_create_set_sges(struct traced_object *o, ULONG receive, ULONG initiator)
 {
     if (o)
@@ -43,8 +43,8 @@ static NTSTATUS traced_pd_create_mw(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, P
 }
 
 /*
- * Records a notification and calls the consumer's callback. If the notification comes before the create call has
- * returned, the event has no object.
+ * Records a notification and calls the consumer's callback. If the create call has not returned yet, the event has no
+ * object.
  */
 static VOID traced_on_srq_notification(PVOID context, NTSTATUS status)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of the dispatch tables of queue pairs and shared receive queues. A post has one event, which is recorded
+ * Implements the dispatch tables of queue pairs and shared receive queues. A post has one event, which is recorded
  * after the post.
  */
 #include "calltrace/entries.h"
 #include "calltrace/traced_call.h"
 
 /*
- * Returns the number of bytes in all SGEs. Returns 0 if there are more SGEs than `max`: the provider refuses such a
- * request without reading the list, so the list may be shorter. Must run before the provider's post, because the
- * consumer may free the list when the request has completed.
+ * Returns the number of bytes in all SGEs. Returns 0 if there are more SGEs than `max`: the list may be shorter, and
+ * the provider refuses the request without reading it. Must run before the provider's post, because the consumer may
+ * free the list when the request has completed.
  */
 static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
 {

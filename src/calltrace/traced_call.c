@@ -8,8 +8,8 @@
 #include "base/addr.h"
 
 /*
- * The completion routine of a call that may be pending. The replaced routine frees the struct when the call completes.
- * If the call does not pend, traced_call_end frees it.
+ * The completion routine of a call that may be pending. The routine that replaces it frees the struct when the call
+ * completes. If the call does not pend, traced_call_end frees the struct.
  */
 struct traced_request {
     NDK_FN_REQUEST_COMPLETION done;
@@ -148,7 +148,7 @@ NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o,
     NDK_OBJECT_HEADER *created = NULL;
 
     if (status == STATUS_PENDING) {
-        if (!c->has_completion) /* otherwise, the completion routine frees o */
+        if (!c->has_completion) /* otherwise the completion routine frees o */
             traced_object_free(o);
         traced_call_record_return(c, status, NULL);
         return status;

@@ -30,13 +30,13 @@ struct traced_call {
     uint64_t begin_ns; /* time at which the call began, from trace_now_ns; 0: tracing is off */
     const void *object;
     const void *context;            /* the RequestContext of a call that may be pending */
-    struct traced_request *request; /* NULL: the provider receives the consumer's own routine */
+    struct traced_request *request; /* NULL: the consumer's own routine is passed to the provider */
     uint16_t routine;               /* number of the call's event */
     NDK_OBJECT_TYPE creates;        /* type of the object that the call creates */
     bool has_completion;            /* in a create call: the consumer has passed a completion routine */
 };
 
-/* Returns the time for an event. Returns 0 if the call is not to be recorded. */
+/* Returns the time for an event, or 0 if the call must not be recorded. */
 static inline uint64_t traced_now(void)
 {
     return trace_is_on() && !own_calls ? trace_now_ns() : 0;
@@ -69,7 +69,7 @@ void *traced_call_context(const struct traced_call *c, void *context);
 /*
  * Begins a call that creates an object. Must run before the provider's function. Returns a struct for the new object,
  * or NULL if out of memory. If the consumer has passed a completion routine, the struct can be the context of a
- * callback. Otherwise it cannot, because traced_create_end frees the struct if the call is pending.
+ * callback. Otherwise it cannot: traced_create_end frees it if the call is pending.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);
@@ -77,8 +77,8 @@ struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE
 NDK_FN_CREATE_COMPLETION traced_create_routine(const struct traced_object *o, NDK_FN_CREATE_COMPLETION done);
 void *traced_create_context(struct traced_object *o, void *context);
 /*
- * Handles the return of the provider's function, which returned `status`. If `status` is a success, `out` must point to
- * the object's address, which the provider has stored. Returns `status`.
+ * Handles the return of the provider's function, which returned `status`. If `status` is a success, *out must be the
+ * address of the object. Returns `status`.
  */
 NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o, NTSTATUS status, const void *out);
 

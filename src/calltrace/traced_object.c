@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the table of open objects, a hash table of a fixed size: see traced_object.h. */
+/* Keeps the open objects in a hash table of a fixed size: see traced_object.h. */
 #include "calltrace/traced_object.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { OBJECT_BUCKET_BITS = 14 };
 
 static struct spin objects_lock;    /* guards object_buckets and traced_tables */
-static atomic_bool objects_guarded; /* an adapter was traced, so fork acquires the lock before it copies the process */
+static atomic_bool objects_guarded; /* an adapter was traced, so fork acquires the lock first */
 static struct traced_object *object_buckets[1 << OBJECT_BUCKET_BITS];
 
 /* Returns the link that points to the object, or the link at the end of the bucket's list. Requires the lock. */
@@ -120,8 +120,8 @@ struct traced_disconnect *traced_object_add_disconnect(const NDK_CONNECTOR *conn
 
 /*
  * Counts another open of a traced adapter. Returns false if the adapter is not in the table. If the provider has stored
- * its own Dispatch again, replaces that Dispatch again. Does not replace any other Dispatch: it belongs to a second
- * provider, which uses the objects of the first provider and calls the recording entries.
+ * its own Dispatch again, replaces it again. Any other Dispatch stays: it belongs to a second provider, which uses the
+ * objects of the first one and calls the recording entries.
  */
 static bool calltrace_reopen(NDK_ADAPTER *adapter)
 {
@@ -169,8 +169,8 @@ bool calltrace_end(const NDK_ADAPTER *adapter)
 }
 
 /*
- * Registers the names when the library is loaded. The constructor is in this file because a linker omits a file of an
- * archive if nothing in the file is called.
+ * Registers the names when the library is loaded. The constructor is in this file, because a linker omits a file of an
+ * archive from which nothing is called.
  */
 __attribute__((constructor)) static void traced_object_set_names(void)
 {

@@ -4,10 +4,9 @@
  * the consumer's callbacks with their contexts. The invariant: the lock of the table is never held while a function of
  * the provider or the consumer runs.
  *
- * A struct traced_object is allocated before the provider creates the object, so that it can be the context of
- * callbacks. The struct is removed from the table before the provider closes the object. It is freed when the close has
- * completed, because the provider calls no callback after that. A thread in a callback may close the object. So nothing
- * accesses the struct after the consumer's callback.
+ * A struct traced_object is the context of callbacks, so it is allocated before the provider creates the object. It is
+ * removed from the table before the provider closes the object. It is freed when the close has completed, because no
+ * callback follows. The consumer's callback may close the object, so nothing accesses the struct after that callback.
  */
 #ifndef CALLTRACE_TRACED_OBJECT_H
 #define CALLTRACE_TRACED_OBJECT_H
@@ -44,7 +43,7 @@ struct traced_object {
     } callback;
     void *callback_context;
     struct traced_disconnect *disconnects;
-    /* First the completion routine of the create call, and later that of the close call. */
+    /* The completion routine of the create call, and later of the close call. */
     union {
         NDK_FN_CREATE_COMPLETION create;
         NDK_FN_CLOSE_COMPLETION close;
@@ -60,13 +59,11 @@ struct traced_object *traced_object_alloc(NDK_OBJECT_TYPE type);
 void traced_object_free(struct traced_object *o);
 /*
  * Inserts `o` into the table of open objects, and gives `object` a traced table. Runs when the provider has created the
- * object. If `o` is NULL (out of memory) or no traced table is available, the object keeps the provider's table, and
- * the event `untraced` is recorded.
+ * object. If `o` is NULL because memory ran out, or no traced table is available, the object keeps the provider's
+ * table, and the event `untraced` is recorded.
  */
 void traced_object_insert(struct traced_object *o, NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type);
-/*
- * Removes an object that is about to be closed from the table. Returns its struct, or NULL if it is not in the table.
- */
+/* Removes an object from the table before it is closed. Returns its struct, or NULL if it is not in the table. */
 struct traced_object *traced_object_remove(const void *object);
 /* Returns the provider's dispatch table for the object. Returns NULL if the object is not in the table. */
 const void *traced_object_find_real(const void *object);

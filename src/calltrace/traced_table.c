@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes traced tables: see traced_table.h. If an entry is NULL in the provider's table, it is also NULL in the traced
- * table, because a consumer may test the entry. A traced table also has the entries of later NDKPI versions. Such an
- * entry reads the provider's table only if a consumer calls it, which would read that table without the layer, too.
+ * Makes traced tables: see traced_table.h. An entry that is NULL in the provider's table is also NULL in the traced
+ * table, because a consumer may test it. A traced table also has the entries of later NDKPI versions. Such an entry
+ * reads the provider's table only if a consumer calls it. Without the layer, that call would read the same table.
  */
 #include "calltrace/traced_table.h"
 
@@ -58,7 +58,7 @@ static traced_entry traced_table_entry(const void *table, unsigned index)
 
 /*
  * Returns true if the traced table was made for the provider's table at `real`, for `count` entries and for these
- * limits. Also compares which entries are NULL, because the memory at `real` may now contain another table.
+ * limits. Also compares which entries are NULL, because the memory at `real` may contain another table now.
  */
 static bool traced_table_fits(const struct traced_table *t, const void *real, unsigned count, struct traced_sges sges)
 {
@@ -72,7 +72,7 @@ static bool traced_table_fits(const struct traced_table *t, const void *real, un
 }
 
 /*
- * Searches the first `max` traced tables of the type. Returns a table that fits, or else a free one. Returns NULL if
+ * Searches the first `max` traced tables of the type. Returns a table that fits, otherwise a free one. Returns NULL if
  * there is neither.
  */
 static struct traced_table *traced_table_find(NDK_OBJECT_TYPE type, const void *real, unsigned count,
@@ -110,7 +110,7 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
     const void *real;
 
     memcpy(&real, dispatch, sizeof real);
-    if (traced_table_is_ours(real)) /* a provider that reuses objects may leave Dispatch as it was */
+    if (traced_table_is_ours(real)) /* a provider that reuses objects may leave our table in Dispatch */
         real = ((const struct traced_table *)real)->real;
     if (!real)
         return NULL;
@@ -124,7 +124,7 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
     if (!t->real)
         traced_table_fill(t, type, real, count, sges);
     /*
-     * The entries must be visible before the pointer to them, because other threads may already call through the
+     * The entries must be visible before the pointer to them, because other threads may already call functions of the
      * object.
      */
     __atomic_store_n((traced_dispatch_pointer *)(void *)dispatch, (const void *)&t->pub, __ATOMIC_RELEASE);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the dispatch tables that the layer gives to objects. There is one table for each combination of a provider's
- * table and SGE limits, not one for each object. An entry reads the address of the provider's table and the limits from
- * the traced table, so a call needs neither a lock nor a lookup. The invariant: a traced table never changes after the
- * first object has received it.
+ * Makes the dispatch tables that the layer gives to objects: one table for each combination of a provider's table and
+ * SGE limits. An entry reads the address of the provider's table and the limits from the traced table, so a call needs
+ * neither a lock nor a lookup. The invariant: a traced table never changes after the first object has received it.
  *
  * A consumer may copy an object's Dispatch, replace it, and then call through the copy. The entry then finds the
  * provider's table by the object's address.
@@ -19,8 +18,8 @@
 enum { TRACED_TABLES_MAX = 16 }; /* maximum number of tables for each type of object */
 
 /*
- * The maximum number of SGEs of a request to a queue pair or shared receive queue. 0: not known, or there are no such
- * requests.
+ * The maximum number of SGEs of a request to a queue pair or shared receive queue. 0: the number is not known, or there
+ * are no such requests.
  */
 struct traced_sges {
     ULONG receive, initiator;
@@ -76,9 +75,9 @@ static inline struct traced_sges traced_table_sges(const void *dispatch)
 }
 
 /*
- * Replaces the table of a provider's object by a traced table. Returns the provider's table. If all TRACED_TABLES_MAX
- * traced tables of the type are in use for other tables, returns NULL and does not change the object. If half of them
- * are in use, an object with new limits receives a table with the limits 0. Requires the lock of the open objects
+ * Replaces the table of a provider's object by a traced table, and returns the provider's table. If all
+ * TRACED_TABLES_MAX traced tables of the type are in use for other tables, changes nothing and returns NULL. If half of
+ * them are in use, an object with new limits receives a table with the limits 0. Requires the lock of the open objects
  * (traced_object.h).
  */
 const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TYPE type, struct traced_sges sges);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements the executor that gives each shard a thread. The thread runs the shard's turns. After an event the thread
- * spins for a while, because waking a sleeping thread takes longer than most peers need to answer. Then the thread
- * sleeps. While a consumer polls, the thread does not spin. The invariant: before a thread stops, it has run all queued
- * work and all queued callbacks.
+ * Implements the executor that gives each shard a thread, which runs the shard's turns. After an event the thread spins
+ * for a while, because waking a sleeping thread takes longer than most peers need to answer. Then the thread sleeps.
+ * While a consumer polls, the thread does not spin. The invariant: before a thread stops, it has run all queued work
+ * and all queued callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@
 #include "engine/shard.h"
 
 enum {
-    MAX_LAST_TURNS = 10000, /* turns that a stopping thread runs to finish what is queued */
+    MAX_LAST_TURNS = 10000, /* maximum number of turns in which a stopping thread finishes what is queued */
     MAX_VAIN_SPINS = 4,     /* after so many spins in a row without an event, the thread rarely spins */
     SPIN_RETRY_INTERVAL = 16,
     PREEMPTED_NS = 1000000, /* a gap of this length between two turns means that the thread lost its processor */
@@ -41,12 +41,12 @@ struct worker {
 
 /*
  * Spinning helps only if the next event arrives within the spin time, as in an exchange of messages with a peer that
- * spins too. Otherwise the spinning thread occupies a processor that other threads may need. If other threads need the
- * processor, the kernel takes it from a spinning thread for milliseconds, but wakes a sleeping thread at once. A long
- * gap between two turns shows that the thread lost its processor.
+ * spins too. Otherwise the spinning thread occupies a processor that other threads may need. The kernel then takes the
+ * processor from a spinning thread for milliseconds, but wakes a sleeping thread at once. A long gap between two turns
+ * shows that the thread lost its processor.
  */
 struct spin_policy {
-    unsigned n_vain; /* the number of sleeps since the last time that an event arrived while the thread was spinning */
+    unsigned n_vain; /* the number of sleeps since an event last arrived while the thread was spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
     uint64_t no_spin_until;  /* no spins before this time, because the thread lost its processor while spinning */
@@ -70,9 +70,8 @@ static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, 
 }
 
 /*
- * Updates the policy after a turn. `called` is true if the turn ran callbacks. If the turn ran no callbacks, a long gap
- * since the last turn shows that the thread lost its processor. If the turn ran callbacks, they may have taken that
- * time.
+ * Updates the policy after a turn. `called` is true if the turn ran callbacks. A long gap since the last turn shows
+ * that the thread lost its processor, unless callbacks may have taken that time.
  */
 static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
@@ -88,8 +87,8 @@ static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bo
 
 /*
  * Yields the processor once after callbacks, and returns the present time. A callback may have woken a thread that
- * waits for this processor, and that thread often causes the next event. Yielding takes less time than sleeping until
- * that event. If yielding takes long, the next calls do not yield for a while.
+ * waits for this processor, and that thread often causes the next event. To yield takes less time than to sleep until
+ * that event. If a yield takes long, the next calls do not yield for a while.
  */
 static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {
@@ -104,7 +103,7 @@ static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
     return after;
 }
 
-/* Clears is_worker in a child of fork, where no thread is a worker, even if a callback called fork. */
+/* Clears is_worker in a child of fork. No thread of a child is a worker, even if a callback called fork. */
 static void executor_clear_worker(void)
 {
     is_worker = false;
@@ -124,7 +123,7 @@ static void *worker_run(void *arg)
         bool busy = did != 0, sleeps;
         uint64_t now = did & SHARD_CALLED ? spin_policy_yield(e, &policy) : threads_now(e);
 
-        /* Checks `stopping` after the turn, because the turn may have consumed the wake that threads_stop sent. */
+        /* Checked after the turn, because the turn may have consumed the wake of threads_stop. */
         if (atomic_load_explicit(&w->stopping, memory_order_acquire))
             break;
         if (busy)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Returns the host's network interfaces and their addresses. The invariant: every function except `owns` reads the
- * kernel's present state, because addresses are added and removed while an adapter is open. Every connect calls `owns`,
- * so `owns` caches for one to two seconds that an interface has an address. If the address is removed meanwhile, bind
- * fails.
+ * kernel's present state, because addresses are added and removed while an adapter is open. `owns` caches for one to
+ * two seconds that an interface has an address, because every connect calls it. If the address is removed meanwhile,
+ * bind fails.
  */
 #include "engine/interfaces.h"
 
@@ -28,7 +28,7 @@ static struct cache_entry {
     uint32_t index;   /* 0: the entry is empty */
     time_t since;
 } cache[N_CACHE_ENTRIES];
-static struct spin cache_lock; /* guards the cache; a leaf */
+static struct spin cache_lock; /* guards the cache; a thread that holds it acquires no other lock */
 
 static bool ifaddrs_is_inet(const struct ifaddrs *i)
 {
@@ -76,8 +76,8 @@ static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs 
 }
 
 /*
- * Sends an ioctl request about an interface to the kernel. Returns 0 or an errno. If no descriptor is free, does not
- * return ENOENT, as if_nametoindex and if_indextoname do.
+ * Sends an ioctl request about an interface to the kernel. Returns 0 or an errno. Unlike if_nametoindex and
+ * if_indextoname, does not return ENOENT if no descriptor is free.
  */
 static int interface_request(unsigned long request, struct ifreq *r)
 {
@@ -168,8 +168,7 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 
 /*
  * Stores the interface's first IPv4 address in *address, and makes *one a list that contains only this address.
- * Requires the interface's name in *r. Returns false if there is no IPv4 address. This function is much faster than
- * getifaddrs.
+ * Requires the interface's name in *r. Returns false if there is no IPv4 address. Much faster than getifaddrs.
  */
 static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
@@ -193,8 +192,8 @@ static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 }
 
 /*
- * Returns true if `wanted` is the interface's first IPv4 address, which is the usual case. Returns false for any other
- * address, or if the first address could not be read.
+ * Returns true if `wanted` is the interface's first IPv4 address, which is the usual case. Returns false otherwise, or
+ * if the first address could not be read.
  */
 static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {

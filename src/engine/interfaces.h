@@ -25,9 +25,9 @@ struct interfaces {
      */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
-     * Returns 0 if the interface has the address, or EADDRNOTAVAIL if the interface does not have the address. Returns
-     * another errno if there were not enough descriptors or memory for the check. A loopback interface has all
-     * addresses of 127.0.0.0/8. A result of 0 may be up to two seconds old.
+     * Returns 0 if the interface has the address, otherwise EADDRNOTAVAIL. Returns another errno if there are not
+     * enough descriptors or memory for the check. A loopback interface has all addresses of 127.0.0.0/8. A result of 0
+     * may be up to two seconds old.
      */
     int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };

@@ -4,13 +4,13 @@
  * a simulated network with a virtual clock (tests/sim). Errors are positive errno values; 0 is success.
  *
  * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
- * that socket. The backend calls the socket's ready() only in the owner's thread.
+ * that socket. The backend calls the socket's ready() only in that owner's thread.
  *
  * When input arrives, the socket becomes readable. While it is readable, ready(READ) is called, usually in each turn.
- * The socket stops being readable when recv returns EAGAIN or less than was requested. So an owner that stops reading
- * early is called again. After send has sent less than was requested, ready(WRITE) is called once when there is room
- * again. If connect returns before the socket is connected, ready(WRITE) is called once when connecting has ended.
- * ready() may close its socket and others.
+ * The socket stops being readable when recv returns EAGAIN or less than was requested. So if an owner stops reading
+ * early, ready(READ) is called again. If send has sent less than was requested, ready(WRITE) is called once when there
+ * is room again. If connect returns before the socket is connected, ready(WRITE) is called once when connecting has
+ * ended. ready() may close its socket and others.
  *
  * Each local address (host and port) of a listener, a connecting socket or a shared endpoint belongs to a reservation.
  * While an address is reserved, no OpenNDK process in the network namespace can reserve the same address again.
@@ -39,7 +39,7 @@ enum net_ready {
     NET_WRITE = 2, /* room for output, or connecting has ended */
 };
 
-/* The caller owns the memory, zeroes it, and sets ready before it calls connect, listen or accept. */
+/* The caller owns the memory, zeroes it, and sets `ready` before it calls connect, listen or accept. */
 struct net_socket {
     struct net *net;
     struct shard *shard; /* NULL while detached */
@@ -49,10 +49,10 @@ struct net_socket {
     TAILQ_ENTRY(net_socket) link; /* in its poller's ready list */
     void *backend;
     int fd;
-    int error; /* the errno with which connecting failed, or 0 */
+    int error; /* the errno of the failed connect, or 0 */
     unsigned flags;
     uint32_t received_since_send; /* bytes, at most LONG_ANSWER */
-    atomic_bool paused;           /* listeners: the argument of the last listen_pause */
+    atomic_bool paused;           /* for listeners: the argument of the last listen_pause */
 };
 
 enum net_use {
@@ -63,9 +63,9 @@ enum net_use {
 
 /* The time limits after which a connection ends because its peer does not answer. */
 struct net_liveness {
-    uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds; 0: no probes */
-    uint32_t interval_ms; /* from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* how long data or probes may be unacknowledged; 0: data as TCP limits it, three probes */
+    uint32_t idle_ms;     /* time of silence after which the peer is probed; rounded up to seconds; 0: no probes */
+    uint32_t interval_ms; /* time from one probe to the next; rounded up to seconds */
+    uint32_t unacked_ms;  /* maximum time without an acknowledgement; 0: TCP's limit for data, three probes */
 };
 
 struct net_ops {
@@ -74,16 +74,16 @@ struct net_ops {
     void (*poller_destroy)(struct net *net, void *poller);
     /*
      * Calls ready() of at most `max` ready sockets, in the order in which they became ready. Requires the token. A
-     * socket that is still ready after its call goes to the end of the list. May also call ready(READ) of a few sockets
-     * that are not known to be readable. If at least one of these few sockets had input, all of them count as served.
-     * Otherwise none of these few sockets counts as served. Returns the number of served sockets. Sets *more to true if
-     * further sockets are ready. If `leased` is true, a consumer has the polling lease, and no thread waits for the
-     * sockets. The backend may then stop watching the sockets until `watch` is called.
+     * socket that is still ready afterwards goes to the end of the list. May also call ready(READ) of a few sockets
+     * that are not known to be readable. If one of these few had input, all of them count as served; otherwise none of
+     * them counts. Returns the number of served sockets. Sets *more to true if further sockets are ready. If `leased`
+     * is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then stop
+     * watching the sockets until `watch` is called.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*
      * Makes ready sockets end the wait of the shard's thread again. Requires the token. Called before a consumer's
-     * polling lease ends. During the lease, only `poll` needs to find the ready sockets.
+     * polling lease ends, because during the lease only `poll` finds the ready sockets.
      */
     void (*watch)(struct net *net, void *poller);
     /*
@@ -99,7 +99,7 @@ struct net_ops {
 
     /*
      * Any thread. Reserves the local address for a use. Port 0 selects a free port from 49152-65535 and stores it in
-     * *local. The search takes no longer if most ports are in use. `peer` may be NULL, except for NET_USE_CONNECT.
+     * *local. The search is not slower if most ports are in use. `peer` may be NULL, except for NET_USE_CONNECT.
      * Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
      *   EADDRINUSE     the address is in use
      *   EADDRNOTAVAIL  the address is not an address of this host
@@ -109,22 +109,23 @@ struct net_ops {
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
     /*
-     * Acquire and release a reference on a reservation. A listener and its accepted connections share a reservation, as
-     * do a shared endpoint and its connections. The last unref releases the address before it returns. Any thread.
+     * Acquire and release a reference on a reservation. A listener and its accepted connections share a reservation,
+     * and so do a shared endpoint and its connections. The last unref releases the address before it returns. Any
+     * thread.
      */
     void (*reservation_ref)(struct net_reservation *r);
     void (*reservation_unref)(struct net_reservation *r);
 
     /*
-     * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
+     * Starts to connect from a reserved address. The socket has a reference on the reservation until it is closed.
      * `first` is the first data to send.
      *
      * If the socket is connected when this function returns, *sent bytes of `first` have been sent, connect_result
      * returns 0, and ready(WRITE) is not called. Otherwise *sent is 0, and ready(WRITE) is called when connecting has
      * ended. connect_result then returns the result.
      *
-     * If this function fails, it returns an errno as connect(2) does, and the socket is closed. EADDRNOTAVAIL means
-     * that a connection between these two addresses exists, for example one of the same shared endpoint.
+     * If this function fails, it returns an errno of connect(2), and the socket is closed. EADDRNOTAVAIL means that a
+     * connection between these two addresses exists, for example one of the same shared endpoint.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
@@ -137,15 +138,15 @@ struct net_ops {
      */
     int (*listen_pause)(struct net_socket *socket, bool paused);
     /*
-     * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none.
-     * The connection holds a reference on the listener's reservation.
+     * Accepts the next waiting connection and attaches it to the listener's shard. Returns EAGAIN if there is none. The
+     * connection has a reference on the listener's reservation.
      *
      * EMFILE or ENFILE means that a peer waits and no descriptor is free. The listener stays readable. The caller must
-     * close a socket and call again, or call reset_accept_queue, or call pause_read for the listener until a
-     * descriptor is free.
+     * close a socket and call again, or call reset_accept_queue, or call pause_read for the listener until a descriptor
+     * is free.
      *
-     * Any other errno concerns one connection, or means that the backend has reset the waiting peers. The caller may
-     * then accept the next connection.
+     * After any other errno the caller may accept the next connection: one connection has failed, or the backend has
+     * reset the waiting peers.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
@@ -163,12 +164,12 @@ struct net_ops {
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /*
      * Causes another call of ready(READ) after the other ready sockets have been served, even without new input. Needed
-     * by a caller that has not processed all bytes that recv returned.
+     * if the caller has not processed all bytes that recv has returned.
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * Stops reporting input, and peers that wait to be accepted, if `on` is true. The input and the peers stay in the
-     * kernel. If `on` is false, reports them again.
+     * If `on` is true, stops reporting input and waiting peers, which stay in the kernel. If `on` is false, reports
+     * them again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
@@ -176,14 +177,14 @@ struct net_ops {
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unacked_bytes)(struct net_socket *socket); /* the bytes that the peer's TCP has not acknowledged */
     /*
-     * Returns the errno with which the connection was lost, or 0. Returns each error once. Also reports a reset that
-     * follows the peer's end of stream. recv does not report such a reset, but returns 0 again.
+     * Returns the errno with which the connection was lost, or 0. Returns each error once. Also reports a reset after
+     * the peer's end of stream. recv does not report such a reset: it returns 0 again.
      */
     int (*get_error)(struct net_socket *socket);
-    void (*shut_write)(struct net_socket *socket); /* half-closes: the peer reads all data, then end of stream */
+    void (*shut_write)(struct net_socket *socket); /* half-closes: the peer reads all data, then the end of stream */
     /*
      * Move a socket to another shard. The owner of the old shard calls detach, then the owner of the new shard calls
-     * attach. If the socket is ready during the move, the new shard reports this.
+     * attach. If the socket becomes ready during the move, the new shard reports it.
      */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
@@ -209,7 +210,7 @@ struct net {
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 
-/* The kernel's TCP: one for each process, never destroyed. */
+/* The kernel's TCP. The process has one, which is never destroyed. */
 struct net *net_kernel(void);
 
 #endif

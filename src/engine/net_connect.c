@@ -43,7 +43,7 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
         return err;
     }
     /*
-     * Within a host the socket is usually connected by now, although connect returned EINPROGRESS. Then send succeeds.
+     * Within a host the socket is usually connected now, although connect has returned EINPROGRESS. Then send succeeds.
      */
     socket_set_up(socket, net, fd, 0);
     n = net->ops->send(socket, first, 1);
@@ -71,7 +71,7 @@ int net_connect_result(struct net_socket *socket)
     if (socket->flags & SOCKET_CONNECTING)
         return EINPROGRESS;
     if (!(socket->flags & SOCKET_CONNECT_UNCERTAIN))
-        return 0; /* connected: epoll has reported neither an error nor a hang-up */
+        return 0; /* connected, because epoll has reported neither an error nor a hang-up */
     if (net_is_connected(socket->fd))
         return 0;
     if (errno != ENOTCONN)

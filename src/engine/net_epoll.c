@@ -2,11 +2,11 @@
 /*
  * The poller: finds out which of a shard's sockets are ready. Each shard has one epoll set, edge-triggered. A socket is
  * registered for input. When a send finds no room for the first time, the socket is registered for output too. Most
- * sockets always find room, and each event for output would cost time. The events that epoll reports are stored in the
+ * sockets always find room, and events for output would cost time. The events that epoll reports are stored in the
  * socket's flags.
  *
- * The invariant: a socket is in its poller's ready list exactly while it has something to report. So an owner that
- * stops reading early is called again without another event of epoll.
+ * The invariant: a socket is in its poller's ready list exactly while it has something to report. So if an owner stops
+ * reading early, ready() is called again without another event of epoll.
  *
  * The sleeping thread never takes events from epoll. It waits until the epoll set itself is readable (ppoll, together
  * with an eventfd), and then competes for the token. So only the owner sees an event, and a socket that the owner
@@ -41,15 +41,14 @@
 enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
-    MAX_DIRECT = 2,       /* the most connections that are read directly */
+    MAX_DIRECT = 2,       /* maximum number of connections that are read directly */
     MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
     /*
-     * Under a polling lease, the connections leave the epoll set after this many turns with direct reads. While they
-     * are not in the set, this many turns with direct reads follow each call of epoll_wait, instead of
-     * MAX_DIRECT_TURNS.
+     * After this many turns with direct reads under a polling lease, the connections leave the epoll set. While they
+     * are not in the set, this number replaces MAX_DIRECT_TURNS.
      */
     LEASED_TURNS = 64,
-    WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be missing in the epoll set */
+    WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may not be in the epoll set */
 };
 
 struct poller {
@@ -59,7 +58,7 @@ struct poller {
     unsigned n_ready;
     struct net_socket *direct[MAX_DIRECT]; /* connections to read directly */
     unsigned n_direct, n_connections;
-    unsigned direct_turns;      /* how many more turns may read directly before the next epoll_wait */
+    unsigned direct_turns;      /* number of turns that may still read directly before the next epoll_wait */
     unsigned leased_turns;      /* consecutive turns that have read directly under a polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
@@ -227,8 +226,8 @@ static unsigned poller_read_directly(struct poller *p)
         socket->ready(socket, NET_READ);
     }
     /*
-     * The ready list is updated only now, because ready() may have closed any of the connections. A closed connection
-     * is not in `direct` any more.
+     * The ready list is updated only after the calls, because ready() may have closed any of the connections. Closed
+     * connections are no longer in `direct`.
      */
     for (unsigned i = 0; i < p->n_direct; i++)
         socket_update_list(p->direct[i]);
@@ -261,7 +260,10 @@ static void poller_report(struct poller *p, struct net_socket *socket)
 
     if (socket->flags & SOCKET_WRITABLE)
         socket->flags &= ~(unsigned)(SOCKET_WRITABLE | SOCKET_CONNECTING);
-    /* The socket moves to the list's end, or leaves the list, before ready(), because ready() may close the socket. */
+    /*
+     * The socket moves to the list's end or leaves the list before ready() is called, because ready() may close the
+     * socket.
+     */
     TAILQ_REMOVE(&p->ready, socket, link);
     p->n_ready--;
     socket->flags &= ~(unsigned)SOCKET_LISTED;
@@ -372,11 +374,11 @@ void socket_wait_for_room(struct net_socket *socket)
 {
     socket->flags |= SOCKET_BLOCKED;
     if (!socket->shard || socket->flags & SOCKET_OUTPUT_WATCHED)
-        return; /* socket_attach registers a detached socket later; an attached socket is registered already */
+        return; /* a detached socket is registered later by socket_attach; an attached one is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
-     * After a change of the registration, epoll also reports room that exists already. The change cannot fail, because
-     * it needs no memory. If the socket is not in the epoll set, the next turn adds it: a turn adds all direct
+     * After a change of the registration, epoll also reports room that already exists. The change cannot fail, because
+     * it needs no memory. A socket that is not in the epoll set is added by the next turn: it adds all direct
      * connections while one of them is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)

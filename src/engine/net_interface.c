@@ -2,8 +2,8 @@
 /*
  * Receives netlink's messages about links, and reports that a network interface was removed. The netlink socket belongs
  * to the network namespace in which it was opened. So if an interface moves to another namespace, netlink reports the
- * interface as deleted. The invariant: if netlink messages were lost, the interface's index is looked up. So a removal
- * is missed only if another interface has the same index at the time of the lookup.
+ * interface as deleted. The invariant: after netlink messages were lost, the interface's index is looked up. So a
+ * removal stays undetected only if another interface has the same index at that time.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -38,7 +38,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     socket_set_up(watch, net, fd, SOCKET_LISTENING);
     watch->backend = (void *)(uintptr_t)index;
     err = bind(fd, (struct sockaddr *)&links, sizeof links) ? errno : socket_attach(watch, s);
-    /* The interface is looked up only after the bind, because removals are reported from then on. */
+    /* The interface is looked up after the bind, because from then on removals are reported. */
     if (!err && !interface_exists(fd, index))
         err = ENODEV;
     if (err)
@@ -47,8 +47,8 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
 }
 
 /*
- * Returns true if the messages report the removal of the interface. Ignores messages with AF_BRIDGE, because a port
- * that leaves a bridge is reported as deleted in such a message. A real removal is reported with AF_UNSPEC.
+ * Returns true if the messages report the removal of the interface. A real removal is reported with AF_UNSPEC. Messages
+ * with AF_BRIDGE are ignored, because they report a port that leaves a bridge as deleted.
  */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {

@@ -26,12 +26,12 @@ void reservation_install_fork_handlers(void);
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
- * In reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of
- * that name, which the caller closes. tcp_fd is a TCP socket that is bound to the address. `exclusive` means that the
- * kernel had no other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound,
- * or another errno.
+ * In reservation_name.c. Reserves the address by binding an abstract AF_UNIX name. *name_fd receives the socket of that
+ * name, which the caller closes. tcp_fd is a TCP socket that is bound to the address. `exclusive` means that the kernel
+ * had no other socket at the address when tcp_fd was bound. Returns 0, EADDRINUSE if the name is already bound, or
+ * another errno.
  *
- * If `contest` is true, and no bound name counts as a reservation, binds a further name instead of returning
+ * If `contest` is true and no bound name counts as a reservation, binds a further name. In this case does not return
  * EADDRINUSE. reservation_name.c has the rules.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
@@ -39,7 +39,7 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, 
 /* The result of sock_diag_at, which covers the TCP connections of all processes in the network namespace. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
-    SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */
+    SOCK_DIAG_REMAINS, /* only remains of closed connections; also if the kernel does not report connections */
     SOCK_DIAG_LIVING,
 };
 struct inet_diag_msg;
@@ -55,7 +55,10 @@ int sock_diag_request(const void *request, size_t size, size_t min_size,
  * connection, or if the kernel does not report connections.
  */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Returns whether this local address has living TCP connections, only remains of closed connections, or neither. */
+/*
+ * Returns whether this local address has living TCP connections, only remains of closed connections, or neither of
+ * them.
+ */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Before Linux
@@ -66,12 +69,12 @@ bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *cont
 
 /* The state of a socket. */
 enum socket_flag {
-    SOCKET_READABLE = 1 << 0, /* input or the end of the stream was reported and not read completely */
+    SOCKET_READABLE = 1 << 0, /* input or the end of the stream was reported and is not completely read */
     SOCKET_ENDED = 1 << 1,    /* the end of the stream or an error was reported */
     SOCKET_BLOCKED = 1 << 2,  /* the owner waits for room to send, or for the end of connecting */
-    SOCKET_WRITABLE = 1 << 3, /* there is room, or connecting ended; ready(WRITE) was not called yet */
+    SOCKET_WRITABLE = 1 << 3, /* there is room, or connecting has ended, and ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
-    SOCKET_LISTENING = 1 << 5, /* the socket is a listener, or another socket that is no connection */
+    SOCKET_LISTENING = 1 << 5, /* the socket is a listener, or another socket that is not a connection */
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
     SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */
@@ -88,7 +91,7 @@ void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline);
 void net_wake(struct net *net, void *poller);
 int socket_attach(struct net_socket *socket, struct shard *s);
 void socket_detach(struct net_socket *socket);
-void socket_update_list(struct net_socket *socket); /* to be called after the socket's flags have changed */
+void socket_update_list(struct net_socket *socket); /* must be called after the socket's flags have changed */
 /* Makes the backend call ready(WRITE) when there is room for output, or when connecting has ended. */
 void socket_wait_for_room(struct net_socket *socket);
 /* Counts a read that returned data or the end of the stream. */
@@ -100,7 +103,7 @@ void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
 void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
 /*
  * Selects what the kernel sends when fd is closed: a reset if `reset` is true, otherwise an end of stream. Every socket
- * starts with `reset`, and only socket_close changes this. So if a process dies, its peers see an abort and not a
+ * starts with `reset`, and only socket_close changes this. So if a process dies, its peers see an abort, not a
  * disconnect.
  */
 void socket_reset_on_close(int fd, bool reset);

@@ -67,8 +67,8 @@ static int listener_resume(int fd)
 
 /*
  * Makes the socket listen or stop listening, according to `paused`. The shard's owner and a consumer's thread may run
- * this function at the same time. After its change, each thread reads `paused` again, and repeats the change if
- * `paused` has changed. So the last change uses the final value of `paused`.
+ * this function at the same time. After its change, each thread reads `paused` again, and repeats the change if the
+ * value is different. So the last change uses the final value.
  */
 static int listener_apply_pause(struct net_socket *listener)
 {
@@ -102,7 +102,7 @@ static bool listener_has_waiting(const struct net_socket *listener)
     return poll(&waiting, 1, 0) != 0;
 }
 
-/* Stops the calls of the listener's ready() until epoll reports a new event. Called if no peer waits to be accepted. */
+/* Stops the calls of the listener's ready() until epoll reports a new event. Called if no peer waits. */
 static void listener_clear_readable(struct net_socket *listener)
 {
     listener->flags &= ~(unsigned)SOCKET_READABLE;
@@ -120,7 +120,7 @@ void net_reset_accept_queue(struct net_socket *listener)
 
 /*
  * Handles a failed accept, and returns the errno that net_accept must return. If descriptors or memory ran out, checks
- * whether a peer waits, because accept returns these errors even if no peer waits.
+ * whether a peer waits: accept also returns these errors if no peer waits.
  */
 static int listener_handle_accept_error(struct net_socket *listener, int err)
 {
@@ -134,7 +134,7 @@ static int listener_handle_accept_error(struct net_socket *listener, int err)
         else
             net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
-        return err; /* one connection failed; others may wait, so the listener stays readable */
+        return err; /* only one connection failed; others may wait, so the listener stays readable */
     }
     listener_clear_readable(listener);
     return err == EINVAL ? EAGAIN : err;
@@ -152,8 +152,8 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     if (fd < 0)
         return listener_handle_accept_error(listener, errno);
     /*
-     * If no other peer waits, ready() need not be called before a new event. Without this check, ready() would be
-     * called once more, and the accept that then finds no peer takes ten times as long as the check.
+     * If no other peer waits, ready() need not be called before a new event. Otherwise the next ready() would find no
+     * peer, and its accept would take ten times as long as this check.
      */
     if (!listener_has_waiting(listener))
         listener_clear_readable(listener);

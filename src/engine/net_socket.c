@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the TCP sockets of net.h by the kernel's sockets: their life, sending, receiving and options. net_epoll.c
- * finds out which sockets are ready. The invariant: SOCKET_READABLE is cleared only if the next input is certain to
+ * finds the sockets that are ready. The invariant: SOCKET_READABLE is cleared only if the next input is certain to
  * cause a new edge in the epoll set.
  */
 #ifndef _GNU_SOURCE
@@ -24,7 +24,7 @@
 #include "engine/shard.h"
 
 enum {
-    LONG_ANSWER = 192 * 1024, /* after receiving this many bytes without sending, sets TCP_QUICKACK */
+    LONG_ANSWER = 192 * 1024, /* after this many bytes are received without a send, TCP_QUICKACK is set */
     MIN_PATH_SEGMENT = 536,   /* a segment that every path carries (RFC 9293) */
 };
 
@@ -67,7 +67,7 @@ void socket_close(struct net_socket *socket, bool reset)
     socket->fd = -1;
     socket->reservation = NULL;
     if (r)
-        reservation_unref(r); /* after the close, so that the next owner of the address can bind it */
+        reservation_unref(r); /* after the close, so that the next owner of the address can bind */
 }
 
 /* ---- sending and receiving ---- */
@@ -83,9 +83,9 @@ static size_t iov_total_size(const struct iovec *iov, int iovcnt)
 
 /*
  * Reads or writes one byte of each page of the consumer's memory, after a system call has returned EFAULT because
- * memory was not mapped. This access raises the fault that a copy by the program would have raised. So a handler of the
- * program or of a sanitizer reports the fault or maps the memory. If `write` is true, stores each byte with its present
- * value, so that the memory does not change if the data never arrives.
+ * memory was not mapped. The access raises the fault that a copy by the program would have raised. So a handler of the
+ * program or of a sanitizer can report the fault or map the memory. If `write` is true, writes each byte back
+ * unchanged, so that the memory stays the same if the data never arrives.
  */
 static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -105,7 +105,7 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
 }
 
 /*
- * Returns true if a failed system call can be repeated: after each EINTR, and after the first EFAULT. After the first
+ * Returns true if a failed system call can be repeated: after each EINTR, and after the first EFAULT. After that
  * EFAULT, touches the memory (see socket_touch_memory) and sets *touched. The caller clears *touched before the first
  * try.
  */
@@ -141,8 +141,8 @@ static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, i
 
 /*
  * Counts the bytes that were received since the last send, and sets TCP_QUICKACK once after LONG_ANSWER bytes. Linux
- * assumes that a socket which has answered will answer again, and delays acknowledgements until the next answer. If
- * much data arrives instead, the peer waits for these acknowledgements, and BBR underestimates the path.
+ * assumes that a socket which has answered will answer again, and delays acknowledgements until that answer. If much
+ * data arrives instead, the peer waits for the acknowledgements, and BBR underestimates the path.
  */
 static void socket_count_received(struct net_socket *socket, size_t n)
 {
@@ -173,7 +173,7 @@ static ssize_t socket_recv(struct net_socket *socket, const struct iovec *iov, i
         socket_count_received(socket, (size_t)n);
     /*
      * After an error, the end of the stream or a short read, the socket is empty, and later input makes a new edge. But
-     * an end of the stream that epoll has already reported makes no new edge. Then the socket stays readable after a
+     * if epoll has already reported the end of the stream, no new edge follows. Then the socket stays readable after a
      * short read, so that the next recv returns the end of the stream.
      */
     if (n <= 0 || (!(socket->flags & SOCKET_ENDED) && (size_t)n < iov_total_size(iov, iovcnt))) {

@@ -7,19 +7,19 @@
  * reservation is released. Each TCP socket at the address is closed before its reference on the reservation is
  * released, so the name disappears last.
  *
- * Foreign sockets, which are not OpenNDK's, are found as follows. bind without SO_REUSEADDR succeeds only if the
- * kernel has nothing at the address. If that bind fails and bind with SO_REUSEADDR succeeds, there are either remains
- * of closed connections (TIME_WAIT), which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports
- * whether there is a living connection, or only remains. If it reports neither, there must be a foreign socket that is
- * only bound. Two cases stay undetected: a foreign socket that is only bound while there are remains, and a foreign
+ * Foreign sockets, which are not OpenNDK's, are found as follows. bind without SO_REUSEADDR succeeds only if the kernel
+ * has nothing at the address. If that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of
+ * closed connections (TIME_WAIT), which do not count, or sockets that have SO_REUSEADDR too. sock_diag reports whether
+ * there is a living connection, or only remains. If it reports neither, there must be a foreign socket that is only
+ * bound. Two cases are not detected: a foreign socket that is only bound, if there are remains, too; and a foreign
  * socket that is bound later with SO_REUSEADDR. At a shared endpoint's address, a foreign socket of the same user can
  * also be bound later with SO_REUSEPORT.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
  * ports that this process has reserved. `foreign` has the ports that other processes were found to use. A search skips
  * these ports without a system call, so it takes no longer in a nearly full range than in an empty one. `foreign` is
- * cleared after at most two seconds, because the other processes may have released the ports. `used` has the ports
- * that this process has used or found used, for as long as remains may exist. With `used`, a search finds a fresh port
+ * cleared after at most two seconds, because the other processes may have released the ports. `used` has the ports that
+ * this process has used or has found in use, until their remains have ended. With `used`, a search finds a fresh port
  * (a port without remains) without a system call.
  */
 #ifndef _GNU_SOURCE
@@ -46,7 +46,7 @@ enum {
     N_PORTS = 16384,
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
-    MAX_SKIPPED = 63,        /* the limit of port_range.max_skips */
+    MAX_SKIPPED = 63,        /* the maximum of port_range.max_skips */
     MAX_TRIES = 3 * N_PORTS, /* the most tries of one claim; others may reserve and release ports meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time `foreign` is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
@@ -58,7 +58,7 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the one before ([1]): may be in TIME_WAIT */
+    uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the previous one ([1]), perhaps in TIME_WAIT */
     time_t foreign_since, used_since;
     unsigned max_skips, n_skips; /* n_skips: claims since the last try of a fresh port; at most max_skips */
 };
@@ -70,7 +70,7 @@ struct net_reservation {
     struct port_range *range;
     int name_fd;
     bool reuses;       /* tcp_fd has SO_REUSEADDR; valid only until reservation_claim has succeeded */
-    atomic_int tcp_fd; /* bound to `local`; passed to the connection or listener, but a shared endpoint keeps it */
+    atomic_int tcp_fd; /* bound to `local`; a connection or listener receives it, a shared endpoint keeps it */
 };
 
 static struct spin ranges_lock;
@@ -128,7 +128,7 @@ static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
 
 /*
  * Returns the index of the first free port, or -1 if there is none. Searches from `start` to the end, then from 0. If
- * fresh_only is set, skips ports that had connections.
+ * fresh_only is set, skips ports that may have remains of connections.
  */
 static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
 {
@@ -154,7 +154,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. If drop_foreign is set, clears `foreign` even if it is new. */
+/* Clears the maps that are too old. If drop_foreign is set, also clears `foreign` if it is new. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
@@ -197,8 +197,8 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 }
 
 /*
- * Returns true if this claim must first try a fresh port, which is a port without remains of connections. While such
- * tries fail, fewer claims try a fresh port, because each try costs a bind.
+ * Returns true if this claim must first try a fresh port, which has no remains of connections. While such tries fail,
+ * fewer claims make one, because each try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -212,8 +212,8 @@ static bool port_range_tries_fresh(struct port_range *range)
 }
 
 /*
- * Sets the number of following claims that do not search for a fresh port. If this claim found a fresh port, the number
- * is 0. Otherwise the number is about twice the previous number.
+ * Sets the number of following claims that do not search for a fresh port: 0 if this claim has found one, otherwise
+ * about twice the previous number.
  */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {
@@ -255,8 +255,8 @@ static int reservation_tcp_socket(const struct addr *local, int *out)
 }
 
 /*
- * Binds fd to the address, with SO_REUSEADDR if `reuse` is true. `had` is the socket's present SO_REUSEADDR, which is
- * off in a new socket.
+ * Binds fd to the address, with SO_REUSEADDR if `reuse` is true. `had` is the present SO_REUSEADDR of fd, which is off
+ * in a new socket.
  */
 static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
@@ -284,7 +284,7 @@ static void reservation_close_sockets(struct net_reservation *r)
     r->name_fd = -1;
 }
 
-/* Claims the address r->local. If bind returns EADDRINUSE, r keeps the unbound TCP socket for the next try. */
+/* Claims the address r->local. After EADDRINUSE from bind, r keeps the unbound TCP socket for the next try. */
 static int reservation_claim(struct net_reservation *r, enum claim how)
 {
     bool reuse = how == CLAIM_UNCHECKED;
@@ -320,7 +320,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
 {
     int err = reservation_claim(r, CLAIM_CHECKED);
 
-    /* Tries once more, because remains of a closed connection may have disappeared between bind and sock_diag. */
+    /* A second try, because remains of a closed connection may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && sock_diag_connected(&r->local, peer))
@@ -353,12 +353,12 @@ static int reservation_claim_any(struct net_reservation *r)
         i = port_range_acquire(r->range, start, fresh, drop_foreign);
         drop_foreign = false;
         if (i < 0 && fresh) {
-            fresh = false; /* the maps show no fresh port, so this claim tries none */
+            fresh = false; /* the maps show no fresh port, so this claim does not try one */
             continue;
         }
         if (i < 0) {
             /*
-             * Others may have released ports since the map was made. So their ports are tried again before the range
+             * Other processes may have released ports since the map was made. So their ports are tried before the range
              * counts as exhausted.
              */
             if (has_dropped)
@@ -385,7 +385,7 @@ static int reservation_claim_any(struct net_reservation *r)
 /* ---- the interface ---- */
 
 /*
- * Drops the ranges in a child of fork, because the parent's reservations do not count there. Does not free the ranges,
+ * Drops the ranges in a child of fork, because the parent's reservations do not count there. Does not free them,
  * because inherited reservations still point to them.
  */
 static void reservation_drop_ranges(void)
@@ -440,7 +440,10 @@ void reservation_unref(struct net_reservation *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
-    /* Closes the TCP socket before the name: the port must be free as soon as another process can get the name. */
+    /*
+     * The TCP socket is closed before the name, because the port must be free as soon as another process can get the
+     * name.
+     */
     reservation_close_sockets(r);
     port_range_release(r->range, addr_port(&r->local), false);
     free(r);
@@ -452,9 +455,9 @@ const struct addr *reservation_address(const struct net_reservation *r)
 }
 
 /*
- * Opens one more socket at a shared endpoint's address. If the sockets at the address have only SO_REUSEADDR, the
- * kernel compares the new socket with each of them, which takes 9 us for each thousand sockets. With SO_REUSEPORT the
- * kernel caches that sockets of one user are compatible.
+ * Opens another socket at a shared endpoint's address. If the sockets at the address have only SO_REUSEADDR, the kernel
+ * compares the new socket with each of them, which takes 9 us for each thousand sockets. With SO_REUSEPORT the kernel
+ * caches that sockets of one user are compatible.
  */
 static int reservation_second_socket(const struct addr *local, int *out)
 {

@@ -14,8 +14,8 @@
  *   - it belongs to this user, or to root, or
  *   - the kernel shows a TCP socket of the name's user at the address. With that socket the user could block the
  *     address even without a name.
- * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
- * processes that bind further names at the same moment may see each other and both fail.
+ * If no name counts, the process reserves the address with a further name, which nobody can predict. Two processes that
+ * bind further names at the same moment may see each other and both fail.
  *
  * The address's name is the same in all versions of these rules, and a process of version 1 binds no other name. So a
  * process of version 1 and a process of a later version exclude each other. Names of all versions begin with the
@@ -52,7 +52,7 @@
 enum {
     SCATTER_CHARACTERS = 6,
     MAX_USERS = 32,
-    PRIVILEGED_PORTS = 1024, /* the system's default; a port below this number needs a privilege */
+    PRIVILEGED_PORTS = 1024, /* the system's default; a port below this number requires a privilege */
 };
 
 /* ---- names ---- */
@@ -109,7 +109,7 @@ static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 
 /* ---- TCP sockets at the address ---- */
 
-/* The users who own TCP sockets at an address. A socket that no process has open does not count. */
+/* The users who own TCP sockets at an address. Sockets that no process has open do not count. */
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
@@ -167,10 +167,10 @@ struct name_search {
     const struct sockaddr_un *own;  /* the further name that this process tries, which the search ignores; or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
-    bool shows_all; /* `tcp` is complete: a user who is not in `tcp` has no socket at the address */
+    bool shows_all; /* `tcp` is complete, so a user who is not in `tcp` has no socket at the address */
     /*
-     * `found` is true if at least one name counts by the rules at the top of this file. The other members describe the
-     * first such name. `has_uid` is true if the kernel reports the user of that name. `uid` is this user.
+     * `found` is true if a name counts by the rules at the top of this file. The other members describe the first such
+     * name: `uid` is its user if has_uid is true, that is, if the kernel reports the user.
      */
     bool found, has_uid;
     uid_t uid;
@@ -247,9 +247,9 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Returns true if another process has bound a name of the address, and this name counts as a reservation. Also returns
- * true if the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the
- * kernel had no other socket at the address when tcp_fd was bound.
+ * Returns true if another process has bound a name of the address that counts as a reservation. Also returns true if
+ * the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the kernel had no
+ * other socket at the address when tcp_fd was bound.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

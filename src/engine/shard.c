@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Drives a shard. base/owner.h decides which thread may drive it. The functions take the steps of the table below. To
- * acquire and to release means the shard's token. "Acquire or ring" rings the doorbell and returns if another thread
- * has the token. "Release to the thread" gives the token to the shard's thread.
+ * Drives a shard. base/owner.h decides which thread may drive it. The table below has the steps of the functions;
+ * "acquire" and "release" refer to the shard's token. "Acquire or ring" rings the doorbell and returns if another
+ * thread has the token. "Release to the thread" passes the token to the shard's thread.
  *
  *   shard_turn        acquire (waits) -> sockets, work, timers -> release -> callbacks
  *   shard_post        push -> acquire or ring -> work -> release, or release to the thread
@@ -11,10 +11,10 @@
  *   shard_post_lazy   push -> if no consumer has the polling lease, the other steps of shard_post
  *   shard_poll        try to acquire -> lease -> sockets, work, timers -> release, or release to the thread
  *
- * The invariant: no queued task is forgotten. An owner runs the queue again if its release reports that the doorbell
- * was rung. An owner that is not the shard's thread releases to that thread if something is left to do: callbacks, more
- * work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready sockets without a
- * lease.
+ * The invariant: no queued task stays unprocessed. An owner runs the queue again if its release reports that the
+ * doorbell was rung. An owner that is not the shard's thread releases to that thread if something is left to do:
+ * callbacks, more work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready
+ * sockets without a lease.
  */
 #include "engine/shard.h"
 
@@ -30,13 +30,16 @@
 
 enum {
     MAX_TASKS = 64,       /* tasks in one round of work */
-    MAX_WORK_NS = 500000, /* time for the work of one turn, before the sockets are served again */
+    MAX_WORK_NS = 500000, /* time limit for the work of one turn, after which the sockets are served again */
     TASKS_PER_CLOCK_READ = 8,
     MAX_ROUNDS = 4,           /* rounds of work in a consumer's call; the shard's thread does the remaining work */
     MAX_THREAD_ROUNDS = 16,   /* rounds of work in the thread's turn, before it delivers callbacks */
     MAX_CALLS = 64,           /* callbacks between two turns */
     DEFAULT_SOCKET_BATCH = 8, /* small, so that the sockets' data is still cached when the callbacks run */
-    /* A lease begins after this many polls in a row. One is too few: a consumer polls once before each NdkArmCq. */
+    /*
+     * A lease begins after this many polls in a row. One poll is too few, because a consumer polls once before each
+     * NdkArmCq.
+     */
     MIN_LEASE_POLLS = 4,
     MAX_POLL_GAP_NS = 200000, /* after a longer gap between two polls, the count of polls in a row restarts */
     TOKEN_SPINS = 200,
@@ -86,9 +89,9 @@ uint64_t shard_clock(struct shard *s)
 }
 
 /*
- * Returns true if the time for this turn's work is over. The limit is needed because a connection that always has
- * something to send posts its task again and again. The time begins with the first call in a turn. Each call reads the
- * clock, so this function is called only after several tasks or rounds.
+ * Returns true if the time for this turn's work is over. A limit is necessary: a connection that always has something
+ * to send posts its task again and again. The time begins with the first call in a turn. Each call reads the clock, so
+ * this function is called only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -121,7 +124,7 @@ static bool shard_run_work(struct shard *s)
 /*
  * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer that has
  * arrived stops its timer, even if the timer became due while the thread was not running. Discards the time that was
- * read before the poll, so that timers that are set in this turn start from the present time.
+ * read before the poll, so that timers which are set in this turn start at the present time.
  */
 static bool shard_run_all(struct shard *s)
 {
@@ -136,8 +139,8 @@ static bool shard_run_all(struct shard *s)
 }
 
 /*
- * Returns true if sockets are ready and no consumer has the polling lease. A consumer that has the lease serves the
- * sockets by its polls.
+ * Returns true if sockets are ready and no consumer has the polling lease. A consumer with the lease serves the sockets
+ * by its polls.
  */
 static bool shard_has_unpolled_sockets(struct shard *s)
 {
@@ -158,12 +161,12 @@ static uint64_t shard_owner_deadline(struct shard *s)
     return timer_first_deadline(s);
 }
 
-/* Works like shard_release, in the shard's own thread. */
+/* Works like shard_release, but runs in the shard's own thread. */
 static bool shard_release_in_thread(struct shard *s, bool last_round)
 {
     s->thread_deadline = shard_owner_deadline(s);
     s->sleep_until = s->thread_deadline;
-    s->has_calls = false; /* the thread delivers callbacks after this turn anyway */
+    s->has_calls = false; /* after this turn the thread delivers callbacks anyway */
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round) {
         owner_release_to_thread(&s->owner); /* this thread runs another turn before it sleeps */
@@ -177,16 +180,16 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 
 /*
  * Releases the token and returns true. If the doorbell was rung, returns false instead, and the caller is still the
- * owner. If `last_round` is set, releases the token in any case, and the shard's thread runs another turn.
+ * owner. If `last_round` is set, always releases the token, and the shard's thread runs another turn.
  */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    if (current_shard == s) /* called from a callback; the thread does the rest after the callback */
+    if (current_shard == s) /* called from a callback; the thread does the rest afterwards */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
-        s->thread_deadline = 0; /* the thread runs a turn next, so no owner has to wake it for a timer */
+        s->thread_deadline = 0; /* the thread runs a turn next, so no owner needs to wake it for a timer */
         owner_release_to_thread(&s->owner);
         return true;
     }
@@ -196,7 +199,7 @@ static bool shard_release(struct shard *s, bool last_round)
     return false;
 }
 
-/* Counts a thread that enters the shard. shard_destroy waits until each such thread has called shard_exit. */
+/* Counts a thread that enters the shard. shard_destroy waits until each of these threads has called shard_exit. */
 static void shard_enter(struct shard *s)
 {
     atomic_fetch_add_explicit(&s->n_callers, 1, memory_order_relaxed);
@@ -214,7 +217,9 @@ static void shard_finish_driving(struct shard *s)
         (void)shard_run_work(s);
 }
 
-/* Drives the shard here if the token is free. Otherwise rings the doorbell, and the present owner runs the new work. */
+/*
+ * If the token is free, drives the shard here. Otherwise rings the doorbell, and the present owner runs the new work.
+ */
 static void shard_drive_or_ring(struct shard *s)
 {
     if (!owner_acquire_or_ring(&s->owner))
@@ -233,7 +238,7 @@ void shard_post(struct shard *s, struct task *task)
 }
 
 /*
- * Sets the bits of `how` in task->queued. Queues the task unless it is already queued. Returns the bits that were set
+ * Sets the bits of `how` in task->queued, and queues the task if it was not queued. Returns the bits that were set
  * before.
  */
 static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned how)
@@ -246,8 +251,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * Works as shard.h describes. If the token is free and the task is not queued, this thread runs one round of the queued
- * work. If no work remains, this thread then runs the task. In all other cases the task is queued.
+ * Does what shard.h describes. If the token is free and the task is not queued, this thread runs one round of the
+ * queued work. If no work remains, it then runs the task. In all other cases the task is queued.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {
@@ -269,11 +274,11 @@ void shard_post_once(struct shard *s, struct task *task)
 }
 
 /*
- * Posts a task that may wait for a poll: see shard.h. While this function runs, another thread may call shard_post_once
- * for the same task, which then must not wait for a poll. shard_post_once may find that the task is already queued, and
- * only set URGENT. Each function first sets its bit in task->queued, then accesses the owner word. If this function
- * accesses the word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses the word
- * first, this function reads URGENT, or the task has already run.
+ * Posts a task that may wait for a poll: see shard.h. If another thread calls shard_post_once for the same task
+ * meanwhile, the task must not wait for a poll. But shard_post_once may find the task already queued, and then only
+ * sets URGENT. Each of the two functions first sets its bit in task->queued, then accesses the owner word. If this
+ * function accesses the word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses
+ * the word first, this function reads URGENT, or the task has already run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {
@@ -305,7 +310,7 @@ void shard_call(struct shard *s, struct task *task)
     shard_enter(s);
     task_stack_push(&s->called, task);
     if (shard_is_owner(s))
-        s->has_calls = true; /* the release of the token wakes the thread: one wake for several callbacks */
+        s->has_calls = true; /* when the token is released, the thread wakes once for all queued callbacks */
     else
         (void)owner_wake(&s->owner);
     shard_exit(s);
@@ -329,7 +334,7 @@ static void shard_begin_or_renew_lease(struct shard *s)
     uint64_t now, before = s->last_poll;
 
     if (current_shard == s)
-        return; /* called from a callback; the thread waits for the sockets after the callback */
+        return; /* called from a callback; the thread waits for the sockets afterwards */
     now = s->last_poll = shard_now(s);
     if (now - before > MAX_POLL_GAP_NS)
         s->polls_in_row = 0;
@@ -349,9 +354,8 @@ void shard_renew_lease(struct shard *s)
 /*
  * Begins a lease for a consumer whose polls did not get the token because the shard's thread is always busy. Without a
  * lease the consumer's thread and the shard's thread would only wait for each other, especially on one processor.
- * shard_sleep resets the count of missed polls, because a sleeping thread leaves the token free. If shard_watch was
- * called since the thread's last turn, no lease begins, because NdkArmCq calls shard_watch, and a consumer that arms a
- * CQ stops polling.
+ * shard_sleep resets the count of missed polls, because a sleeping thread leaves the token free. No lease begins if
+ * shard_watch was called since the thread's last turn: NdkArmCq calls it, and a consumer that arms a CQ stops polling.
  */
 static void shard_lease_to_poller(struct shard *s)
 {
@@ -400,7 +404,7 @@ static bool shard_deliver_calls(struct shard *s)
     s->delivering = true;
     for (; ran < MAX_CALLS; ran++) {
         if (!s->calls.first)
-            task_list_append_stack(&s->called, &s->calls); /* also callbacks that callbacks have queued */
+            task_list_append_stack(&s->called, &s->calls); /* includes callbacks that callbacks have queued */
         if (!task_list_run_first(&s->calls))
             break;
     }

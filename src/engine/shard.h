@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shard: an event loop with its sockets, timers and work. The invariant: only the shard's owner drives the shard.
- * The owner is the one thread that holds the token (base/owner.h): the shard's own thread, or a consumer's thread that
- * posted or polled when the token was free.
+ * A shard: an event loop with its sockets, timers and work. The invariant: only the shard's owner drives the shard. The
+ * owner is the thread that has the token (base/owner.h): the shard's own thread, or a consumer's thread that posted or
+ * polled when the token was free.
  *
  *   shard_post   work that runs with the token held, in the order posted; any thread may post at any time
  *   shard_call   a callback into the consumer: it runs on the shard's thread without the token, in the order queued;
@@ -14,9 +14,9 @@
  * not depend on the layers that use it.
  *
  * A thread that drives one shard may post to another shard. If the other shard's token is free, the posted task runs
- * inside the post, with both tokens held. So the posting task must post as its last action, or must expect that work of
- * the other shard has run when the post returns, or must use shard_enqueue. Only a shard's own thread waits for a
- * token, and only for the token of its own shard.
+ * inside the post, with both tokens held. So the posting task must post as its last action, or expect that work of the
+ * other shard has run when the post returns, or use shard_enqueue. Only a shard's own thread waits for a token, and
+ * only for the token of its own shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -36,14 +36,14 @@ struct net;
 
 /*
  * Runs task->run with the token held. If the token is free, the task runs in this thread before shard_post returns.
- * Otherwise the present owner runs it. If the caller is the owner, because it runs a task, a timer's `fire` or a
- * socket's `ready`, the posted task runs later, never inside the post.
+ * Otherwise the present owner runs it. If the caller is the owner (in a task, a timer's `fire` or a socket's `ready`),
+ * the posted task runs later, never inside the post.
  */
 void shard_post(struct shard *s, struct task *task);
 /*
  * Works like shard_post, but does nothing if the task is already queued. A task is queued until its run begins. The
- * caller must keep the shard alive while shard_post_once, shard_post_lazy or shard_poll runs. The other functions keep
- * the shard alive themselves.
+ * caller must keep the shard alive during shard_post_once, shard_post_lazy and shard_poll. The other functions keep it
+ * alive themselves.
  */
 void shard_post_once(struct shard *s, struct task *task);
 /*
@@ -54,8 +54,8 @@ void shard_post_once(struct shard *s, struct task *task);
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*
- * Queues the task as shard_post_once does, but never drives the shard in this thread. A caller needs this function if
- * it has something for which the shard's work may wait: a lock, a token or protected memory.
+ * Queues the task as shard_post_once does, but never drives the shard in this thread. Needed if the caller has
+ * something for which the shard's work may wait: a lock, a token or protected memory.
  */
 void shard_enqueue(struct shard *s, struct task *task);
 /*
@@ -74,7 +74,7 @@ struct shard_timer {
         TAILQ_ENTRY(shard_timer) link;
     };
     uint64_t deadline; /* nanoseconds on the executor's clock */
-    uint64_t order;    /* timers with the same deadline fire in the order in which they were set */
+    uint64_t order;    /* timers with the same deadline fire in the order of this number, in which they were set */
     bool armed;
     uint8_t fifo; /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
     void (*fire)(struct shard_timer *timer); /* called after the timer is disarmed; may set it again */
@@ -87,16 +87,16 @@ void shard_timer_stop(struct shard *s, struct shard_timer *timer);
  * old as the turn, because the owner reads the clock only a few times in each turn.
  */
 uint64_t shard_now(struct shard *s);
-uint64_t shard_clock(struct shard *s); /* always reads the clock, for turns that may take long */
+uint64_t shard_clock(struct shard *s); /* always reads the clock; for turns that may take long */
 
 /*
- * Drives the shard for a consumer that polls an empty queue, if the token is free: serves a limited amount of input,
- * work and timers, but runs no callbacks. If the token is not free, only renews the polling lease or counts the poll.
- * Any thread. Never blocks.
+ * Drives the shard for a consumer that polls an empty queue. If the token is free, serves a limited amount of input,
+ * work and timers, but runs no callbacks. Otherwise only renews the polling lease or counts the poll. Any thread. Never
+ * blocks.
  *
  * During the polling lease, the shard's thread does not wait for sockets, but serves timers and callbacks. Polls in
- * quick succession begin the lease, and each poll renews it. If the polls do not get the token because the shard's
- * thread is always busy, that thread begins the lease. A poll from a callback begins no lease. The lease ends after
+ * quick succession begin the lease, and each poll renews it. If the shard's thread is always busy, so that the polls do
+ * not get the token, that thread begins the lease. A poll from a callback begins no lease. The lease ends after
  * 1 ms without a poll, or by shard_watch.
  */
 void shard_poll(struct shard *s);
@@ -105,7 +105,7 @@ void shard_watch(struct shard *s);
 
 /*
  * An executor provides threads, sleep and time. The executor of real threads gives each shard a thread. A simulation
- * runs all shards in one thread by shard_turn, on a virtual clock.
+ * runs all shards in one thread, with shard_turn and a virtual clock.
  */
 struct executor;
 struct executor_ops {
@@ -130,9 +130,9 @@ static inline bool executor_wait_until(struct executor *e, struct gate *g, uint6
 }
 
 struct shard_config {
-    uint64_t spin_ns; /* how long, at most, the thread spins after an event before it sleeps */
-    unsigned batch;   /* sockets served in one turn, at most; 0: the default */
-    int cpu;          /* the processor to pin the thread to, or -1 */
+    uint64_t spin_ns; /* maximum time that the thread spins after an event before it sleeps */
+    unsigned batch;   /* maximum number of sockets that are served in one turn; 0: the default */
+    int cpu;          /* the processor to which the thread is pinned, or -1 */
 };
 
 /* Creates a shard whose sockets belong to `net`. Returns 0 or errno. */
@@ -142,11 +142,11 @@ void shard_destroy(struct shard *s);
 struct executor *shard_executor(const struct shard *s);
 struct net *shard_net(const struct shard *s);
 const struct shard_config *shard_get_config(const struct shard *s);
-void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create made for this shard */
-/* For net backends, with the token held. Reports that a socket became ready outside of net_ops.poll. */
+void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_create has made for this shard */
+/* For net backends: reports that a socket became ready outside of net_ops.poll. Requires the token. */
 void shard_set_sockets_ready(struct shard *s);
 /*
- * Makes the shard's thread run a turn. For net backends whose poller does not itself end the thread's wait. Any thread.
+ * For net backends whose poller does not itself end the thread's wait: makes the shard's thread run a turn. Any thread.
  */
 void shard_wake(struct shard *s);
 
@@ -165,7 +165,7 @@ unsigned shard_turn(struct shard *s);
 uint64_t shard_next_deadline(struct shard *s);
 /* Sleeps until the shard has something to do or a consumer's poll begins a lease. May return early. */
 void shard_sleep(struct shard *s);
-/* Returns true if a consumer has the polling lease, so that the thread need not poll. */
+/* Returns true if a consumer has the polling lease. The thread then need not poll. */
 bool shard_is_leased(struct shard *s);
 /*
  * Renews the polling lease, so that the lease does not expire during a long turn. Requires the token. Does nothing if
@@ -173,10 +173,10 @@ bool shard_is_leased(struct shard *s);
  * has the lease.
  */
 void shard_renew_lease(struct shard *s);
-/* Returns the address of a pointer in the shard that the executor uses for its own data. */
+/* Returns the address of a pointer in the shard. The executor uses the pointer for its own data. */
 void **shard_executor_slot(struct shard *s);
 
-/* The executor of real threads: one for each process, created on first use, never destroyed. */
+/* The executor of real threads. The process has one, which is created at the first use and never destroyed. */
 struct executor *executor_threads(void);
 /* Returns true if the calling thread is a shard's thread of this executor. */
 bool executor_on_worker(void);

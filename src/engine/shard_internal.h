@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fields of a shard, for shard.c and timer.c only. A comment at the start of each group of fields states which
- * threads access the group. The invariant: no other thread accesses the group.
+ * The fields of a shard, only for shard.c and timer.c. The comment before each group of fields states which threads
+ * access the group. The invariant: no other thread accesses it.
  */
 #ifndef ENGINE_SHARD_INTERNAL_H
 #define ENGINE_SHARD_INTERNAL_H
@@ -39,14 +39,14 @@ struct shard {
     struct timer_tree timers; /* the timers that fit no FIFO */
     uint64_t first_deadline;  /* the earliest deadline of all timers; UINT64_MAX: there is no timer */
     uint64_t n_timers_set;    /* timers set so far; orders timers with the same deadline */
-    uint64_t now;             /* the clock as the owner has read it; 0: not read yet */
-    uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set yet */
+    uint64_t now;             /* the clock as the owner has read it; 0: not read in this turn */
+    uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set in this turn */
     bool work_time_is_over;
-    uint64_t thread_deadline; /* the latest end of the thread's next sleep; 0: no sleep before the next turn */
+    uint64_t thread_deadline; /* the latest end of the thread's next sleep; 0: the thread runs a turn first */
     unsigned polls_in_row;    /* polls in quick succession since the last shard_watch */
     uint64_t last_poll;       /* the time of the last poll that got the token */
     bool was_watched;         /* shard_watch was called since the thread's last turn */
-    bool has_calls;           /* callbacks are queued; when the owner releases the token, the thread runs them */
+    bool has_calls;           /* callbacks are queued; the thread runs them when the owner has released the token */
     bool sockets_ready;       /* some sockets are ready and not served yet */
 
     /* Only the shard's thread accesses the fields of this group. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests information about sockets of other processes from the kernel by netlink's sock_diag, which needs no
+ * Requests information about sockets of other processes from the kernel, by netlink's sock_diag, which needs no
  * privilege. Since Linux 6.8 the kernel can also list sockets that are bound, but neither listening nor connected. Such
- * a list takes milliseconds. The invariant: only sock_diag_sockets_at requests a list with such sockets.
+ * a list takes milliseconds. The invariant: only sock_diag_sockets_at requests it.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -16,7 +16,7 @@
 #include "base/descriptors.h"
 #include "engine/net_internal.h"
 
-/* The state of sockets that are bound, but neither listening nor connected; since Linux 6.8. */
+/* The state of sockets that are bound, but neither listening nor connected. Linux reports it since version 6.8. */
 #define BOUND_ONLY (1u << 13)
 
 struct diag_request {
@@ -83,7 +83,7 @@ static void connection_search_add(void *context, const struct nlmsghdr *answer)
     struct connection_search *search = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
-    /* If the kernel finds no such connection, it may answer with a listener, which is ignored here. */
+    /* If the kernel finds no such connection, it may answer with a listener. A listener is ignored here. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
         !diag_is_host(m->id.idiag_src, m->idiag_family, search->local))
         return;
@@ -112,7 +112,10 @@ static struct diag_request diag_request_make(unsigned family, const struct addr 
     return q;
 }
 
-/* Handles one datagram of answers. Returns 0 if it had the last answer, EAGAIN if more may come, or another errno. */
+/*
+ * Handles one datagram of answers. Returns 0 if it contained the last answer, EAGAIN if more may come, or another
+ * errno.
+ */
 static int diag_handle_answers(const char *answers, size_t len, size_t min_size,
                                void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
@@ -181,8 +184,8 @@ enum sock_diag sock_diag_at(const struct addr *local)
         struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
 
         /*
-         * If the search in the address's own family fails, the result is SOCK_DIAG_REMAINS. If the search in the other
-         * family fails, the failure is ignored, because a kernel without IPv6 returns an error for AF_INET6.
+         * If the search in the address's own family fails, the result is SOCK_DIAG_REMAINS. A failure in the other
+         * family is ignored, because a kernel without IPv6 returns an error for AF_INET6.
          */
         if (connection_search_run(&q, &search) && families[i] == local->sa.sa_family)
             return SOCK_DIAG_REMAINS;

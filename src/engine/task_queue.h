@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues of a shard's tasks: a stack onto which any thread pushes without a lock, and a list for the thread that runs
- * the tasks. No other thread accesses the list. The invariant: a task is in one queue at most, and its member `queued`
- * is 0 when it runs.
+ * Queues of a shard's tasks. Any thread pushes onto a stack, without a lock. The thread that runs the tasks also has a
+ * list, which no other thread accesses. The invariant: a task is in one queue at most, and its member `queued` is 0
+ * when it runs.
  */
 #ifndef ENGINE_TASK_QUEUE_H
 #define ENGINE_TASK_QUEUE_H
@@ -70,7 +70,7 @@ static inline bool task_list_run_first(struct task_list *list)
         return false;
     list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
     /*
-     * An exchange, not a store: task->run must see everything that the last poster wrote before that poster exchanged
+     * An exchange, not a store, because task->run must see everything that the last poster wrote before it exchanged
      * `queued`.
      */
     (void)atomic_exchange_explicit(&task->queued, 0, memory_order_acq_rel);

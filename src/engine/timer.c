@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the timers of a shard. Only the shard's owner accesses them. Nearly all timers are set to one of a few
- * durations. So a new timer is usually due after all earlier timers of the same duration, and these timers form a FIFO.
- * If a timer in a FIFO is set or stopped, only its neighbours are accessed. In a tree with the timers of a thousand
- * connections, this would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is
- * sorted, and first_deadline is the earliest deadline of all timers.
+ * durations. A new timer is usually due after all earlier timers of the same duration, so these timers form a FIFO. To
+ * set or stop a timer in a FIFO accesses only its neighbours. In a tree with the timers of a thousand connections, this
+ * would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and
+ * first_deadline is the earliest deadline of all timers.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "engine/shard_internal.h"
 
 /*
- * The maximum number of timers that fire in one turn. The limit is needed because timers that set themselves again
+ * The maximum number of timers that fire in one turn. A limit is necessary, because timers that set themselves again
  * could otherwise delay sockets and work for ever.
  */
 enum { MAX_FIRED = 256 };
@@ -24,7 +24,7 @@ static int timer_compare(const struct shard_timer *a, const struct shard_timer *
     return (a->order > b->order) - (a->order < b->order);
 }
 
-/* RB_GENERATE_STATIC is not used, because it relies on a macro that only BSD's own headers have. */
+/* RB_GENERATE_STATIC is not used, because it needs a macro that only BSD's own headers define. */
 RB_GENERATE_INTERNAL(timer_tree, shard_timer, node, timer_compare, __attribute__((unused)) static)
 
 void timers_init(struct shard *s)

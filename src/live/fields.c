@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats the fields of an event: see fields.h. A value that has a name is printed as that name, without the name of
- * the field, as in the source of a C program. An object is printed as its short name. The name of the field comes
- * before the object only if it adds information.
+ * Formats the fields of an event: see fields.h. A value with a name is printed as this name, without the name of the
+ * field, as in the source of a C program. An object is printed as its short name, and the name of the field precedes it
+ * only if it adds information.
  */
 #include "live/fields.h"
 
@@ -34,7 +34,7 @@ static uint64_t live_value_number(const uint8_t *bytes, size_t size)
 {
     uint64_t number = 0;
 
-    memcpy(&number, bytes, size); /* events have the machine's byte order; a big-endian machine shifts below */
+    memcpy(&number, bytes, size); /* in the machine's byte order; a big-endian machine shifts below */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     number >>= 64 - 8 * size;
 #endif
@@ -110,8 +110,8 @@ static bool live_is_hex(enum schema_field_kind kind)
 }
 
 /*
- * Returns true if the field is a result and not an argument. A status is a result in an event that has a duration, and
- * in the event `result`.
+ * Returns true if the field is a result, not an argument. A status is a result in an event that has a duration, and in
+ * the event `result`.
  */
 static bool live_is_result(const struct live_event *e, const struct schema_event_field *f)
 {
@@ -171,8 +171,8 @@ static void live_add_number(struct live_text *t, const struct live_event *e, con
 }
 
 /*
- * Returns true if the field is a context of the verifier. The provider has received this context in place of the
- * consumer's context.
+ * Returns true if the field is a context of the verifier, which the provider has received instead of the consumer's
+ * context.
  */
 static bool live_is_verifiers(const struct schema_event_field *f, uint64_t context)
 {
@@ -181,7 +181,7 @@ static bool live_is_verifiers(const struct schema_event_field *f, uint64_t conte
     return !strcmp(f->name, "context") || (!strcmp(f->name, "qp_context") && !live_object_find(context).number);
 }
 
-/* Adds `separator` and the field. Returns false and adds nothing if the field is omitted. */
+/* Adds `separator` and the field. If the field is omitted, adds nothing and returns false. */
 static bool live_add_field(struct live_text *t, const struct live_event *e, const struct schema_event_field *f,
                            const uint8_t *bytes, const char *separator)
 {
@@ -219,8 +219,8 @@ void live_text_add_fields(struct live_text *t, const struct live_event *e)
 }
 
 /*
- * Returns the bytes of the field `name` if its kind is a number, and sets *size to its size. Returns NULL if the event
- * has no such field.
+ * If the field `name` is a number, returns its bytes and sets *size to its size. Returns NULL if the event has no such
+ * field.
  */
 static const uint8_t *live_find_field(const struct live_event *e, const char *name, size_t *size)
 {

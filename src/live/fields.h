@@ -18,9 +18,9 @@ struct live_event {
     const uint8_t *fields;
 };
 
-/* Returns true if the object of this event is a driver. The event's next field is the driver's name. */
+/* Returns true if the object of this event is a driver. The next field of the event is then the driver's name. */
 bool live_is_driver_call(uint16_t number);
-/* Returns true if the event is not a call, but a step that the provider has made. */
+/* Returns true if the event is a step of the provider and not a call. */
 bool live_is_step(uint16_t number);
 /* Returns true if the routine returns a token instead of a status. */
 bool live_returns_token(uint16_t number);

@@ -12,7 +12,7 @@
 #include "trace/schema.h"
 
 /*
- * The groups of events. The word "all" selects only the groups of drivers' calls, those with is_in_all, because the
+ * The groups of events. The word "all" selects only the groups of drivers' calls, which have is_in_all, because these
  * calls would be hard to find among the frames of connections.
  */
 static const struct {

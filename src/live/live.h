@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Prints events to standard error as they happen, one line for each call, as strace does with system calls. The
- * invariant: a thread that records an event waits only for the lock of the printer and for the write, so it may hold
+ * invariant: a thread that records an event waits only for the lock of the printer and for the write. So it may hold
  * any other lock. Nothing is allocated. Each line is written as a whole.
  *
  *     [15:36:02.575908 1974] NdkConnect(connector1, qp1, local=192.168.1.2:0, ...) = STATUS_PENDING <12 us>
@@ -27,14 +27,14 @@ enum { LIVE_MAX_PROBLEM = 400 };
  * Selects the events that are printed. `list` has words with commas between them. A word is a group of events or the
  * name of a routine, and can have the wildcards * and ?. Each word adds events to the selection. If '-' precedes the
  * word, it removes them instead. The words apply in their order. If the list begins with '-', all drivers' calls are
- * selected first. The return and the completion of a call are printed if the call is. If a word is not valid, writes
+ * selected at first. The return and the completion of a selected call are printed, too. If a word is not valid, writes
  * the reason to `problem` and returns false.
  */
 bool live_select(const char *list, char problem[LIVE_MAX_PROBLEM]) PRIVATE_EXPORT(live_select);
 /*
  * Begins to print the selected events. Must be called at most once. If `holds` is true, the line of a call is held back
- * until the call returns. `holds` must be false if the process can end without a call of live_before_text. Returns
- * false if no thread can be created.
+ * until the call returns. `holds` must be false if the process can end without live_before_text. Returns false if no
+ * thread can be created.
  */
 bool live_start(bool holds) PRIVATE_EXPORT(live_start);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives objects short names: see object.h. The lists below have the type of the object for each event and for each
- * field. If an event is not in the list, its object receives no name.
+ * Gives objects short names: see object.h. The lists below contain the type of the object for each event and each
+ * field. The object of an event that is not in the list receives no name.
  */
 #include "live/object.h"
 
@@ -227,7 +227,7 @@ static uint64_t live_table_get(struct live_table *t, const struct live_key *key,
     return e ? e->value : otherwise;
 }
 
-/* Returns the provider's address of the object if `address` is the consumer's address. Otherwise returns `address`. */
+/* If `address` is the consumer's address of an object, returns the provider's address. Otherwise returns `address`. */
 static uint64_t live_object_provider(uint64_t address)
 {
     return live_table_get(&live_proxies, &(struct live_key){ .object = address, .routine = LIVE_BACK }, address);
@@ -246,8 +246,8 @@ static struct live_name live_name_of(uint64_t value)
 }
 
 /*
- * Returns true if the consumer receives another address for an object of this type. The event `proxy`, which comes
- * later, contains that address.
+ * Returns true if the consumer receives another address for an object of this type. The later event `proxy` contains
+ * that address.
  */
 static bool live_gets_proxy(enum live_type type)
 {

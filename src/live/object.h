@@ -50,7 +50,7 @@ enum live_type live_object_type(uint16_t number);
 enum live_type live_created_type(uint16_t number);
 /* Returns the type of the object that a field with this name contains. Returns LIVE_none if the type is not known. */
 enum live_type live_field_type(const char *field);
-/* Returns true if this routine closes its object. The object is closed when the routine is complete. */
+/* Returns true if this routine closes its object, which is closed when the routine has completed. */
 bool live_is_close(uint16_t number);
 
 /* Returns the name of the object at `address`. If the object has no name of this type, gives it a new name. */
@@ -58,8 +58,8 @@ struct live_name live_object_name(enum live_type type, uint64_t address);
 /* Returns the name of the object at `address`. If the object has no name, the number of the result is 0. */
 struct live_name live_object_find(uint64_t address);
 /*
- * Records that the consumer has received `proxy` in place of the provider's `object`. Both addresses then have the same
- * name, and `proxy` is the address that is printed.
+ * Records that the consumer has received `proxy` instead of the provider's `object`. Both addresses then have the same
+ * name, and `proxy` is printed as the address.
  */
 void live_object_add_proxy(uint64_t object, uint64_t proxy);
 /*

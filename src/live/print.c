@@ -28,7 +28,7 @@ static struct {
     struct live_table pending; /* key: object, context and routine of a pending call; value: its start time in ns */
 } live = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-enum { LIVE_COMPLETED_FIRST = 0 }; /* value in live.pending: the call has completed before it has returned */
+enum { LIVE_COMPLETED_FIRST = 0 }; /* a value in live.pending: the call has completed before it has returned */
 
 /* ---- the parts of lines ---- */
 
@@ -76,7 +76,7 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 
 /* ---- calls and callbacks ---- */
 
-/* Adds a frame to the thread for a call or callback that begins. Holds the line `x` back, or writes it at once. */
+/* Adds a frame to the thread for a call or callback that begins. Holds back the line `x`, or writes it at once. */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {
     struct live_thread *t = live_thread_get(true);
@@ -96,8 +96,8 @@ static void live_begin_frame(const struct live_event *e, struct live_text *x, st
 }
 
 /*
- * Prints the result of a visible frame. If the line of the frame is held back, appends the result to the line.
- * Otherwise, prints the result on a line of its own.
+ * Prints the result of a visible frame. If the frame's line is held back, appends the result to it. Otherwise prints
+ * the result as a line.
  */
 static void live_print_result(const struct live_event *e, const struct live_thread *t, const struct live_frame *f,
                               const char *result)
@@ -121,8 +121,8 @@ static void live_print_result(const struct live_event *e, const struct live_thre
 }
 
 /*
- * Returns the name of the driver in the event DriverEntry or DriverUnload. For any other event, returns an empty name.
- * The objects of these two events have no short name.
+ * Returns the name of the driver in the event DriverEntry or DriverUnload, whose objects have no short name. For any
+ * other event, returns an empty name.
  */
 static struct trace_text16 live_driver_name(const struct live_event *e)
 {
@@ -163,8 +163,8 @@ static void live_print_return(const struct live_event *e, uint16_t routine)
     if (t)
         f = routine ? live_thread_find(t, routine, object) : live_thread_find_callback(t, object);
     if (!f)
-        return; /* the call began before printing began */
-    t->depth--; /* removes the innermost frame; the memory of *f stays valid until a new frame is added */
+        return; /* the call has begun before the printing */
+    t->depth--; /* the memory of *f stays valid until a new frame is added */
     if (f->is_visible && live_has_field(e, "status")) {
         live_text_add(&result, " = ");
         live_add_result(&result, e, routine);
@@ -186,7 +186,7 @@ static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
 
-    if (!live_table_remove(&live.pending, &key, NULL)) /* otherwise, the completion came before the return */
+    if (!live_table_remove(&live.pending, &key, NULL)) /* false if the call has already completed */
         live_table_insert(&live.pending, &key, e->time_ns - live_field_number(e, "duration"));
 }
 
@@ -283,8 +283,8 @@ static void live_print_wsk_completed(const struct live_event *e)
 }
 
 /*
- * Prints that an IRP has ended. Prints nothing if this thread is still in IoCallDriver for the IRP, because the status
- * of IoCallDriver will show the end.
+ * Prints that an IRP has ended. Prints nothing while this thread is in IoCallDriver for the IRP, because the status of
+ * that call shows the end.
  */
 static void live_print_irp_ended(const struct live_event *e)
 {
@@ -406,7 +406,7 @@ static void live_sink(uint64_t time_ns, uint16_t type, uint32_t id, const void *
 
 /* ---- beginning ---- */
 
-/* Runs the thread that writes the lines of calls which have not returned after LIVE_HOLD_MS. */
+/* Runs the thread that writes the line of a call which has not returned after LIVE_HOLD_MS. */
 static void *live_run(void *argument)
 {
     const struct timespec period = { 0, 100000000 };

@@ -17,8 +17,8 @@ static bool live_key_equals(const struct live_key *a, const struct live_key *b)
 }
 
 /*
- * Returns the link that points to the entry with this key. If there is no such entry, returns the link at the end of
- * the bucket's list.
+ * Returns the link that points to the entry with this key, or the link at the end of the bucket's list if there is no
+ * such entry.
  */
 static uint16_t *live_table_place(struct live_table *t, const struct live_key *key)
 {

@@ -23,7 +23,7 @@ struct live_table {
     uint16_t buckets[LIVE_TABLE_BUCKETS]; /* 1 + index of the first entry in the bucket; 0: none */
     uint16_t removed;                     /* list of removed entries: 1 + index of the first one; 0: none */
     uint16_t fresh;                       /* number of entries that were ever used */
-    uint16_t oldest;                      /* index of the entry to replace next, if all entries are in use */
+    uint16_t oldest;                      /* index of the entry that is replaced next when all entries are in use */
     struct live_entry entries[LIVE_TABLE_ENTRIES];
 };
 

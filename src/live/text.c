@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds and writes lines: see text.h. Allocates nothing. */
+/* Builds and writes lines: see text.h. Nothing is allocated. */
 #include "live/text.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ void live_text_add_duration(struct live_text *t, uint64_t ns)
 
 /*
  * Handles a write to standard error that has failed with `error`. Returns true if the caller must write again. If
- * standard error is non-blocking and full, first waits until it has room.
+ * standard error is non-blocking and full, first waits until there is room.
  */
 static bool live_text_wait(int error)
 {

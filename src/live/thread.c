@@ -50,10 +50,7 @@ struct live_frame *live_thread_push(struct live_thread *t)
     return &t->frames[t->depth++];
 }
 
-/*
- * Removes the frames inside of frame i, and returns frame i. The removed frames have ended without a return, because an
- * exception was raised in them.
- */
+/* Removes the frames inside of frame i, which have ended by an exception and not by a return. Returns frame i. */
 static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
 {
     if (i + 1 < t->depth)
@@ -62,7 +59,7 @@ static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
     return &t->frames[i];
 }
 
-/* Counts the return of a call that has no frame. Returns false if every call in progress has a frame. */
+/* Counts the return of a call that has no frame. Returns false if all calls in progress have frames. */
 static bool live_thread_pop_frameless(struct live_thread *t)
 {
     if (!t->too_deep)

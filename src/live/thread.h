@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores the calls and callbacks that each thread is in, and the line that is held back. When a call begins, its line
+ * Stores the calls and callbacks in which each thread is, and the line that is held back. When a call begins, its line
  * is held back. When the call returns, the line is written together with the result. If anything else is printed before
  * the return, or LIVE_HOLD_MS have passed, the line is written without the result, and the result has its own line. So
  * the lines are in the order of time, and at most one line is held back.
@@ -21,7 +21,7 @@ enum { LIVE_THREADS = 128, LIVE_MAX_FRAMES = 16, LIVE_HOLD_MS = 500 };
 
 /* A call or callback that has begun and not returned. */
 struct live_frame {
-    uint16_t type; /* number of the event that began it */
+    uint16_t type; /* number of the event that has begun the call or callback */
     bool is_callback;
     bool is_visible; /* the filter has selected it */
     uint64_t object;
@@ -33,7 +33,7 @@ struct live_frame {
 struct live_thread {
     bool is_used;
     unsigned depth;    /* number of frames */
-    unsigned too_deep; /* number of calls in progress that have no frame, because all frames were in use */
+    unsigned too_deep; /* number of calls in progress without a frame, because all frames were in use */
     struct live_frame frames[LIVE_MAX_FRAMES];
 };
 
@@ -59,21 +59,24 @@ struct live_frame *live_thread_find(struct live_thread *t, uint16_t type, uint64
  * there is no such frame.
  */
 struct live_frame *live_thread_find_callback(struct live_thread *t, uint64_t object);
-/* Returns the time at which a call of this type on this object began, if any thread is in one. Returns 0 otherwise. */
+/*
+ * Returns the time at which a call of this type on this object began, in any thread. Returns 0 if no thread is in such
+ * a call.
+ */
 uint64_t live_thread_find_begin(uint16_t type, uint64_t object);
 /* Returns true if the thread is in a call of this type on this object. t may be NULL. */
 bool live_thread_is_in(const struct live_thread *t, uint16_t type, uint64_t object);
 
 /* ---- the line that is held back ---- */
 
-/* Holds the line of the frame f back. Requires that no other line is held back. */
+/* Holds back the line of the frame f. Requires that no other line is held back. */
 void live_keep_line(const struct live_frame *f, const struct live_text *line);
 /*
- * Returns the line that is held back, and no longer holds it back, if it is the line of the frame f. Returns NULL
- * otherwise.
+ * If the line that is held back is the line of the frame f, returns it and no longer holds it back. Otherwise returns
+ * NULL.
  */
 struct live_text *live_pop_line(const struct live_frame *f);
-/* Writes the line that is held back, marked as unfinished, if its call began before `before_ns`. */
+/* Writes the line that is held back, marked as unfinished, if its call has begun before `before_ns`. */
 void live_flush_line(uint64_t before_ns);
 
 #endif

@@ -4,10 +4,10 @@
  * whose name begins with Ndk is a call of the function with this name, and its first field is the object that was
  * called.
  *
- * Most calls have one event when they begin, and `returned` when they return. Posts, NdkArmCq and the functions that
- * return a token have only one event, which is recorded when they return. The last two fields of this event are the
- * status and the duration. So a call whose event has the field `duration` has no `returned`. A poll has no event of its
- * own. Instead, each result that the consumer has received has an event `result`.
+ * Most calls have one event when they begin, and the event `returned` when they return. Posts, NdkArmCq and the
+ * functions that return a token have only one event, recorded when they return. Its last two fields are the status and
+ * the duration. So a call whose event has the field `duration` has no `returned`. A poll has no event, but each result
+ * that the consumer has received has an event `result`.
  *
  * An object in an event is the address of the provider's object. If the verifier is on, the consumer has another
  * address for it: see the event `proxy`.
@@ -88,8 +88,8 @@
 
 /*
  * The call of `routine` on `object` has returned. `created` is the object that the call has created, or 0. `context` is
- * the RequestContext of a call that may be pending, or 0. If the call is pending, an event `completed` with the same
- * object, routine and context follows later.
+ * the RequestContext of a call that may be pending, or 0. After a pending call, an event `completed` with the same
+ * object, routine and context follows.
  */
 #define TRACE_FIELDS_returned(F, N)                                                                                    \
     F(ptr, object)                                                                                                     \
@@ -108,14 +108,12 @@
 #define TRACE_FIELDS_connect_event(F, N) F(ptr, object) F(ptr, connector)
 /*
  * The disconnect callback of the connector `object` begins. `reason` is the provider's reason for the disconnect. It is
- * 0 if the provider gives none, or if the callback has the form that NDKPI had before version 2.1.
+ * 0 if the provider gives no reason, or if the callback has the form of NDKPI before version 2.1.
  */
 #define TRACE_FIELDS_disconnect_event(F, N) F(ptr, object) F(x32, reason)
 /* The innermost callback of the thread has returned. `object` is the object that the callback was about. */
 #define TRACE_FIELDS_callback_returned(F, N) F(ptr, object) F(ns, duration)
-/*
- * NdkGetCqResults(Ex) has returned a result. `object` is the CQ. `operation` is 0 if the result has no member for it.
- */
+/* NdkGetCqResults(Ex) has returned a result. `object` is the CQ. `operation` is 0 if the result has no such member. */
 #define TRACE_FIELDS_result(F, N)                                                                                      \
     F(ptr, object)                                                                                                     \
     F(ptr, context) F(ptr, qp_context) N(status, status, status) F(u32, bytes) N(u16, operation, operation)

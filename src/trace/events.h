@@ -32,15 +32,12 @@
     K(ptr, uint64_t)    /* an address in the process */                                                                \
     K(ns, uint64_t)     /* a duration */                                                                               \
     K(status, uint32_t) /* an NTSTATUS */                                                                              \
-    K(flags, uint32_t)  /* several values of its list of names, added; printed as names with | between them */         \
+    K(flags, uint32_t)  /* flags of its list of names; printed as names with | between them */                         \
     K(addr, struct trace_addr)                                                                                         \
     K(text16, struct trace_text16)                                                                                     \
     K(bytes, uint16_t) /* number of bytes that follow the fields; only the last field can have this kind */
 
-/*
- * The lists of names for values of fields. The layer that defines the names of a list registers them with
- * trace_set_names.
- */
+/* The lists of names for values of fields. The layer that defines the names registers them with trace_set_names. */
 #define TRACE_NAMES(N)                                                                                                 \
     N(role)                                                                                                            \
     N(state)                                                                                                           \
@@ -120,9 +117,7 @@ struct trace_text16 {
     TRACE_CALL_EVENTS(EVENT)                                                                                           \
     TRACE_WDK_EVENTS(EVENT)
 
-/*
- * Contains the thread that has recorded the events after this one, up to the end of the segment or the next such event.
- */
+/* The thread that has recorded the following events, up to the end of the segment or the next event `thread`. */
 #define TRACE_FIELDS_thread(F, N) F(u32, thread) F(text16, name)
 #define TRACE_FIELDS_adapter(F, N) F(ptr, object) F(u32, interface) F(text16, name) F(u16, major) F(u16, minor)
 #define TRACE_FIELDS_adapter_close(F, N) F(ptr, object)
@@ -132,7 +127,7 @@ struct trace_text16 {
 #define TRACE_FIELDS_refused(F, N) F(addr, local) F(addr, remote) N(u16, why, reason)
 /* A connection begins, by NdkConnect or by accept. `object` is its connector, or 0 if there is none yet. */
 #define TRACE_FIELDS_connection(F, N) N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote)
-/* A connection exists that began before the recording. `object` is its connector, or 0. */
+/* A connection has begun before the recording. `object` is its connector, or 0. */
 #define TRACE_FIELDS_ongoing(F, N)                                                                                     \
     N(u8, role, role) F(ptr, object) F(u32, interface) F(addr, local) F(addr, remote) N(u8, state, state)
 /* The consumer receives the connector `object` for the peer's request. */
@@ -163,7 +158,7 @@ struct trace_text16 {
     N(u8, direction, direction) F(u8, layer) F(u8, type) F(x8, code) N(u32, name, terminate)
 /* The peer's request is refused, because it has more than `max_size` bytes of private data. */
 #define TRACE_FIELDS_private_data_limit(F, N) F(u16, max_size)
-/* A state of the connection begins that may last at most `ms` milliseconds. */
+/* The connection enters a state that may last at most `ms` milliseconds. */
 #define TRACE_FIELDS_limit(F, N) N(u8, state, state) F(u32, ms)
 #define TRACE_FIELDS_limit_expired(F, N) N(u8, state, state) N(u16, why, reason)
 /* The peer has begun an FPDU or a message. If the peer does not continue for `ms` milliseconds, the connection ends. */

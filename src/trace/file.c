@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates trace files, and rings in memory. There are two invariants. No file is overwritten, except a trace file of
- * the same user to which no process records. All space of the file is allocated when it is created, because a write to
- * a mapped page without space would end the program.
+ * Creates trace files, and rings in memory. There are two invariants. First, no file is overwritten, except a trace
+ * file of the same user to which no process records. Second, all space of a file is allocated when it is created,
+ * because a write to a mapped page without space would end the program.
  *
  * A process that records has a lock on its file (flock). It keeps the descriptor open for the lock and for readers
  * (trace/attach.h). To replace an old trace file, the process locks it, removes it, and creates a new file. So a reader
- * that has mapped the old file is not disturbed.
+ * can go on reading the old file.
  *
  * A ring is a file in memory with seals. No process can change its size, or write to it except through a mapping that
  * exists already.
@@ -39,7 +39,7 @@ enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 /* The reason that file_locked_by returns for a file to which another copy of this library in this process records. */
 static const char file_is_own[] = "this process records to it";
 
-/* Returns why the lock of the trace file cannot be acquired, as text for the user. */
+/* Returns as text for the user why the lock of the trace file cannot be acquired. */
 static const char *file_locked_by(int fd)
 {
     uint32_t pid;
@@ -51,8 +51,7 @@ static const char *file_locked_by(int fd)
 }
 
 /*
- * Returns the reason why the existing file `path` must not be replaced. Returns NULL if it may be replaced; its lock is
- * then acquired.
+ * If the existing file `path` must not be replaced, returns the reason. Otherwise acquires its lock and returns NULL.
  */
 static const char *file_refusal(int fd, const char *path)
 {
@@ -71,7 +70,7 @@ static const char *file_refusal(int fd, const char *path)
 }
 
 /*
- * Removes an old trace file. Returns NULL if there is no file with this name now. Returns the reason if the file
+ * Removes an old trace file. Returns NULL if no file has this name afterwards, otherwise the reason why the file
  * remains.
  */
 static const char *file_remove_old(const char *path)
@@ -102,7 +101,7 @@ static int file_open_new(const char *path, const char **problem)
     if (fd < 0)
         *problem = strerrordesc_np(errno);
     else
-        (void)flock(fd, LOCK_EX | LOCK_NB); /* on a file system without locks, a second process can replace the file */
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* if the file system has no locks, a second process can replace the file */
     return fd;
 }
 
@@ -147,8 +146,8 @@ static void file_fill_header(struct trace_file_header *h, size_t header_size, si
 }
 
 /*
- * Allocates the space of the file. Returns 0, or the error number. If a signal has interrupted fallocate, for example a
- * profiler's signal, tries again.
+ * Allocates the space of the file. Returns 0 or the error number. Tries again if a signal, for example a profiler's,
+ * has interrupted fallocate.
  */
 static int file_allocate(int fd, size_t size)
 {
@@ -162,7 +161,8 @@ static int file_allocate(int fd, size_t size)
 }
 
 /*
- * Gives the file its size and maps it. Returns the mapping. On failure, sets *problem to the reason and returns NULL.
+ * Sets the file's size and maps the file. Returns the mapping. On failure, sets *problem to the reason and returns
+ * NULL.
  */
 static void *file_map(int fd, size_t size, const char **problem)
 {
@@ -184,8 +184,8 @@ static void *file_map(int fd, size_t size, const char **problem)
 }
 
 /*
- * Adds the seals of a ring. Before Linux 5.1, a process that opens the ring again can write to it, but cannot truncate
- * it.
+ * Adds the seals of a ring. Before Linux 5.1 a process that opens the ring again can still write to it, but cannot
+ * truncate it.
  */
 static void file_seal(int fd)
 {

@@ -16,13 +16,13 @@ struct trace_mapping {
 };
 
 /*
- * Creates the file or the memory that `setting` asks for, and writes the header and the schema. Returns false if this
- * fails, and writes the reason to `problem`. The reason is empty if another copy of this library in this process
- * already records to the file.
+ * Creates the file or the memory that `setting` describes, and writes the header and the schema. On failure, writes the
+ * reason to `problem` and returns false. The reason is empty if another copy of this library in this process already
+ * records to the file.
  */
 bool trace_file_create(const struct trace_setting *setting, struct trace_mapping *out, char *problem, size_t room);
 
-/* Removes the file or the memory that trace_file_create has made. Needed if nothing can be recorded to it. */
+/* Removes the file or the memory that trace_file_create has made. Called if nothing can be recorded to it. */
 void trace_file_discard(const struct trace_setting *setting, struct trace_mapping *mapping);
 
 #endif

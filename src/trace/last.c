@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the last events: see last.h. All memory is allocated when the trace begins. Only one thread at a time uses this
- * memory: the thread whose ID is in `last_user`.
+ * Finds the last events: see last.h. All memory is allocated when the trace begins. Only the thread whose ID is in
+ * `last_user` uses this memory.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ _Static_assert((int)TRACE_LAST_MAX == (int)TAIL_MAX, "a tail has room for all ev
 
 static struct last_state {
     struct trace_file file;
-    dev_t device; /* with inode: the file that file.fd had, because a program may close any descriptor */
+    dev_t device; /* with inode: the file of file.fd, because a program may close any descriptor */
     ino_t inode;
     struct tail tail;
 } * last_state;
@@ -41,7 +41,7 @@ void trace_last_prepare(int fd)
     struct stat now;
 
     last_state = NULL;
-    if (old) { /* made by the parent, whose other threads do not exist in this process */
+    if (old) { /* the parent has made it, whose other threads do not exist in this process */
         trace_file_close(&old->file);
         free(old);
     }
@@ -56,8 +56,8 @@ void trace_last_prepare(int fd)
 }
 
 /*
- * Acquires last_state for this thread. Returns false if another thread uses it for too long, or if this thread was
- * interrupted in trace_last.
+ * Acquires last_state for this thread. Returns false if another thread uses it for too long, or if a signal has
+ * interrupted this thread in trace_last.
  */
 static bool last_acquire(void)
 {

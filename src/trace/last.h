@@ -22,14 +22,14 @@ struct trace_last_event {
 
 /*
  * Writes up to `max` of the last events of this process to `events`, the oldest first. If one of `addresses` is not 0,
- * up to half of these events are the last related ones. An event is related if it contains one of the addresses, or if
- * another event of its connection does. Returns the number of events, which is 0 if the process does not record. Can be
- * called in a signal handler.
+ * up to half of these events are the last related ones. An event is related if it, or another event of its connection,
+ * contains one of the addresses. Returns the number of events, which is 0 if the process does not record. May be called
+ * in a signal handler.
  */
 unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max);
 
 /*
- * Prepares trace_last for the file or ring that `fd` refers to. Must run before tracing is on. If memory runs out,
+ * Prepares trace_last for the file or ring of the descriptor `fd`. Must run before tracing is on. If memory runs out,
  * trace_last returns no events. In a child of fork, replaces what the parent has prepared.
  */
 void trace_last_prepare(int fd);

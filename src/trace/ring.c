@@ -3,10 +3,10 @@
  * Appends events to the segments of a mapped file. The invariant: a segment has at most one writer, the thread that has
  * set its `owned`. So an event needs only plain stores, and then one release store to `committed`.
  *
- * A thread takes a segment over when it records its first event, and when its segment is full. Segments are used in
- * turn, so the next one has the oldest events. A segment that a thread still owns is skipped. When a thread ends, its
- * segment may have room left. The next thread that needs a segment then continues this one. If all segments are owned,
- * the event is lost and counted.
+ * A thread takes over a segment when it records its first event, and when its segment is full. Segments are used in
+ * turn, so the next one has the oldest events. A segment that a thread still owns is skipped. If the segment of a
+ * thread that ends has room left, the next thread that needs a segment continues it. If all segments are owned, the
+ * event is lost and counted.
  *
  * Readers can read at any time. `sequence` is 0 while a segment is being taken over, and gets a new number before the
  * first event. A reader that finds the same number before and after its copy has read a consistent segment.
@@ -40,8 +40,8 @@ static struct {
     struct trace_file_header *file;
     uint8_t *segments;
     uint32_t segment_count;
-    struct ring_owner *owners; /* one element for each segment */
-    _Atomic uint64_t next; /* number of tries to take a segment over; the next one tries segment next % segment_count */
+    struct ring_owner *owners;   /* one element for each segment */
+    _Atomic uint64_t next;       /* number of tries to take over a segment; the next one tries next % segment_count */
     _Atomic uint64_t sequence;   /* sequence number of the latest segment that was taken over */
     _Atomic uint32_t left_over;  /* 1 + index of a segment with room whose thread has ended; 0: none */
     pthread_key_t on_thread_end; /* destructor of this key releases the segment of a thread that ends */
@@ -49,10 +49,10 @@ static struct {
 
 /* The segment of one thread. */
 struct ring_writer {
-    uint8_t *at, *end; /* place of the next event, and end of the segment; both NULL: the thread has no segment */
+    uint8_t *at, *end; /* place of the next event, and end of the segment; both are NULL if the thread has no segment */
     struct trace_segment *segment;
     uint32_t index;
-    unsigned generation; /* fork_generation of the process that took the segment; a child of fork must not use it */
+    unsigned generation; /* fork_generation of the process that took over the segment; a child must not use it */
 };
 
 static _Thread_local struct ring_writer ring_writer;
@@ -73,8 +73,8 @@ static bool ring_try_own(uint32_t index)
 }
 
 /*
- * Ends the thread's ownership of the writer's segment. If `has_ended` is true, the thread ends, and the next thread
- * that needs a segment continues this one.
+ * Ends the thread's ownership of the writer's segment. `has_ended` is true if the thread ends. The next thread that
+ * needs a segment then continues this one.
  */
 static void ring_release(struct ring_writer *w, bool has_ended)
 {
@@ -105,16 +105,16 @@ static void ring_begin_segment(struct ring_writer *w)
     atomic_store_explicit(&s->sequence, 0, memory_order_relaxed);
     atomic_store_explicit(&s->committed, 0, memory_order_relaxed);
     /*
-     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence
-     * orders the plain stores of the new events after the stores above.
+     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence keeps
+     * the plain stores of the new events behind the stores above.
      */
     __sync_synchronize();
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);
 }
 
 /*
- * Takes over the segment of a thread that has ended, to continue it. Returns false if there is none, or if it has less
- * than `room` bytes left.
+ * Takes over the segment of a thread that has ended, and continues it. Returns false if there is none, or if fewer than
+ * `room` bytes are left.
  */
 static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
 {
@@ -133,8 +133,8 @@ static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
 }
 
 /*
- * Takes over the segment that has the oldest events, among the segments that no thread owns. Returns false if all
- * segments are owned.
+ * Takes over the segment with the oldest events among those that no thread owns. Returns false if all segments are
+ * owned.
  */
 static bool ring_acquire_oldest(struct ring_writer *w)
 {
@@ -183,8 +183,8 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 }
 
 /*
- * Takes a segment over that has room for an event of `total` bytes, and writes a thread event to it. `time_ns` is the
- * time of the event. Returns false if no segment is free.
+ * Takes over a segment with room for an event of `total` bytes, and writes a thread event to it. `time_ns` is the time
+ * of the event. Returns false if no segment is free.
  */
 static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {
@@ -198,7 +198,7 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint
         atomic_fetch_add_explicit(&ring.file->lost, 1, memory_order_relaxed);
         return false;
     }
-    (void)pthread_setspecific(ring.on_thread_end, w); /* if this fails, the segment stays owned */
+    (void)pthread_setspecific(ring.on_thread_end, w); /* on failure the segment stays owned */
     ring_write_thread(w, time_ns);
     return true;
 }
@@ -227,13 +227,13 @@ static void ring_handle_thread_end(void *argument)
         ring_release(w, true);
 }
 
-/* Stops the recording in a child of fork, before fork returns. The file belongs to the parent. */
+/* Stops the recording in a child of fork, before fork returns, because the file belongs to the parent. */
 static void ring_stop_in_child(void)
 {
     atomic_store(&ring_on, false);
 }
 
-/* Deletes the key when the library is unloaded, because the key's destructor would no longer exist. */
+/* Deletes the key when the library is unloaded, because its destructor is then no longer in memory. */
 __attribute__((destructor)) static void ring_unload(void)
 {
     if (ring.file)
@@ -250,8 +250,8 @@ bool ring_start(struct trace_file_header *file)
     struct ring_owner *owners = calloc(file->segment_count, sizeof *owners);
 
     /*
-     * If ring.file is set, this process is a child of fork. The child keeps the parent's key of thread-specific data.
-     * It replaces the parent's array of owners, which is not freed.
+     * If ring.file is set, this process is a child of fork. It keeps the parent's key of thread-specific data. It
+     * replaces the parent's array of owners, which is not freed.
      */
     if (!owners || (!ring.file && pthread_key_create(&ring.on_thread_end, ring_handle_thread_end))) {
         free(owners);

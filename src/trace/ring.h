@@ -15,9 +15,7 @@
  */
 bool ring_start(struct trace_file_header *file);
 
-/*
- * Returns true if events are recorded into a file. All stores that preceded ring_start are then visible to the caller.
- */
+/* Returns true if events are recorded into a file. All stores before ring_start are then visible to the caller. */
 bool ring_is_on(void);
 
 /* Records an event: see trace_append_at. Does nothing before ring_start. A child of fork must also call ring_start. */

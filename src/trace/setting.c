@@ -27,7 +27,7 @@ static bool setting_parse_size(const char *text, uint32_t *mib)
     return !*text && number >= TRACE_MIN_MIB && number <= TRACE_MAX_MIB;
 }
 
-/* Appends `len` bytes to s->path, whose length is *used. Returns false if they do not fit. */
+/* Appends `len` bytes to s->path and adds `len` to *used, the path's length. Returns false if they do not fit. */
 static bool setting_append(struct trace_setting *s, size_t *used, const char *bytes, size_t len)
 {
     if (len >= sizeof s->path - *used)

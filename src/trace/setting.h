@@ -16,8 +16,8 @@ enum { TRACE_FILE_MIB = 16, TRACE_RING_MIB = 4, TRACE_MIN_MIB = 1, TRACE_MAX_MIB
 
 struct trace_setting {
     bool is_ring;        /* events are recorded into memory, not into a file */
-    char path[PATH_MAX]; /* of the file; %p was replaced by the process ID, and %% by %; empty if is_ring */
-    bool has_pid;        /* a child of fork has its own ring or file: is_ring is true, or the name has %p */
+    char path[PATH_MAX]; /* the file's path, with %p replaced by the process ID and %% by %; empty if is_ring */
+    bool has_pid;        /* a child of fork has its own ring or file, because is_ring is true or the name has %p */
     uint32_t mib;
 };
 

@@ -26,14 +26,14 @@ enum { START_WAIT_MS = 1000 };
 
 static struct {
     int fd;
-    dev_t device; /* with inode: the file that fd had, because a program may close any descriptor */
+    dev_t device; /* with inode: the file of fd, because a program may close any descriptor */
     ino_t inode;
     bool is_late;
 } recording;
 
 /*
- * Returns true for the first caller in this process. Sets *is_child to true if a parent of this process was a caller
- * before.
+ * Returns true for the first caller in this process. Sets *is_child to true if a parent of this process has been a
+ * caller.
  */
 static bool start_claim(bool *is_child)
 {
@@ -45,14 +45,14 @@ static bool start_claim(bool *is_child)
 }
 
 /*
- * 1 + fork_generation of the process in which a thread begins the trace. If the value is of another process, or 0, no
- * thread of this process begins it.
+ * 1 + fork_generation of the process in which a thread begins the trace. With any other value, no thread of this
+ * process begins it.
  */
 static _Atomic uint64_t start_busy;
 
 /*
- * Waits while another thread begins the trace, and then keeps others from beginning it until start_release. Returns
- * false if the wait takes too long.
+ * Waits while another thread begins the trace. Then excludes other threads until start_release. Returns false if the
+ * wait takes too long.
  */
 static bool start_acquire(void)
 {
@@ -74,17 +74,14 @@ static void start_release(void)
     atomic_store(&start_busy, 0);
 }
 
-/*
- * Begins to record. Requires that the caller has called start_acquire. On failure, writes the reason to `problem` and
- * returns false.
- */
+/* Begins to record. Requires start_acquire. On failure, writes the reason to `problem` and returns false. */
 static bool start_with(const struct trace_setting *setting, bool is_late, char problem[TRACE_MAX_PROBLEM])
 {
     struct trace_mapping mapping;
     struct stat now = { 0 };
 
     if (!trace_file_create(setting, &mapping, problem, TRACE_MAX_PROBLEM))
-        return !problem[0]; /* true if a provider module has its own copy of this library, which records to the file */
+        return !problem[0]; /* true if a provider module's own copy of this library records to the file */
     (void)fstat(mapping.fd, &now);
     recording.fd = mapping.fd;
     recording.device = now.st_dev;
@@ -107,10 +104,8 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
     bool is_child, ok;
 
     if (!text || !trace_setting_parse(text, &setting))
-        return true; /* ondk_config_check_environment reports a value that is not valid */
-    /*
-     * If another thread begins the trace, waits for that thread, so that the trace includes the adapter of this caller.
-     */
+        return true; /* ondk_config_check_environment reports an invalid value */
+    /* If another thread begins the trace, waits for it, so that the trace includes this caller's adapter. */
     if (ring_is_on() || !start_acquire())
         return true;
     /* In a child of fork, a name without %p is the parent's file, so the child does not record. */

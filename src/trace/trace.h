@@ -3,7 +3,7 @@
  * Records events into a trace file or into memory, if ONDK_TRACE or `ndktrace attach` asks for it. The invariant:
  * recording an event acquires no lock, and makes no system call except when the thread begins a segment of 64 KiB. The
  * first event of a thread may allocate memory. While tracing is off, a TRACE costs one branch, and its arguments are
- * not evaluated. Any thread may record events, even one that holds a lock, but a signal handler must not.
+ * not evaluated. Any thread may record events, even with a lock held. A signal handler must not.
  *
  * Tracing may begin at any moment, so two calls of trace_is_on in the same function may return different values.
  * Tracing does not end, except in a child of fork.
@@ -39,8 +39,8 @@ static inline bool trace_is_on(void)
     } while (0)
 
 /*
- * Records an event that happened at `time`. The caller must have `time` from trace_now_ns, called by the same thread
- * after the thread's last event.
+ * Records an event that happened at `time`. `time` must be from trace_now_ns, which the same thread has called after
+ * its last event.
  */
 #define TRACE_AT(time, event, number, ...)                                                                             \
     do {                                                                                                               \
@@ -60,8 +60,8 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) P
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /*
- * Receives each event, on the thread that records the event. That thread may hold locks. `fields` is the struct of the
- * event's type. A sink must not record events, and must not call a function that may record events.
+ * Receives each event on the thread that records it. That thread may hold locks. `fields` is the struct of the event's
+ * type. A sink must not record events, and must not call a function that may record events.
  */
 typedef void (*trace_sink)(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields);
 /* Passes all later events to the sink, even if ONDK_TRACE is not set. A child of fork has no sink. */
@@ -102,9 +102,9 @@ void trace_set_on(void);
 
 enum { TRACE_MAX_PROBLEM = 4500 };
 /*
- * Begins to record if ONDK_TRACE asks for it and this process does not record yet. On failure, writes the reason to
- * `problem` and returns false. Further calls do nothing and return true. A child of fork records nothing until its
- * first call, which begins the child's own file.
+ * Begins to record if ONDK_TRACE requests it and this process does not record yet. On failure, writes the reason to
+ * `problem` and returns false. Further calls do nothing and return true. A child of fork records nothing until its own
+ * first call, which begins a file of its own.
  */
 bool trace_start(char problem[TRACE_MAX_PROBLEM]) PRIVATE_EXPORT(trace_start);
 

@@ -66,7 +66,7 @@
 
 /*
  * The call of `routine` on `object` has returned. `created` is the object that the call has created, or 0. `bytes` is
- * the number of bytes that the call has returned, or that WskReceiveEvent has accepted.
+ * the number of bytes that the call has returned, or for WskReceiveEvent the number that the driver has accepted.
  */
 #define TRACE_FIELDS_kernel_returned(F, N)                                                                             \
     F(ptr, object)                                                                                                     \
@@ -95,8 +95,8 @@
 #define TRACE_FIELDS_completion_routine(F, N)                                                                          \
     F(ptr, object) F(ptr, completion_routine) N(status, status, status) F(u64, information)
 /*
- * All stack locations of the IRP are completed, and the sender was notified. If the system has allocated the IRP, it
- * has freed the IRP.
+ * All stack locations of the IRP are completed, and the sender was notified. The IRP is freed if the system has
+ * allocated it.
  */
 #define TRACE_FIELDS_irp_ended(F, N) F(ptr, object) N(status, status, status) F(u64, information)
 /* `cancel_routine` is the routine that IoCancelIrp calls, or 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints events as text, one line for each event. The invariant: no byte of a trace file that a terminal would
- * interpret reaches the stream.
+ * Prints events as text, one line for each event. The invariant: the stream receives no byte of a trace file that a
+ * terminal would interpret.
  */
 #ifndef TRACE_READER_PRINT_TEXT_H
 #define TRACE_READER_PRINT_TEXT_H
@@ -18,8 +18,8 @@ struct print_text_style {
 /* Prints the program, the process ID, the host and the start time of the file, in a line that begins with #. */
 void print_file(FILE *out, const struct trace_file *f);
 /*
- * Prints the number of lost events, and the number of segments that could not be read completely. Begins each line with
- * the character #.
+ * Prints the number of lost events, and the number of segments that could not be read completely. Each line begins with
+ * #.
  */
 void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_text_style *style);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /*
- * The maximum numbers of words, events, lists and texts. Further ones are ignored, so that a damaged file takes little
+ * The maximum numbers of words, events, lists and texts. Further ones are ignored, so that a damaged file costs little
  * time and memory.
  */
 enum { MAX_WORDS = 4096 /* in a line */, MAX_EVENTS = 1024, MAX_LISTS = 256, MAX_TEXTS = 2048 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parses the schema of a trace file, which lists the events and their fields. docs/trace-format.md specifies the
- * schema's text. The invariant: the parser accepts any text, and skips lines that it does not understand. It fails only
+ * schema's text. The invariant: the parser accepts any text, and skips lines that it does not recognize. It fails only
  * if memory runs out.
  */
 #ifndef TRACE_READER_SCHEMA_H
@@ -45,7 +45,7 @@ struct schema {
     struct schema_names *lists;
 };
 
-/* Copies `size` bytes of `text` and parses them. Returns false if out of memory. */
+/* Copies `size` bytes of `text` and parses the copy. Returns false if out of memory. */
 bool schema_parse(struct schema *s, const char *text, size_t size);
 void schema_free(struct schema *s);
 /* Returns the event with this number, or NULL if the schema has none. */

@@ -29,8 +29,8 @@ static bool tail_has_connection(const struct tail *t, uint32_t id)
 }
 
 /*
- * Stores the record's connection if the record has one of the addresses. If there is no room, replaces another
- * connection.
+ * Stores the record's connection if the record has one of the addresses. Replaces another connection if there is no
+ * room.
  */
 static void tail_find_connection(void *context, const struct trace_record *r)
 {
@@ -49,8 +49,8 @@ static bool record_is_later(const struct trace_record *a, const struct trace_rec
 }
 
 /*
- * Inserts a copy of the record. If the list is full, the copy replaces the oldest event. If the list is full and the
- * record is older than all events in the list, does nothing.
+ * Inserts a copy of the record. If the list is full, replaces the oldest event, or does nothing if the record is older
+ * than all events in the list.
  */
 static void tail_list_insert(struct tail_list *l, const struct trace_record *r, bool is_related)
 {

@@ -35,9 +35,8 @@ struct tail {
 };
 
 /*
- * Finds the last events of the file, and in addition the last events that are related to the addresses. An event is
- * related if it has one of the addresses, or if another event of its connection has one of them. Sets t->count and
- * t->sorted.
+ * Finds the last events of the file, and also the last events that are related to the addresses. An event is related if
+ * it, or another event of its connection, has one of the addresses. Sets t->count and t->sorted.
  */
 void tail_read(struct tail *t, struct trace_file *f);
 

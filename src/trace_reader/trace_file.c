@@ -209,7 +209,7 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
 
 /*
  * Parses the event at bytes + *at, and adds the event's size to *at. `size` is the number of all bytes. Returns false
- * if no event is left or the rest is damaged. If the rest is damaged, *at is less than `size`.
+ * at the end or if the rest is damaged. In the latter case *at is less than `size`.
  */
 static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_t size, size_t *at,
                          struct trace_record *r)
@@ -232,10 +232,7 @@ static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_
     return true;
 }
 
-/*
- * Sets *thread if the record is a thread event, which has the thread of the records after it. Returns true in this
- * case.
- */
+/* If the record is a thread event, sets *thread to the thread of the records after it, and returns true. */
 static bool segment_handle_thread(const struct trace_record *r, uint32_t *thread)
 {
     if (r->number != EVENT_THREAD || r->size < sizeof *thread)
@@ -288,8 +285,8 @@ static bool segment_parse(struct trace_file *f, struct trace_segment_state *stat
 }
 
 /*
- * Copies the events of the segment to f->copy. Returns their size in bytes. Returns 0 if the segment has no events that
- * are newer than *state, if it is overwritten again and again, or if the file ends before it.
+ * Copies the events of the segment to f->copy. Returns their size in bytes. Returns 0 if the segment has no events
+ * newer than *state, if it is overwritten again and again, or if it begins after the end of the file.
  */
 static size_t segment_copy(struct trace_file *f, uint32_t index, const struct trace_segment_state *state,
                            uint64_t *sequence)
@@ -311,8 +308,8 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* the sequence number is read again after the events */
         /*
-         * While one thread has the segment, the sequence number stays the same and the size only grows. Otherwise,
-         * another thread has taken the segment over, and the copy may be mixed.
+         * While one thread owns the segment, the sequence number stays the same and the size only grows. If not,
+         * another thread has taken over the segment, and the copy may be mixed.
          */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
             trace_get32(again + 8) >= trace_get32(header + 8))

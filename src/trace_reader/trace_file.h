@@ -82,8 +82,8 @@ bool trace_file_read(struct trace_file *f, struct trace_records *out);
 typedef void (*trace_visit)(void *context, const struct trace_record *r);
 void trace_file_for_each(struct trace_file *f, trace_visit visit, void *context);
 /*
- * Writes the current content of the file to `out`, as a trace file. A process may write to the file meanwhile. A
- * segment that is overwritten again and again is left out. Returns false, with errno set, if a write failed.
+ * Writes the current content of the file to `out`, as a trace file. Meanwhile a process may write to the file. Omits a
+ * segment that is overwritten again and again. Returns false, with errno set, if a write failed.
  */
 bool trace_file_save(struct trace_file *f, int out);
 /* Sorts the records by the time of day. */

@@ -85,7 +85,7 @@ static void value_addr(const struct value *v, char *text, size_t room)
 
 /*
  * Writes the names of the flags that are set, and the remaining bits as a hexadecimal number, with | between them. A
- * name may stand for several bits. It is written if all of them are set, and no earlier name has covered them.
+ * name may stand for several bits. It is written if all its bits are set and no earlier name has covered them.
  */
 static void value_flags(const struct value *v, char *text, size_t room)
 {
