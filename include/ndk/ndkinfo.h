@@ -43,23 +43,23 @@ typedef struct _NDK_ADAPTER_INFO {
     NDK_VERSION Version;
     UINT32 VendorId;                    /* the vendor's OUI */
     UINT32 DeviceId;
-    SIZE_T MaxRegistrationSize;         /* bytes of one memory region */
-    SIZE_T MaxWindowSize;               /* bytes of one memory window; 0: there are no windows */
-    ULONG FRMRPageCount;                /* pages of one fast registration */
-    ULONG MaxInitiatorRequestSge;       /* SGEs of one send or write */
-    ULONG MaxReceiveRequestSge;         /* SGEs of one receive */
-    ULONG MaxReadRequestSge;            /* SGEs of one read */
-    ULONG MaxTransferLength;            /* bytes of one request */
-    ULONG MaxInlineDataSize;            /* bytes of one request with NDK_OP_FLAG_INLINE */
-    ULONG MaxInboundReadLimit;          /* the peer's reads in progress on one QP (IRD) */
-    ULONG MaxOutboundReadLimit;         /* this side's reads in progress on one QP (ORD) */
+    SIZE_T MaxRegistrationSize;         /* maximum size of a memory region in bytes */
+    SIZE_T MaxWindowSize;               /* maximum size of a memory window in bytes; 0: there are no windows */
+    ULONG FRMRPageCount;                /* maximum number of pages in a fast registration */
+    ULONG MaxInitiatorRequestSge;       /* maximum number of SGEs in a send or write */
+    ULONG MaxReceiveRequestSge;         /* maximum number of SGEs in a receive */
+    ULONG MaxReadRequestSge;            /* maximum number of SGEs in a read */
+    ULONG MaxTransferLength;            /* maximum number of bytes in a request */
+    ULONG MaxInlineDataSize;            /* maximum number of bytes in a request with NDK_OP_FLAG_INLINE */
+    ULONG MaxInboundReadLimit;          /* maximum number of the peer's reads in progress on a QP (IRD) */
+    ULONG MaxOutboundReadLimit;         /* maximum number of this side's reads in progress on a QP (ORD) */
     ULONG MaxReceiveQueueDepth;
     ULONG MaxInitiatorQueueDepth;
     ULONG MaxSrqDepth;                  /* 0: there are no shared receive queues */
     ULONG MaxCqDepth;
-    ULONG LargeRequestThreshold;        /* a hint: from this many bytes on, read and write are faster than send */
-    ULONG MaxCallerData;                /* bytes of private data with a connect */
-    ULONG MaxCalleeData;                /* bytes of private data with an accept or a reject */
+    ULONG LargeRequestThreshold;        /* a hint: from this many bytes on, a read or write is faster than a send */
+    ULONG MaxCallerData;                /* maximum bytes of private data in a connect */
+    ULONG MaxCalleeData;                /* maximum bytes of private data in an accept or reject */
     ULONG AdapterFlags;                 /* NDK_ADAPTER_FLAG_ */
     NDK_RDMA_TECHNOLOGY RdmaTechnology; /* since NDK 2.0 */
 } NDK_ADAPTER_INFO;

@@ -61,8 +61,8 @@ typedef enum _NDK_OBJECT_TYPE {
 } NDK_OBJECT_TYPE;
 
 /*
- * Reserved for a layer between consumer and provider. The provider zeroes it in a new object and does not access it
- * afterwards.
+ * Reserved for a layer between consumer and provider. The provider zeroes the block of a new object and does not access
+ * it afterwards.
  */
 typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
     PVOID rf[4];
@@ -81,12 +81,12 @@ typedef struct _NDK_OBJECT_HEADER {
 
 /*
  * Completion of a pending create. If Status is STATUS_SUCCESS, pNdkObject is the new object. Otherwise Status is an
- * error of the create function, and pNdkObject is undefined.
+ * error that the create function documents, and pNdkObject is undefined.
  */
 typedef VOID (*NDK_FN_CREATE_COMPLETION)(
     _In_opt_ PVOID Context, _In_ NTSTATUS Status, _In_ NDK_OBJECT_HEADER *pNdkObject);
 
-/* Completion of a pending request on an object. Status is one of the statuses documented with the function. */
+/* Completion of a pending request on an object. Status is one of those that the function documents. */
 typedef VOID (*NDK_FN_REQUEST_COMPLETION)(_In_opt_ PVOID Context, _In_ NTSTATUS Status);
 
 /*
@@ -106,7 +106,7 @@ typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 typedef NTSTATUS (*NDK_FN_CLOSE_OBJECT)(
     _In_ NDK_OBJECT_HEADER *pNdkObject, _In_ NDK_FN_CLOSE_COMPLETION CloseCompletion, _In_opt_ PVOID RequestContext);
 
-/* A table of functions beyond this interface. The owner of the GUID defines the table at Dispatch. */
+/* A table of functions that this interface does not have. The owner of the GUID defines the table at Dispatch. */
 typedef struct _NDK_EXTENSION_INTERFACE {
     CONST VOID *Dispatch;
 } NDK_EXTENSION_INTERFACE;
@@ -175,7 +175,7 @@ typedef struct _NDK_RESULT {
 } NDK_RESULT;
 
 /*
- * As NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding. The code is zero
+ * Like NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding. The code is zero
  * with STATUS_SUCCESS. Otherwise the code is the provider's reason, or zero if the provider gives none.
  * TypeSpecificCompletionOutput is defined only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token
  * that was invalidated.
@@ -218,7 +218,7 @@ typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
 
-/* As NDK_FN_GET_CQ_RESULTS, but also returns each request's type and the provider's reason. */
+/* Like NDK_FN_GET_CQ_RESULTS, but also returns each request's type and the provider's reason. */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS_EX)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT_EX Results[], _In_ ULONG nResults);
 
@@ -386,14 +386,14 @@ struct _NDK_SRQ {
  * request except a receive.
  */
 #define NDK_OP_FLAG_SILENT_SUCCESS             0x00000001 /* initiator: has a completion only if it fails */
-#define NDK_OP_FLAG_READ_FENCE                 0x00000002 /* initiator: start when all reads before it are done */
+#define NDK_OP_FLAG_READ_FENCE                 0x00000002 /* initiator: starts when all earlier reads are done */
 #define NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT     0x00000004 /* sends: satisfies the peer's NDK_CQ_NOTIFY_SOLICITED */
 #define NDK_OP_FLAG_ALLOW_REMOTE_READ          0x00000008 /* bind, fast register */
 #define NDK_OP_FLAG_ALLOW_LOCAL_WRITE          0x00000010 /* fast register */
 #define NDK_OP_FLAG_ALLOW_REMOTE_WRITE         0x00000030 /* bind, fast register; includes local write */
 #define NDK_OP_FLAG_INLINE                     0x00000040 /* send, write: data is copied before the call returns */
 #define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register: the memory may be a read's target */
-#define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
+#define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidates the token of the first SGE afterwards */
 #define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: the request may wait for one without DEFER */
 
 /*
@@ -435,7 +435,7 @@ typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ ULONG Flags);
 
 /*
- * As NDK_FN_SEND, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A
+ * Like NDK_FN_SEND, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A
  * token that the peer does not have ends the connection. Since NDK 1.2.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
@@ -584,7 +584,7 @@ typedef NTSTATUS (*NDK_FN_CREATE_QP)(
     _In_ ULONG MaxInitiatorRequestSge, _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion,
     _In_opt_ PVOID RequestContext, _Outptr_ NDK_QP **ppNdkQp);
 
-/* As NDK_FN_CREATE_QP, but the QP takes its receives from an SRQ. The SRQ's close stays pending while the QP exists. */
+/* Like NDK_FN_CREATE_QP, but the QP takes its receives from an SRQ. The SRQ's close stays pending while the QP exists. */
 typedef NTSTATUS (*NDK_FN_CREATE_QP_WITH_SRQ)(
     _In_ NDK_PD *pNdkPd, _In_ NDK_CQ *pReceiveCq, _In_ NDK_CQ *pInitiatorCq, _In_ NDK_SRQ *pSrq,
     _In_opt_ PVOID QPContext, _In_ ULONG InitiatorQueueDepth, _In_ ULONG MaxInitiatorRequestSge,
@@ -641,7 +641,7 @@ struct _NDK_SHARED_ENDPOINT {
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
 /*
- * As NDK_FN_DISCONNECT_EVENT_CALLBACK, with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx
+ * Like NDK_FN_DISCONNECT_EVENT_CALLBACK, with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx
  * or NdkAcceptEx. Since NDK 2.1.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
@@ -677,7 +677,7 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * As NDK_FN_CONNECT, but from the address of a shared endpoint. Connectors can connect from one endpoint to any number
+ * Like NDK_FN_CONNECT, but from the address of a shared endpoint. Connectors can connect from one endpoint to any number
  * of destinations. The endpoint's close stays pending while the connector exists. The endpoint has already reserved its
  * address, so only these statuses of NdkConnect occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
@@ -705,7 +705,7 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* As NDK_FN_COMPLETE_CONNECT, with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* Like NDK_FN_COMPLETE_CONNECT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK_EX DisconnectEvent,
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
@@ -728,7 +728,7 @@ typedef NTSTATUS (*NDK_FN_ACCEPT)(
     _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK DisconnectEvent, _In_opt_ PVOID DisconnectEventContext,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* As NDK_FN_ACCEPT, with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* Like NDK_FN_ACCEPT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp, _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
     _In_reads_bytes_opt_(PrivateDataLength) CONST PVOID pPrivateData, _In_ ULONG PrivateDataLength,
@@ -767,7 +767,7 @@ typedef NTSTATUS (*NDK_FN_GET_LOCAL_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* As NDK_FN_GET_LOCAL_ADDRESS, but copies the connection's remote address. */
+/* Like NDK_FN_GET_LOCAL_ADDRESS, but copies the connection's remote address. */
 typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
@@ -783,7 +783,10 @@ typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Declared by the interface but in no dispatch table. With Abortive TRUE, the call does not wait for the peer. */
+/*
+ * The interface declares this type, but no dispatch table has it. With Abortive TRUE, the call does not wait for the
+ * peer.
+ */
 typedef NTSTATUS (*NDK_FN_DISCONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ BOOLEAN Abortive, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
@@ -865,7 +868,8 @@ typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO)(
     _Inout_ ULONG *pBufferSize);
 
 /*
- * Declared by the interface but in no dispatch table. As NDK_FN_QUERY_ADAPTER_INFO, for a given version of the struct.
+ * The interface declares this type, but no dispatch table has it. Like NDK_FN_QUERY_ADAPTER_INFO, for a given version of
+ * the struct.
  */
 typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO_EX)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_VERSION Version,
@@ -921,7 +925,7 @@ typedef NTSTATUS (*NDK_FN_BUILD_LAM)(
     _Out_writes_bytes_to_opt_(*pLAMSize, *pLAMSize) NDK_LOGICAL_ADDRESS_MAPPING *pNdkLAM, _Inout_ ULONG *pLAMSize,
     _Out_ ULONG *pFBO);
 
-/* Undoes NdkBuildLAM. No request may still use the addresses. Leaves the MDL chain as it was before NdkBuildLAM. */
+/* Undoes NdkBuildLAM. No request may still use the addresses. The MDL chain is then as it was before NdkBuildLAM. */
 typedef VOID (*NDK_FN_RELEASE_LAM)(_In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_LOGICAL_ADDRESS_MAPPING *pNdkLAM);
 
 /* The table has no close: the consumer closes the adapter through the interface with which it opened the adapter. */

@@ -159,7 +159,7 @@ typedef struct _MDL {
 #define MDL_SOURCE_IS_NONPAGED_POOL 0x0004
 #endif
 
-/* Warnings and errors are negative. NT_SUCCESS accepts everything else, STATUS_PENDING included. */
+/* Warnings and errors are negative. NT_SUCCESS accepts every other status, including STATUS_PENDING. */
 typedef LONG NTSTATUS;
 
 #ifndef NT_SUCCESS

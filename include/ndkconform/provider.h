@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A provider module: a shared object with an NDK provider, for the option --provider of ndkconform, ndkping, ndkperf,
- * ndkinfo and ndkrun. Besides ndk/ndkpi.h, these programs need only this: how to open an adapter (on Windows with
- * WskOpenNdkAdapter), how to initialise an MDL, and optionally settings.
+ * ndkinfo and ndkrun. Besides ndk/ndkpi.h, these programs need only the functions below. They open an adapter (on
+ * Windows, WskOpenNdkAdapter does), initialise an MDL and, if the module has it, change settings.
  *
  * A module exports ndkconform_provider. docs/conformance.md explains each part.
  */
@@ -28,23 +28,26 @@ struct ndkconform_provider {
      */
     NTSTATUS (*open_adapter)(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
     void (*close_adapter)(NDK_ADAPTER *adapter);
-    /* Initialises mdl to describe length bytes at address, at any offset in a page, followed by next (or NULL). */
+    /*
+     * Initialises mdl to describe `length` bytes at `address`, which may have any offset in its page. `next` is the
+     * next MDL of the chain, or NULL.
+     */
     void (*init_mdl)(MDL *mdl, void *address, ULONG length, MDL *next);
     /*
-     * Optional, may be NULL. Changes one of the settings below, for adapters that are opened later. Returns
-     * STATUS_SUCCESS, or STATUS_NOT_SUPPORTED if the provider has no such setting or does not support the value.
+     * May be NULL. Changes one of the settings below, for adapters that are opened later. Returns STATUS_SUCCESS, or
+     * STATUS_NOT_SUPPORTED if the provider has no such setting or does not support the value.
      */
     NTSTATUS (*set)(const char *setting, uint32_t value);
 };
 
 /*
- * The settings. A case of ndkconform is skipped if the provider does not support a setting that the case needs. A case
- * also runs without the settings in brackets. Times are in milliseconds, if nothing else is stated.
+ * The settings. A case of ndkconform is skipped if the provider does not support a setting that the case needs. No case
+ * needs the settings in brackets. Times are in milliseconds, unless stated otherwise.
  *
- * A tool refuses an option if the provider does not support the option's settings. --timeout sets connect_ms,
- * reply_ms, establish_ms and disconnect_ms. --crc, --rtr and --mpa-rev set one setting each. --profile sets the limits
- * of ondk_config_t (openndk/config.h), from max_private to read_local_invalidate. Each of these settings has the name
- * of its field. The value 0xffffffff means the provider's own limit.
+ * A tool refuses an option if the provider does not support the option's settings. --timeout sets connect_ms, reply_ms,
+ * establish_ms and disconnect_ms. --crc, --rtr and --mpa-rev set one setting each. --profile sets the limits of
+ * ondk_config_t (openndk/config.h), from max_private to read_local_invalidate. Each of these settings has the name of
+ * its field. The value 0xffffffff means the provider's own limit.
  *   connect_ms     the time limit of NdkConnect at the transport level
  *   request_ms     the time in which a peer of a listener must send its whole request, once the transport is connected
  *   reply_ms       the time limit of NdkConnect from the request to the reply
@@ -55,7 +58,7 @@ struct ndkconform_provider {
  *                  are descriptors
  *   max_private    MaxCallerData and MaxCalleeData
  *   pend_creates   1: every create returns STATUS_PENDING
- *   notify_us      the least interval of a CQ's moderation in microseconds, also if the consumer has set none
+ *   notify_us      the least interval of a CQ's moderation in microseconds, even if the consumer has set none
  *   mpa_revision   iWARP: the revision of NdkConnect's request
  *   crc            iWARP: 1: request CRC32c, 0: use it only if the peer requests it
  *   rtr            iWARP: the ready-to-receive forms offered and accepted, NDKCONFORM_RTR_
@@ -75,8 +78,8 @@ struct ndkconform_provider {
 #define NDKCONFORM_RTR_READ 4u
 
 /*
- * The exported symbol. Returns static storage, or NULL after a message on standard error if the provider cannot be
- * used. Called once, before everything else.
+ * The exported function. Returns static storage. If the provider cannot be used, prints a message on standard error and
+ * returns NULL. Called once, before everything else.
  */
 typedef const struct ndkconform_provider *ndkconform_provider_fn(void);
 __attribute__((visibility("default"))) const struct ndkconform_provider *ndkconform_provider(void);

@@ -57,7 +57,7 @@ typedef struct ondk_config {
      * (3 s). Range 1 to 3600000; default 10000.
      */
     uint32_t connect_ms;
-    /* The time limit of a listener from TCP accept to a complete MPA request. Range 1 to 3600000; default 5000. */
+    /* A listener's time limit from TCP accept until the MPA request is complete. Range 1 to 3600000; default 5000. */
     uint32_t request_ms;
     /* The time limit of NdkConnect from the MPA request to the reply. Range 1 to 3600000; default 10000. */
     uint32_t reply_ms;
@@ -162,11 +162,12 @@ typedef struct ondk_config {
     /* Event loops, each with a thread. 0: one for each processor, at most 4. Range 0 to 256; default 0. */
     uint32_t shards;
     /*
-     * How long an event loop polls, at most, before its thread sleeps, in microseconds. Range 0 to 1000000; default 20.
+     * The maximum time that an event loop polls before its thread sleeps, in microseconds. Range 0 to 1000000; default
+     * 20.
      */
     uint32_t spin_us;
     /*
-     * How long a notification waits for more results, in microseconds, as the interrupt of a card does. A longer
+     * The time that a notification waits for more results, in microseconds, like the interrupt of a card. A longer
      * interval of NdkControlCqInterruptModeration replaces this time. Range 0 to 1000000; default 0.
      */
     uint32_t notify_us;

@@ -26,9 +26,9 @@ extern "C" {
 #endif
 
 /* The parts of a code. */
-#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu) /* the cause, of enum ondk_cause */
-#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u) /* the class of the cause, of enum ondk_cause */
-#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)     /* the side that sent the Terminate, of enum ondk_reason_by */
+#define ONDK_REASON_CAUSE(code) ((code) >> 16 & 0xffu) /* the cause: enum ondk_cause */
+#define ONDK_REASON_CLASS(code) ((code) >> 16 & 0xf0u) /* the class of the cause: enum ondk_cause */
+#define ONDK_REASON_BY(code) ((code) >> 24 & 0xfu)     /* the side that sent the Terminate: enum ondk_reason_by */
 #define ONDK_REASON_TERMINATE(code) ((code)&0xffffu)   /* the Terminate's layer << 12 | type << 8 | code */
 
 /* The side that sent the Terminate message. */

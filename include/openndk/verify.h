@@ -241,7 +241,7 @@ typedef struct ondk_verify_report {
 typedef void (*ondk_verify_callback_t)(void *context, const ondk_verify_report_t *report);
 
 /*
- * Sets the function that is called after each report, also after one that is only counted.
+ * Sets the function that is called after each report, even if the report is only counted.
  *   callback  receives the reports; NULL: none
  *   context   for the callback
  * The callback runs on the thread that broke the rule, inside that thread's call, or inside a completion. No lock of
@@ -257,8 +257,8 @@ ONDK_API void ondk_verify_set_callback(ondk_verify_callback_t callback, void *co
  * Sets the stream for reports.
  *   out  the stream, which the caller keeps open until the process ends or another stream is set; NULL: standard error,
  *        which is the default
- * For the new stream, the number of written reports, which max_written (ondk_verify_config_t) limits, begins at 0
- * again. If ONDK_VERIFY or ondk_verify_configure_text names a file, reports go to the file instead.
+ * The number of written reports, which max_written (ondk_verify_config_t) limits, begins at 0 again for the new stream.
+ * If ONDK_VERIFY or ondk_verify_configure_text names a file, reports go to the file instead.
  * Context: any thread.
  * See also: ondk_verify_configure_text
  */
@@ -329,7 +329,9 @@ ONDK_API struct _NDK_ADAPTER *ondk_verify_unwrap(struct _NDK_ADAPTER *adapter);
 /* The value of ondk_verify_host_t's irql for a host without IRQLs. */
 #define ONDK_VERIFY_NO_IRQL (-1)
 
-/* The values of ondk_verify_host_t's memory_state. If the memory is pageable, PAGED is added to another value. */
+/*
+ * The values of ondk_verify_host_t's memory_state. PAGED is added to one of the other values if the memory is pageable.
+ */
 typedef enum ondk_verify_memory {
     ONDK_VERIFY_MEMORY_UNKNOWN = 0,
     ONDK_VERIFY_MEMORY_ALIVE = 1, /* allocated */
@@ -419,8 +421,8 @@ ONDK_API int32_t ondk_verify_set_host(const ondk_verify_host_t *host);
  * Reports memory that is still in use by NDK: as context, buffer, region or MDL.
  *   start  the memory that the caller is about to free
  *   size   its size in bytes
- * For programs with an allocator of their own. The library itself checks the pool of drivers. If the program is built
- * with AddressSanitizer, the library itself also checks memory that free() frees.
+ * Only programs with an allocator of their own need this function. The library itself checks the pool of drivers. If
+ * the program is built with AddressSanitizer, the library itself also checks memory that free() frees.
  * Context: any thread. The thread must not hold a lock that the writing of a report acquires, for example an
  * allocator's lock.
  * See also: ondk_verify_set_host

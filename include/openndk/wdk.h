@@ -328,7 +328,7 @@ ONDK_API int ondk_wdk_registry_load(const char *path);
 /*
  * Sets the directory of the files that drivers open.
  *   directory  in this directory \??\C:\a is the file C/a, and \SystemRoot\a is the file SystemRoot/a
- * Without a call drivers find no files.
+ * Without a call of this function drivers find no files.
  * Returns 0. Returns -1 if directory is not a directory; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
  */
@@ -354,7 +354,7 @@ ONDK_API uint32_t ondk_wdk_report(FILE *out);
  * Prints the objects of one driver.
  *   path  the driver's path or service name
  *   out   receives the report
- * An object is the driver's if the call stack of its creation has a function of the driver. If only one driver is
+ * An object belongs to the driver if the call stack of its creation has a function of the driver. If only one driver is
  * loaded, or if checks are off, every object is printed. The driver's DriverEntry or DriverUnload may be running.
  * Returns the number of printed objects.
  */
