@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Expands the %variables% of REG_EXPAND_SZ values: see registry.h. Variables in the value of a variable stay as is. */
+/*
+ * Expands the %variables% of REG_EXPAND_SZ values: see registry.h. Variables in the value of a variable are not
+ * expanded.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -75,8 +75,8 @@ static int registry_host_fail(const char *key, NTSTATUS status)
 }
 
 /*
- * Sets or removes a value of the key. Before it sets a value, creates the key if the key does not exist. If `name` is
- * NULL, only creates the key. If a value to remove does not exist, succeeds.
+ * Sets or removes a value of the key. Creates the key before it sets a value, if the key does not exist. If `name` is
+ * NULL, only creates the key. Also succeeds if a value to remove does not exist.
  */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)
@@ -107,8 +107,8 @@ int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, cons
 }
 
 /*
- * Sets a value to a string, or to a list of strings. Adds one terminator to `text`: it ends the string or the list. For
- * a list, `text` already has a terminator after each string, which `length` includes.
+ * Sets a value to a string or to a list of strings. `text` must not have the final terminator, which ends the string or
+ * the list: the function adds it. In a list, `length` includes the terminator after each string.
  */
 int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length)
 {
@@ -132,7 +132,7 @@ static int registry_host_remove_key(const char *key)
     if (!found)
         return 0;
     registry_lock();
-    while (found->children && !status) { /* removes keys without subkeys first */
+    while (found->children && !status) { /* a key without subkeys is removed first */
         struct registry_key *leaf = found->children;
 
         while (leaf->children)

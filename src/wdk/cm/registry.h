@@ -20,7 +20,7 @@ struct registry_value {
 /* A registry key, which is a counted object (object.h). The parent and each open handle have a reference to the key. */
 struct registry_key {
     struct registry_key *parent, *children, *next;
-    struct registry_value *values; /* list of values, oldest first; the list of children has the same order */
+    struct registry_value *values; /* list of values, oldest first; the list of children is also oldest first */
     UNICODE_STRING name;
     LARGE_INTEGER written;
     bool deleted;
@@ -43,7 +43,7 @@ enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL }
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);
 
-/* The lock is required for registry_find, registry_set, registry_remove_value and registry_remove. */
+/* registry_find, registry_set, registry_remove_value and registry_remove require the lock. */
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
 NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);

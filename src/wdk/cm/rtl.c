@@ -133,7 +133,7 @@ struct registry_query {
     const WCHAR *environment;
 };
 
-/* A copy of a value, because the tree may change during the driver's routine. A terminator follows the data. */
+/* A copy of a value: the tree may change while the driver's routine runs. A terminator follows the data. */
 struct registry_value_copy {
     PWSTR name;
     ULONG type, size;
@@ -207,9 +207,9 @@ static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy
 }
 
 /*
- * Copies the data to `out`, the driver's EntryContext. If the data has more than four bytes, the driver has set the
- * first LONG of its buffer to the buffer's size or to the negated size. If that LONG is negative, writes only the data.
- * If that LONG is positive, writes size, type and data.
+ * Copies the data to `out`, the driver's EntryContext. For more than four bytes of data, the driver has set the first
+ * LONG of its buffer to the buffer's size or to the negated size. If that LONG is negative, writes only the data. If it
+ * is positive, writes size, type and data.
  */
 static NTSTATUS registry_query_store_data(const struct registry_value_copy *copy, void *out)
 {
@@ -358,8 +358,8 @@ static NTSTATUS registry_query_value(struct registry_key *key, const RTL_QUERY_R
 }
 
 /*
- * Copies the value at `index`. Returns false if there is no such value, or if out of memory. Sets *has_memory to false
- * if out of memory, and to true otherwise.
+ * Copies the value at `index`. Returns false if there is no such value or memory ran out. Sets *has_memory to false if
+ * memory ran out, otherwise to true.
  */
 static bool registry_query_copy_at(struct registry_key *key, ULONG index, struct registry_value_copy *copy,
                                    bool *has_memory)

@@ -43,7 +43,9 @@ static struct registry_key *registry_key_of_handle(const char *routine, HANDLE h
     return key;
 }
 
-/* Locks the registry and returns the key with a reference; registry_unlock_key undoes both. Fails for a deleted key. */
+/*
+ * Locks the registry and returns the key with a reference; registry_unlock_key releases both. Fails for a deleted key.
+ */
 static struct registry_key *registry_lock_key(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     struct registry_key *key = registry_key_of_handle(routine, handle, status);

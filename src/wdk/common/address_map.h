@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Replaces addresses that are constants in a driver's source by addresses of the host, and the reverse (see
- * openndk/wdk.h). The types are plain C, because files with the host's socket headers and files with Windows' headers
- * include this header.
+ * openndk/wdk.h). The types are plain C, because this header is included both with the host's socket headers and with
+ * Windows' headers.
  */
 #ifndef WDK_ADDRESS_MAP_H
 #define WDK_ADDRESS_MAP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of the kernel's rules, the mode of the checks, and the text of a report: see check.h. */
+/* Implements check.h: the table of the kernel's rules, the mode of the checks, and the text of a report. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ enum {
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
-/* The kernel's rules leave the last members of struct rule unset: page, sentence, advice and kind. */
+/* The kernel's rules do not set the last members of struct rule: page, sentence, advice and kind. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 /* clang-format off */
 const struct rule check_rules[CHECK_RULES] = {
@@ -127,8 +127,8 @@ static void check_print_breach(FILE *out, const struct breach *b)
 }
 
 /*
- * Sets the mode of the checks from the environment variable ONDK_VERIFY. If ONDK_VERIFY is not set, the mode is
- * VERIFY_STOP. Priority 101 runs this constructor before the library's other constructors, which depend on the mode.
+ * Sets the mode of the checks from the environment variable ONDK_VERIFY, or to VERIFY_STOP if it is not set. The
+ * library's other constructors depend on the mode. Priority 101 makes this constructor run first.
  */
 __attribute__((constructor(101))) static void check_start(void)
 {

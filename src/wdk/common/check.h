@@ -22,42 +22,42 @@ static inline bool check_on(void)
 }
 
 /*
- * check.c has the name, bug check and text of each rule. docs/driver-checks.md lists the rules. A comment at a rule
- * describes what the driver did wrong, or lists the parameters p1 to p4 of the report.
+ * The rules. check.c has the name, bug check and text of each rule, and docs/driver-checks.md lists them. The comment
+ * on a rule describes the driver's mistake, or lists the parameters p1 to p4 of the report.
  */
 enum check_rule {
-    CHECK_WAIT_AT_DISPATCH,     /* KeWait... or KeDelayExecutionThread at or above DISPATCH_LEVEL */
+    CHECK_WAIT_AT_DISPATCH,     /* KeWait... or KeDelayExecutionThread is called at or above DISPATCH_LEVEL */
     CHECK_PAGED_CODE,           /* PAGED_CODE() above APC_LEVEL */
     CHECK_IRQL_TOO_LOW,         /* p1 IRQL now, p2 lowest allowed */
-    CHECK_IRQL_LOWERED_WRONG,   /* KeLowerIrql to a higher IRQL, KeRaiseIrql to a lower one */
-    CHECK_IRQL_CHANGED,         /* a callback or thread routine returned at another IRQL */
+    CHECK_IRQL_LOWERED_WRONG,   /* KeLowerIrql is called with a higher IRQL, or KeRaiseIrql with a lower one */
+    CHECK_IRQL_CHANGED,         /* a callback or thread routine has returned at another IRQL */
     CHECK_LOCK_RECURSIVE,       /* p1 lock */
     CHECK_LOCK_NOT_HELD,        /* a thread releases a lock that it does not hold: p1 lock, p2 owner or 0 */
-    CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread ended with a lock held */
+    CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread has ended with a lock held */
     CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_UNDERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_DOUBLE_FREE,     /* p1 block, p2 size */
     CHECK_POOL_USE_AFTER_FREE,  /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_WRONG_TAG,       /* p1 block, p2 its tag, p3 the caller's tag */
     CHECK_POOL_BAD_ADDRESS,     /* the driver frees an address that was never allocated */
-    CHECK_POOL_BAD_REQUEST,     /* zero size, zero tag, paged pool above APC_LEVEL */
-    CHECK_LIST_CORRUPT,         /* p1 is 3, as on Windows; p2 the entry whose neighbours do not point back at it */
-    CHECK_OBJECT_FREED_IN_USE,  /* pool freed while an object in it is waited for, queued or held */
+    CHECK_POOL_BAD_REQUEST,     /* size zero, tag zero, or paged pool above APC_LEVEL */
+    CHECK_LIST_CORRUPT,         /* p1 is 3, as on Windows; p2 is the entry whose neighbours do not point back at it */
+    CHECK_OBJECT_FREED_IN_USE,  /* pool is freed while an object in it is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_MDL_NOT_LOCKED,     /* the driver uses an MDL that is neither locked nor built */
-    CHECK_MDL_MISUSED,        /* MDL locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
-    CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl of an MDL whose pages are locked */
-    CHECK_UNLOAD_OUTSTANDING, /* DriverUnload returned before everything was released */
+    CHECK_MDL_NOT_LOCKED, /* the driver uses an MDL that is neither locked nor built */
+    CHECK_MDL_MISUSED,    /* an MDL is locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
+    CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl is called for an MDL whose pages are locked */
+    CHECK_UNLOAD_OUTSTANDING, /* DriverUnload has returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
-    CHECK_REFERENCE,        /* p2 is not the address of an object to which the driver has a reference */
+    CHECK_REFERENCE,        /* p2 is not the address of an object on which the driver has a reference */
     CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
-    CHECK_ASSERTION,        /* the driver's own NT_ASSERT: p2 line */
+    CHECK_ASSERTION,        /* an NT_ASSERT of the driver has failed: p2 line */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
-    CHECK_WSK_CLOSED_USED,  /* a socket used after WskCloseSocket: p1 socket */
-    CHECK_WSK_INDICATION,   /* list p1 released but not retained, or socket p1 closed with p2 bytes retained */
+    CHECK_WSK_CLOSED_USED,  /* a socket is used after WskCloseSocket: p1 socket */
+    CHECK_WSK_INDICATION,   /* list p1 is released but not retained, or socket p1 is closed with p2 bytes retained */
     CHECK_SRB_COMPLETED,    /* SRB p2 is completed, but is not started (p1 0x1003) or has status pending (p1 0x1004) */
     CHECK_RULES             /* the number of rules */
 };
@@ -72,8 +72,8 @@ __attribute__((format(printf, 7, 8))) void check_failed(enum check_rule rule, co
     PRIVATE_EXPORT(check_failed);
 
 /*
- * Prints a bug check and calls abort(), even while checks are off. Called for KeBugCheckEx, and after an error that
- * does not permit the driver to continue, for example an exception without a handler.
+ * Prints a bug check and calls abort(), even while checks are off. Called for KeBugCheckEx, and after an error after
+ * which the driver cannot continue, for example an exception without a handler.
  */
 __attribute__((noreturn)) void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
     PRIVATE_EXPORT(check_bug);

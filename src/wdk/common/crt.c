@@ -52,7 +52,7 @@ errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize
     return crt_move_bounded(destination, size, source, count);
 }
 
-/* Copies `count` bytes. If the destination is too small, does not change the destination, which memcpy_s would zero. */
+/* Copies `count` bytes. If the destination is too small, does not change it, unlike memcpy_s, which would zero it. */
 errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
     if (count && destination && source && count > size)

@@ -13,7 +13,7 @@
 #include "wdk/common/format.h"
 
 /*
- * Defines the functions for narrow or for wide text. The function `text` writes at most `room` units, and then a
+ * Defines the functions for narrow or for wide text. The function `text` writes at most `room` units, followed by a
  * terminator if `ended` is true. It returns the length of the complete text.
  */
 #define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                          \

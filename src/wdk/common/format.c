@@ -35,7 +35,7 @@ static size_t sink_room(const struct sink *s)
     return s->full ? 0 : s->cap - s->wrote;
 }
 
-/* Writes as many of the `n` units as fit. The sink must be narrow; sink_put_wide_units serves a wide sink. */
+/* Writes as many of the `n` units as fit into a narrow sink. For a wide sink use sink_put_wide_units. */
 static void sink_put_narrow_units(struct sink *s, const char *text, size_t n)
 {
     size_t room = sink_room(s), part = n < room ? n : room;
@@ -167,8 +167,8 @@ static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
 }
 
 /*
- * Returns whether the argument has wide characters. Without a size prefix, the arguments of %c and %s have characters
- * of the format's own type (narrow or wide), and those of %C and %S have characters of the other type.
+ * Returns true if the argument has wide characters. Without a size prefix, the arguments of %c and %s have the format's
+ * own type of characters (narrow or wide), and those of %C and %S have the other type.
  */
 static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {
@@ -413,7 +413,7 @@ static void format_put_pointer(struct sink *s, const struct spec *spec, const vo
     format_put_number(s, &digits, (uintptr_t)value, 16, "");
 }
 
-/* An unknown conversion prints its letter. */
+/* Writes the letter of an unknown conversion. */
 static void format_put_unknown(struct sink *s, const struct spec *spec)
 {
     WCHAR wide = (WCHAR)spec->conversion;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that sleep on a word and wake the sleepers. futex_wake does not read the word, so the word's memory may
- * already be freed.
+ * Functions that sleep on a word and wake the sleepers. futex_wake does not read the word, so its memory may already be
+ * freed.
  */
 #ifndef WDK_FUTEX_H
 #define WDK_FUTEX_H
@@ -23,8 +23,8 @@ struct deadline {
 };
 
 /*
- * Sleeps while *word equals `seen`. Returns false if the deadline has passed. Otherwise returns true. The caller must
- * then read *word again, because *word may still equal `seen`.
+ * Sleeps while *word equals `seen`. Returns false if the deadline has passed. Otherwise returns true; the caller must
+ * then read *word again, because it may still equal `seen`.
  */
 static inline bool futex_sleep(void *word, unsigned seen, const struct deadline *until)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The error text of each thread: the reason why its last call to this library failed. */
+/* Stores the error text of each thread: the reason why its last call of this library failed. */
 #include "wdk/common/host_error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface indexes: see interface_map.h. The list needs no lock, because it is complete before a driver is loaded. */
+/*
+ * Maps interface indexes: see interface_map.h. The list needs no lock, because it is complete before a driver is
+ * loaded.
+ */
 #include <stdbool.h>
 
 #include "openndk/wdk.h"

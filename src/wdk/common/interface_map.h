@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface indexes that are constants in drivers' code, and the host's indexes that replace them (openndk/wdk.h). */
+/* Maps the interface indexes that are constants in drivers' code to the host's indexes (openndk/wdk.h). */
 #ifndef ONDK_WDK_INTERFACE_MAP_H
 #define ONDK_WDK_INTERFACE_MAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is freed while it is in use: see inuse.h. */
+/* Detects memory that is freed while it is in use: see inuse.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -81,7 +81,7 @@ static bool inuse_search(const void *start, size_t size, bool objects, struct in
 }
 
 /*
- * Writes, for example, "0x7f...: context of a pending request: NdkConnect of NDK_CONNECTOR 0x7f..., in block 0x7f... of
+ * Writes for example "0x7f...: context of a pending request: NdkConnect of NDK_CONNECTOR 0x7f..., in block 0x7f... of
  * 64 bytes, tag Test".
  */
 static void inuse_describe_use(char *text, size_t room, const struct inuse_found *f, const struct inuse_block *block)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds memory that is freed or initialized while it is in use. For example, a thread waits for an event in the
- * memory, or a timer in the memory is set. Code that uses memory of the driver registers a function that finds such
- * uses. Code that frees or initializes memory calls inuse_check.
+ * Finds memory that is freed or initialized while it is in use. For example, a thread waits for an event in the memory,
+ * or a timer in the memory is set. Each file that uses memory of the driver registers a function that finds its uses.
+ * Code that frees or initializes memory calls inuse_check.
  */
 #ifndef WDK_INUSE_H
 #define WDK_INUSE_H
@@ -20,12 +20,12 @@ struct inuse_found {
     const char *owner_type;  /* the NDK object that uses the memory, for example "NDK_QP"; NULL: none */
     const void *owner;
     struct stack by;     /* stack of the call that began the use; its depth is 0 if the stack is not known */
-    bool may_begin_anew; /* true: the object may be initialized again while it is in use, but must not be freed */
+    bool may_begin_anew; /* the object may be initialized again while it is in use, but must not be freed */
 };
 
 /*
- * Finds an object that is in use and begins inside [start, start + size). Describes the use in *out and returns true.
- * Returns false if there is no such object. The caller holds no lock. The function may acquire only locks that are
+ * Finds an object that is in use and begins inside [start, start + size). If there is one, describes the use in *out
+ * and returns true. Otherwise returns false. The caller holds no lock. The function may acquire only locks that are
  * held for a short time.
  */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
@@ -43,7 +43,10 @@ struct inuse_block {
     const char *tag;
     const struct stack *allocated;
 };
-/* Like inuse_check, for a pool block. The report also describes the block and prints the stack that allocated it. */
+/*
+ * Works like inuse_check, for a pool block. The report also describes the block and prints the stack that has allocated
+ * it.
+ */
 void inuse_check_block(const char *routine, const struct inuse_block *block);
 
 /* Must be called before an object is initialized. If the object is in use, reports CHECK_OBJECT_REINITIALIZED. */

@@ -16,7 +16,7 @@ struct kernel_call {
     const char *routine; /* the name of the routine, for reports */
     uint16_t type;       /* the number of its event */
     uint64_t object;     /* the event's field `object` */
-    uint64_t begun_ns;   /* 0: tracing was off when the call began */
+    uint64_t begun_ns;   /* 0 if tracing was off when the call began */
 };
 
 /*
@@ -45,7 +45,7 @@ struct kernel_call_result {
 };
 void kernel_call_record_return(const struct kernel_call *call, NTSTATUS status, struct kernel_call_result result);
 
-/* Records that the call returns, unless tracing was off when it began. Returns `status`. */
+/* Records the return of the call, unless tracing was off when the call began. Returns `status`. */
 static inline NTSTATUS kernel_call_return_with(const struct kernel_call *call, NTSTATUS status,
                                                struct kernel_call_result result)
 {
@@ -59,7 +59,7 @@ static inline NTSTATUS kernel_call_return(const struct kernel_call *call, NTSTAT
     return kernel_call_return_with(call, status, (struct kernel_call_result){ NULL, 0 });
 }
 
-/* Records that the call of a routine without a status returns, unless tracing was off when it began. */
+/* Records the return of a call without a status, unless tracing was off when the call began. */
 void kernel_call_record_done(const struct kernel_call *call);
 static inline void kernel_call_done(const struct kernel_call *call)
 {
@@ -67,7 +67,7 @@ static inline void kernel_call_done(const struct kernel_call *call)
         kernel_call_record_done(call);
 }
 
-/* Returns the nanoseconds since the call began. Requires call->begun_ns to be set. */
+/* Returns the nanoseconds since the call began. Requires that call->begun_ns is set. */
 uint64_t kernel_call_duration(const struct kernel_call *call);
 
 /* Converts Windows' sockaddr. Returns a field without an address if `sockaddr` is NULL or of another family. */

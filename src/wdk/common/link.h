@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own lists of LIST_ENTRY. A removed entry points to itself, so that removing it again is harmless. */
+/* The kernel's own lists of LIST_ENTRY. A removed entry points to itself, so that another removal is harmless. */
 #ifndef WDK_LINK_H
 #define WDK_LINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Things that a driver must release: see live.h. */
+/* Registers things that a driver must release: see live.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static const char *const kind_names[LIVE_KINDS] = {
 
 struct key {
     const void *thing;
-    uint64_t kind; /* 64 bits, so that the hashed struct has no padding */
+    uint64_t kind; /* 64 bits, because the hashed struct must not have padding */
 };
 
 struct entry {
@@ -60,7 +60,7 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
     struct entry *e = calloc(1, sizeof *e), *old;
 
     if (!e)
-        return; /* out of memory: the thing is not registered, and reports do not list it */
+        return; /* out of memory: the thing is not registered, so reports omit it */
     e->key = (struct key){ thing, kind };
     e->what = what;
     e->stack = *made;
@@ -192,8 +192,8 @@ static bool live_is_busy(enum live_kind kind)
 
 /*
  * Increments the number at `context` if the thing ends without a further call by the driver. Counts every work item,
- * because the sources visit only work items that are queued or running. live_is_busy returns false for work items,
- * because live_is_busy is also called for registered work items, which may be idle.
+ * because the sources visit only those that are queued or running. live_is_busy returns false for work items, because
+ * it is also called for registered ones, which may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)
@@ -240,8 +240,8 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
 }
 
 /*
- * Prints every live thing that a source visits, and returns the number of things. Calls all sources twice: first to
- * count the things, then to copy them. If the number has grown between the two calls, some things are not printed.
+ * Prints every live thing that a source visits, and returns the number of things. Calls all sources twice: to count the
+ * things, and then to copy them. Omits some things if their number has grown between the two calls.
  */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {
@@ -268,8 +268,8 @@ static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 }
 
 /*
- * Prints the things sorted by kind, then by time of creation. Holds the lock, so that live_add and live_remove wait
- * until the registered things are printed.
+ * Prints the registered things sorted by kind, then by time of creation. Holds the lock meanwhile, so that live_add and
+ * live_remove wait.
  */
 static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
 {

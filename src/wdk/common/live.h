@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry of things that a driver must release before its unload. Each entry has the stack that created the
- * thing. Pool memory is not registered here, because mm/pool.h counts pool memory. Any thread may call these functions.
- * While the registry's lock is held, functions of other files are called only to print a report.
+ * The registry of things that a driver must release before its unload. Each entry has the stack that has created the
+ * thing. Pool memory is not registered, because mm/pool.h counts it. Any thread may call these functions. While the
+ * registry's lock is held, functions of other files are called only to print a report.
  */
 #ifndef ONDK_WDK_LIVE_H
 #define ONDK_WDK_LIVE_H
@@ -18,7 +18,7 @@ enum live_kind {
     LIVE_THREAD,
     LIVE_TIMER,     /* set and not yet expired or cancelled */
     LIVE_DPC,       /* queued */
-    LIVE_WORK_ITEM, /* an allocated IO_WORKITEM, or any work item that is queued or whose routine runs */
+    LIVE_WORK_ITEM, /* an allocated IO_WORKITEM, or any work item that is queued or running */
     LIVE_LOCK,      /* held */
     LIVE_RESOURCE,  /* ERESOURCE not deleted */
     LIVE_LOOKASIDE,
@@ -43,7 +43,10 @@ enum live_kind {
  * Idempotent.
  */
 void live_add(enum live_kind kind, const void *thing, const char *what) PRIVATE_EXPORT(live_add);
-/* Like live_add, but stores *made instead of the caller's stack, for example for a thing passed to a callback. */
+/*
+ * Works like live_add, but stores *made instead of the caller's stack, for example for a thing that a callback
+ * receives.
+ */
 void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
     PRIVATE_EXPORT(live_add_made);
 /* Ends the registration of a thing. Returns false if the thing was not registered. */
@@ -52,7 +55,7 @@ bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /*
  * Returns the number of live things that end without a further call by the driver: threads, set timers, DPCs, queued
- * work items and pending requests. Does not count, for example, memory, because the driver must free memory.
+ * work items and pending requests. Memory, for example, does not count, because the driver must free it.
  */
 uint32_t live_busy(void);
 /*
@@ -62,9 +65,9 @@ uint32_t live_busy(void);
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
 
 /*
- * A source is a function that walks over things which change too often to be registered: set timers, queued DPCs, held
- * locks. These things are counted and reported like registered things, and inuse.h finds them. `visit` must not call
- * the functions of live.h.
+ * A source is a function that visits things which change too often to be registered: set timers, queued DPCs, held
+ * locks. They are counted and reported like registered things, and inuse.h finds them. `visit` must not call the
+ * functions of live.h.
  */
 typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
                            const struct stack *made);
@@ -72,16 +75,16 @@ typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_on_entry *visit, void *context);
 /*
- * Like live_add_source, for things that never lie in the driver's memory. Therefore inuse.h does not look for these
- * things in memory that is freed.
+ * Works like live_add_source, for things that never lie in the driver's memory. So inuse.h does not search for them in
+ * memory that is freed.
  */
 void live_add_foreign_source(live_walk *walk);
 
 /* Prints each thing that the driver has not released. Returns the number of these things. */
 uint32_t live_report(FILE *out);
 /*
- * Like live_report, but reports only things whose stack has a frame in the module at [start, start + size). Finds none
- * while checks are off, because no stacks are stored then.
+ * Works like live_report, but reports only things whose stack has a frame in the module at [start, start + size). Finds
+ * none while checks are off, because no stacks are stored then.
  */
 uint32_t live_report_of(FILE *out, const void *start, uint64_t size);
 

@@ -20,8 +20,8 @@ static struct decoded text_bad_input(size_t used)
 }
 
 /*
- * Decodes the first character of `in`. A malformed sequence counts as one character. A malformed sequence ends before
- * the first byte that cannot continue the sequence, but has at least one byte (Unicode, chapter 3.9).
+ * Decodes the first character of `in`. A malformed sequence counts as one character. It ends before the first byte that
+ * cannot continue it, but has at least one byte (Unicode, chapter 3.9).
  */
 static struct decoded text_decode_utf8(const unsigned char *in, size_t length)
 {
@@ -168,8 +168,9 @@ char *text_narrow_copy(const WCHAR *s, size_t length)
 }
 
 /*
- * Maps Latin, Greek and Cyrillic letters to upper case, and returns other characters unchanged. Does not use the C
- * library's functions, which depend on the host's locale. The mapping of Windows' kernel does not depend on a locale.
+ * Maps Latin, Greek and Cyrillic letters to upper case, and returns other characters unchanged. The C library's
+ * functions are not used, because they depend on the host's locale. The mapping of Windows' kernel does not depend on a
+ * locale.
  */
 WCHAR text_upcase(WCHAR c)
 {

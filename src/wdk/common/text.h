@@ -11,9 +11,9 @@
 #include "base/private_export.h"
 
 /*
- * Each function converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator.
- * It returns the number of units of the complete result. If that number exceeds `cap`, the end was cut off. *written
- * receives the number of units written. A malformed sequence becomes U+FFFD and sets *bad. `written` and `bad` may be
+ * Each function converts `length` units of `in` and writes at most `cap` units: whole characters, without a terminator.
+ * It returns the number of units of the complete result. If that number exceeds `cap`, the result was cut off. *written
+ * receives the number of written units. A malformed sequence becomes U+FFFD and sets *bad. `written` and `bad` may be
  * NULL.
  */
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock for critical sections of some microseconds. Such sections are too long for spinning alone and too short for
- * sleeping. Threads acquire the lock in the order of their calls, so that no thread starves. After 128 tries, a waiting
- * thread yields, because the owner may have lost its processor. After 8192 tries, a waiting thread sleeps, because a
- * thread of a real-time policy does not yield to threads of lower priority.
+ * A lock for critical sections of some microseconds, which are too long for spinning alone and too short for sleeping.
+ * Threads acquire the lock in the order of their calls, so that none starves. After 128 tries, a waiting thread yields,
+ * because the owner may have lost its processor. After 8192 tries, it sleeps, because a thread of a real-time policy
+ * does not yield to threads of lower priority.
  */
 #ifndef WDK_TICKET_LOCK_H
 #define WDK_TICKET_LOCK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lookaside lists: an SList of freed entries in front of the pool or of the driver's own allocation routines. While
- * checks are on, the list's depth is 0, so that the checked pool sees every allocation and free.
+ * Lookaside lists: an SList of freed entries in front of the pool, or in front of the driver's own allocation routines.
+ * While checks are on, the list's depth is 0, so that the checked pool sees every allocation and free.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,7 +85,7 @@ static bool lookaside_push(const char *routine, GENERAL_LOOKASIDE *l, PVOID entr
     return false;
 }
 
-/* Removes the list from live.h's registry. Reports a list that is not registered, and returns false. */
+/* Removes the list from the registry of live.h. If the list is not registered, reports this and returns false. */
 static bool lookaside_unregister(const char *routine, GENERAL_LOOKASIDE *l)
 {
     irql_check_max(routine, lookaside_is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);

@@ -132,7 +132,7 @@ static NTSTATUS event_check_attributes(const OBJECT_ATTRIBUTES *attributes, PCUN
     if (!attributes)
         return STATUS_SUCCESS;
     if (attributes->Length != sizeof *attributes || attributes->RootDirectory)
-        return STATUS_INVALID_PARAMETER; /* there are no directories whose handle could be given */
+        return STATUS_INVALID_PARAMETER; /* there are no directories, so there is no handle of one */
     if (!attributes->ObjectName)
         return STATUS_SUCCESS;
     *name = attributes->ObjectName;
@@ -257,6 +257,6 @@ NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
     status = STATUS_OBJECT_TYPE_MISMATCH;
     if (ob_type(object)->is_waitable)
         status = KeWaitForSingleObject(object, UserRequest, KernelMode, Alertable, Timeout);
-    ob_unref(object); /* the event may have been closed meanwhile */
+    ob_unref(object); /* the event may have been closed in the meantime */
     return status;
 }

@@ -26,7 +26,7 @@ static bool pushlock_change(uint32_t *word, uint32_t from, uint32_t to)
     return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sets WAITERS and sleeps until another thread wakes this thread. If *word does not equal `now`, returns at once. */
+/* Sets WAITERS and sleeps until another thread wakes this one. Returns at once if *word does not equal `now`. */
 static void pushlock_wait(uint32_t *word, uint32_t now)
 {
     if ((now & WAITERS) || pushlock_change(word, now, now | WAITERS))

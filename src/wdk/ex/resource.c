@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ERESOURCE. The dispatcher's lock guards the state of a resource. A thread that cannot acquire a resource waits in a
- * queue. When an exclusive owner releases the resource, all threads that wait for shared access receive it. If no
- * thread waits for shared access, the first thread that waits for exclusive access receives it. When the last shared
- * owner releases the resource, the first thread that waits for exclusive access receives it.
+ * queue. When an exclusive owner releases the resource, all threads that wait for shared access receive it. If there
+ * are none, the first thread that waits for exclusive access receives it. When the last shared owner releases the
+ * resource, the first thread that waits for exclusive access receives it.
  */
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* the entry that a grant of shared access adds to `Owners` */
+    struct owner *owner; /* the entry for `Owners`, which is added when shared access is granted */
 };
 
 static ERESOURCE_THREAD resource_self(void)
@@ -162,9 +162,9 @@ static struct owner *owner_create(void)
 }
 
 /*
- * If the calling thread has shared access to the resource and is about to wait for exclusive access, reports the
- * deadlock and returns true: the thread would wait for itself for ever, as on Windows. Otherwise returns false. While
- * checks are off, always returns false.
+ * Detects a deadlock: the calling thread has shared access to the resource and is about to wait for exclusive access,
+ * so it would wait for itself for ever, as on Windows. Reports the deadlock and returns true. Otherwise, and while
+ * checks are off, returns false.
  */
 static bool resource_is_deadlock(const char *routine, ERESOURCE *r, enum kind kind, BOOLEAN wait)
 {
@@ -205,8 +205,8 @@ static BOOLEAN resource_acquire(const char *routine, ERESOURCE *r, enum kind kin
 }
 
 /*
- * Drops one acquisition by the thread. Returns false if the thread is not an owner. If the thread's entry was removed,
- * sets *removed to the entry, and the caller must free the entry.
+ * Drops one acquisition by the thread. Returns false if the thread is not an owner. If this removes the thread's entry,
+ * sets *removed to the entry, which the caller must free.
  */
 static bool resource_remove_owner(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **removed, struct wake_list *wake)
 {
@@ -248,9 +248,9 @@ static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD
         thread_remove_lock(r);
 }
 
-static atomic_uint resources; /* number of initialized resources; if 0, resource_find_in_use searches nothing */
+static atomic_uint resources; /* number of initialized resources; 0: resource_find_in_use searches nothing */
 
-/* For inuse.h: finds a resource that was not deleted. */
+/* For inuse.h: finds a resource that is not deleted. */
 static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)
 {
     if (atomic_load_explicit(&resources, memory_order_relaxed) == 0)

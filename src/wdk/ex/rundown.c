@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the protections acquired.
+ * Rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the acquired protections.
  * The thread that waits for the rundown sleeps on the word's low half until the count is 0. The cache-aware kind has
- * such a word for each processor. A protection may be acquired on one processor and released on another. Therefore
- * only the sum of the counts has a meaning.
+ * such a word for each processor. A protection may be acquired on one processor and released on another, so only the
+ * sum of the counts has a meaning.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +116,8 @@ VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 
 /*
  * Each processor has a slot with a count of protections. When rundown begins, rundown_collect marks each slot and moves
- * its count to `remaining`. From then on a release on that slot decrements `remaining`. Until all slots are collected,
- * `remaining` is too high by COLLECTING, so that it does not reach 0 early. The first thread that waits for the rundown
+ * its count to `remaining`. From then on, a release on that slot decrements `remaining`. Until all slots are collected,
+ * `remaining` includes COLLECTING, so that it does not reach 0 too early. The first thread that waits for the rundown
  * collects the slots.
  */
 enum { COLLECTING = 1 << 30 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SLists, and lists under a spin lock. An SList's lock is a bit of its header, held for a few loads and stores.
- * Without a lock, a pop could read the link of an entry that another thread has already popped and freed. The checked
- * pool would report that read.
+ * SLists, and lists under a spin lock. The lock of an SList is a bit of its header, which is held for a few loads and
+ * stores. Without a lock, a pop could read the link of an entry that another thread has already popped and freed. The
+ * checked pool would report that read.
  */
 #include <sched.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static void slist_unlock(PSLIST_HEADER head, PSLIST_ENTRY first)
     __atomic_store_n(&head->Region, (ULONGLONG)(uintptr_t)first, __ATOMIC_RELEASE);
 }
 
-/* Sets the depth, with an atomic store, because QueryDepthSList reads the depth without the lock. Requires the lock. */
+/* Sets the depth by an atomic store, because QueryDepthSList reads it without the lock. Requires the lock. */
 static void slist_set_depth(PSLIST_HEADER head, ULONGLONG depth)
 {
     ULONGLONG old = __atomic_load_n(&head->Alignment, __ATOMIC_RELAXED);
@@ -69,7 +69,7 @@ PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
     PSLIST_ENTRY first;
 
     if (!(__atomic_load_n(&ListHead->Region, __ATOMIC_ACQUIRE) & ~(ULONGLONG)SLIST_LOCKED))
-        return NULL; /* empty, or another thread is inserting the first entry */
+        return NULL; /* the list is empty, or another thread is inserting the first entry */
     first = (PSLIST_ENTRY)(uintptr_t)slist_lock(ListHead);
     if (first)
         slist_set_depth(ListHead, QueryDepthSList(ListHead) - 1);
@@ -100,8 +100,8 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 
 /*
  * Acquires the spin lock of the ExInterlocked... routines. Does not change the IRQL, because these routines may be
- * called at any IRQL. A free lock is 0, as KeInitializeSpinLock sets it. A driver must not pass this lock to other
- * routines.
+ * called at any IRQL. KeInitializeSpinLock sets the lock to 0, which means free. A driver must not pass this lock to
+ * other routines.
  */
 static void list_lock(PKSPIN_LOCK lock)
 {

@@ -91,7 +91,7 @@ BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
     return timer_cancel(&Timer->timer);
 }
 
-/* If the timer is set, makes its next expiration delete the timer and returns true. Otherwise returns false. */
+/* If the timer is set, makes its next expiration delete it, and returns true. Otherwise returns false. */
 static bool ex_timer_delete_on_expire(PEX_TIMER t)
 {
     bool set;

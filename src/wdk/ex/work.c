@@ -64,8 +64,8 @@ void worker_call_run(const struct worker_call *c)
 }
 
 /*
- * Stores the call in the item. worker_queue calls this function only for an item that is not yet queued, so a queued
- * item keeps its call.
+ * Stores the call in the item. worker_queue calls this function only for an item that is not queued yet, so the call of
+ * a queued item does not change.
  */
 static void work_prepare_io(void *context)
 {

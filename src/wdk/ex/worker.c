@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System worker threads. If an item is queued while no worker is idle, a worker is started. At most one worker for
- * each processor is started in this way, or two if there is only one processor. If no item leaves the queue for 2 ms,
- * all workers may be blocked. A watchdog then starts another worker.
+ * System worker threads. If an item is queued while no worker is idle, a worker is started, up to one worker for each
+ * processor (two if there is only one processor). If no item leaves the queue for 2 ms, all workers may be blocked. A
+ * watchdog then starts another worker.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
-static unsigned queued, popped; /* number of items in the queue; number of items that were removed from it so far */
-static unsigned workers, idle;  /* number of worker threads; number of worker threads that wait for an item */
+static unsigned queued, popped; /* `queued`: items in the queue; `popped`: items removed from it so far */
+static unsigned workers, idle;  /* number of worker threads; number of those that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
 static const void *running_io[MAX_WORKERS];        /* like `running`, but only routines of Io items; under `lock` */
@@ -61,8 +61,8 @@ static void worker_unlink_item(WORK_QUEUE_ITEM *item)
 }
 
 /*
- * Removes the first item from the queue and returns its call. Requires the lock. Stores the routine in *runs before
- * the lock is released. Therefore the unload of the driver finds either the item in the queue or the routine in *runs.
+ * Removes the first item from the queue and returns its call. Stores the routine in *runs before the lock is released.
+ * So the unload of the driver finds either the item in the queue or the routine in *runs. Requires the lock.
  */
 static struct worker_call worker_pop_item(_Atomic(const void *) *runs)
 {
@@ -207,7 +207,7 @@ bool worker_remove(WORK_QUEUE_ITEM *item)
     return was_queued;
 }
 
-/* Returns true if an Io work item runs a routine in [start, start + size). Requires the lock. */
+/* Returns true if a worker runs the routine of an Io work item in [start, start + size). Requires the lock. */
 static bool worker_io_runs_in(const char *start, uint64_t size)
 {
     for (unsigned i = 0; i < workers; i++)
@@ -225,8 +225,8 @@ void worker_wait_io(const char *start, uint64_t size)
 }
 
 /*
- * Passes the item to `visit` with a stack of one frame, the routine. The frame is the routine's address plus 1,
- * because stack_print subtracts 1 from each frame, as from a return address.
+ * Passes the item to `visit` with a stack of one frame, the routine. The frame is the routine's address plus 1, because
+ * stack_print subtracts 1 from each frame as if it were a return address.
  */
 static void worker_report_routine(live_on_entry *visit, void *context, const void *thing, const char *what,
                                   const void *routine)

@@ -27,15 +27,15 @@ const void *worker_call_routine(const struct worker_call *c);
 void worker_call_run(const struct worker_call *c);
 
 /*
- * Queues the item. Returns false if the item is already queued. If `prepare` is not NULL, calls prepare(context) before
- * a worker can remove the item from the queue.
+ * Queues the item. Returns false if it is already queued. If `prepare` is not NULL, calls prepare(context) before a
+ * worker can remove the item.
  */
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
  * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. Such a
- * routine calls the driver and then signals the thread that waits for that call. The routine may still run when the
- * driver is unloaded, because it no longer uses the driver. At most four routines can be registered. Idempotent.
+ * routine calls the driver and then signals the thread that waits for that call. It may still run when the driver is
+ * unloaded, because it then no longer uses the driver. At most four routines can be registered. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 
@@ -43,8 +43,8 @@ void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worke
 bool worker_remove(WORK_QUEUE_ITEM *item);
 
 /*
- * Waits until no Io work item runs a routine in [start, start + size). The driver must stay loaded until such a
- * routine has returned. Such a routine must not call this function, because it would wait for itself.
+ * Waits until no worker runs the routine of an Io work item in [start, start + size). The driver must stay loaded until
+ * these routines have returned. A routine must not call this function, because it would wait for itself.
  */
 void worker_wait_io(const char *start, uint64_t size);
 

@@ -16,7 +16,7 @@ struct device_start_io {
     struct spin lock;              /* guards the members below */
     unsigned running;              /* number of calls of StartIo that have not returned */
     unsigned n_requested;          /* number of calls of IoStartNextPacket... that were deferred */
-    unsigned flags;                /* `flags` and `key` are those of the last deferred call */
+    unsigned flags;                /* the flags and the key of the last deferred call */
     ULONG key;
 };
 struct device_start_io *device_start_io(PDEVICE_OBJECT device);
@@ -24,7 +24,10 @@ struct device_start_io *device_start_io(PDEVICE_OBJECT device);
 /* Clears DO_DEVICE_INITIALIZING of the driver's devices after DriverEntry, so that the devices can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
-/* Makes later opens of the driver's devices fail. If a device is open, returns false and changes nothing. */
+/*
+ * If one of the driver's devices is open, returns false and changes nothing. Otherwise makes later opens of its devices
+ * fail, and returns true.
+ */
 bool device_begin_unload(PDRIVER_OBJECT driver);
 /* Undoes device_begin_unload. */
 void device_unload_failed(PDRIVER_OBJECT driver);

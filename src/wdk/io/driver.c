@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading and unloading of drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
+ * Loads and unloads drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
  * everything. Otherwise a timer or thread that is left could still call the driver's code.
  */
 #ifndef _GNU_SOURCE
@@ -47,7 +47,7 @@ struct ondk_wdk_driver {
     DRIVER_EXTENSION extension;
     char name[MAX_NAME + 1];
     void *handle;
-    const char *start; /* start of the module; a thing whose stack has a frame in the module is the driver's */
+    const char *start; /* start of the module; a thing belongs to the driver if its stack has a frame in the module */
     uint64_t size;
     UNICODE_STRING registry_path;
     struct client *clients; /* created by IoAllocateDriverObjectExtension */
@@ -63,8 +63,8 @@ struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 /*
- * Guards `drivers` for reports. A report does not acquire `lock`, because a load that hangs holds `lock`. To change
- * `drivers`, a thread must hold both locks.
+ * Guards `drivers` for reports. A report does not acquire `lock`, because a load that hangs holds it. A thread must
+ * hold both locks to change `drivers`.
  */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
@@ -180,7 +180,7 @@ static void driver_find_extent(struct ondk_wdk_driver *d)
 
 #define MODEL_LIBRARY "libopenndk-wdk-" /* prefix of the names of the models' libraries */
 
-/* Adds advice to dlerror's message, which has the name of the missing symbol or library. */
+/* Adds advice to dlerror's message, which contains the name of the missing symbol or library. */
 static int driver_explain_dlopen(const char *path, const char *message)
 {
     const char *symbol = strstr(message, "undefined symbol: ");
@@ -198,9 +198,9 @@ static int driver_explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * If `message` of dlerror is about a driver model's library that was not found, loads the model's library from the
- * directory of the kernel's library. The dynamic loader does not search that directory for a driver's libraries.
- * Returns true if the model's library was loaded.
+ * Returns true if `message` of dlerror is about a missing library of a driver model, and the library was now loaded
+ * from the directory of the kernel's library. The dynamic loader does not search that directory for a driver's
+ * libraries.
  */
 static bool driver_load_model_library(const char *message)
 {
@@ -236,7 +236,7 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
     char whole[PATH_MAX];
     void *already;
 
-    if (!realpath(path, whole)) { /* dlopen searches no directories for this absolute path */
+    if (!realpath(path, whole)) { /* the path is then absolute, so that dlopen searches no directories */
         host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }
@@ -292,9 +292,9 @@ static bool driver_init_object(struct ondk_wdk_driver *d)
 }
 
 /*
- * Frees the members of the driver object when its last reference is dropped. If the driver leaves a device undeleted,
- * this function is never called, because each device has a reference to the driver object. driver_free unmaps the
- * module.
+ * Frees the members of the driver object when its last reference is dropped. driver_free unmaps the module. This
+ * function is never called if the driver has not deleted a device, because each device has a reference on the driver
+ * object.
  */
 static void driver_destroy(void *driver)
 {
@@ -387,7 +387,7 @@ static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
 
 /*
  * Returns true if the driver has released everything, or if checks are off. Otherwise reports what is left. Must be
- * called before the module is unmapped, because the report prints the names of the module's functions.
+ * called before the module is unmapped, because the report has the names of the module's functions.
  */
 static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routine)
 {
@@ -396,7 +396,7 @@ static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routi
     worker_wait_io(d->start, d->size);
     if (!check_on())
         return true;
-    KeFlushQueuedDpcs(); /* a running DPC routine may still release something */
+    KeFlushQueuedDpcs(); /* waits, because a running DPC routine may still release something */
     outstanding = driver_report_outstanding(d, report_output());
     if (outstanding)
         check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, outstanding, 0, 0,
@@ -495,7 +495,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         bool clean;
 
         models_entry_failed(&d->object);
-        clean = driver_has_released_all(d, "DriverEntry"); /* DriverUnload is not called after a failed DriverEntry */
+        clean = driver_has_released_all(d, "DriverEntry"); /* after a failed DriverEntry there is no DriverUnload */
 
         host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
         driver_unlink(d);

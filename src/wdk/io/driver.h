@@ -10,16 +10,15 @@
 #include "base/private_export.h"
 
 /*
- * Creates a thread that calls routine(context) at PASSIVE_LEVEL, and waits until `routine` has returned. In the same
- * way, Windows calls DriverEntry and DriverUnload on a system thread. Returns false if no thread could be created.
+ * Creates a thread that calls routine(context) at PASSIVE_LEVEL, and waits until `routine` has returned. (Windows also
+ * calls DriverEntry and DriverUnload on a system thread.) Returns false if no thread could be created.
  */
 bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
- * The callbacks of a driver model beside WDM, which are called when a driver is loaded or unloaded. The models are
- * Storport and KMDF. The constructor of the model's library calls driver_add_model. Any thread may load that library,
- * even while a driver is being loaded. The model stays registered, and its library stays mapped, until the process
- * ends.
+ * The callbacks of a driver model other than WDM: Storport or KMDF. They are called when a driver is loaded or
+ * unloaded. The constructor of the model's library calls driver_add_model. Any thread may load that library, even while
+ * a driver is being loaded. The model stays registered, and its library stays mapped, until the process ends.
  *
  * The callbacks are called for every driver, even if the driver does not use the model. They are called at
  * PASSIVE_LEVEL on the host program's thread, and never for two drivers at the same time. A callback may be NULL.
@@ -29,7 +28,7 @@ struct driver_model {
     void (*entry_failed)(PDRIVER_OBJECT driver);
     /* Called after DriverEntry has succeeded. Calls host_error and returns false if the driver must be unloaded. */
     bool (*start)(PDRIVER_OBJECT driver);
-    /* Called when an unload begins. The unload fails afterwards if a device is open. */
+    /* Called when an unload begins. The unload still fails afterwards if a device is open. */
     void (*before_remove)(PDRIVER_OBJECT driver);
     /* Called when no device is open, before DriverUnload. Afterwards the model must not call the driver. */
     void (*remove)(PDRIVER_OBJECT driver);
@@ -37,7 +36,7 @@ struct driver_model {
 };
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
-/* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. The initial value of every entry of MajorFunction. */
+/* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. Every entry of MajorFunction has this function at first. */
 DRIVER_DISPATCH driver_invalid_request;
 
 #endif

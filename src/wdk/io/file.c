@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files and devices by handle: see wdm/zw.h. A file of the host is opened only beneath the directory that the host
- * program has set: no symbolic link and no ".." leads out of it.
+ * Files and devices by handle: see wdm/zw.h. A file of the host is opened only below the directory that the host
+ * program has set: neither a symbolic link nor ".." leads out of it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -92,7 +92,7 @@ static char *file_host_name(PCUNICODE_STRING name)
     char *text, *at;
     bool drive, system;
 
-    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would end the path */
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* a zero in the name would cut off the path */
         return NULL;
     text = text_narrow_copy(name->Buffer, units);
     if (!text)
@@ -152,8 +152,8 @@ static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 }
 
 /*
- * Opens a file beneath the directory `below`, where -1 means the directory that ondk_wdk_set_file_root has set. The
- * host's kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
+ * Opens a file below the directory `below`. -1 means the directory that ondk_wdk_set_file_root has set. The host's
+ * kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
  */
 static int file_open_beneath(int below, const char *name, int flags)
 {
@@ -321,9 +321,9 @@ static NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS 
 }
 
 /*
- * The locks of files' positions. A transfer to a file of the host holds the file's lock from the reading of the
- * position until the position is advanced. A transfer to a device holds the lock only for each access to the position,
- * because a driver may take long.
+ * The locks of the files' positions. A transfer to a file of the host holds the lock from the reading of the position
+ * until its change. A transfer to a device holds it only for each access to the position, because a driver may take
+ * long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
@@ -378,7 +378,7 @@ static NTSTATUS file_device_io(PFILE_OBJECT file, bool write, void *buffer, ULON
     return NT_SUCCESS(status) ? irp_send(irp, done) : status;
 }
 
-/* Returns true if the file was opened for appending only, so that writes ignore the offset. */
+/* Returns true if the file was opened only for appending. Writes then ignore the offset. */
 static bool file_appends(PFILE_OBJECT file)
 {
     return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;

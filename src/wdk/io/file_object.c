@@ -70,8 +70,8 @@ static void file_object_send_close(void *context)
 }
 
 /*
- * Closes the file after its last reference was dropped. Drivers must receive IRP_MJ_CLOSE at PASSIVE_LEVEL. Therefore,
- * if the IRQL is higher, another thread sends the IRP.
+ * Closes the file when its last reference was dropped. Drivers must receive IRP_MJ_CLOSE at PASSIVE_LEVEL. So if the
+ * IRQL is higher, another thread sends the IRP.
  */
 static void file_object_destroy(void *object)
 {
@@ -165,7 +165,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     return status;
 }
 
-/* Stores descriptor + 1 in FsContext. NULL in FsContext means that the file has no descriptor of the host. */
+/* Stores descriptor + 1 in FsContext, where NULL means that the file has no descriptor of the host. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
 {
     PFILE_OBJECT f = file_object_create(access);
@@ -190,7 +190,7 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
     status = file_object_open(ObjectName, DesiredAccess, 0, 0, IRP_FROM_KERNEL, FileObject, &information);
     if (!NT_SUCCESS(status))
         return status;
-    file_object_cleanup(*FileObject); /* as on Windows, where the routine opens a handle and closes it at once */
+    file_object_cleanup(*FileObject); /* on Windows the routine opens a handle and closes it at once */
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
     ob_pass_to_driver(*FileObject);
     return STATUS_SUCCESS;

@@ -7,7 +7,7 @@
 
 #include "wdk/common/kernel_call.h"
 
-/* Begins to record if ONDK_TRACE asks for it. If that fails, prints the reason to the stream of reports. */
+/* Begins to record if ONDK_TRACE requests it. On failure, prints the reason to the stream of reports. */
 void io_trace_start(void);
 
 /* Call the driver's routine, and record the call. */

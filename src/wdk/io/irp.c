@@ -21,14 +21,14 @@
 enum {
     HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
     HEADER = 256,      /* a multiple of 16, the alignment of the IRP */
-    MAX_RELEASED = 64, /* while checks are on, the memory of the last 64 released IRPs is not freed */
+    MAX_RELEASED = 64, /* number of the last released IRPs whose memory is not freed while checks are on */
     NO_MORE_IRP_STACK_LOCATIONS = 0x35,
 };
 _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
 
 /*
  * Bits of pending_facts. RETURNED_PENDING: the dispatch routine has returned STATUS_PENDING. COMPLETED_MARKED: the
- * request was marked pending when it was completed.
+ * request was completed and was marked pending.
  */
 enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 };
 
@@ -36,7 +36,7 @@ enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 }
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
 static struct irp_block *sending;                     /* the requests for which irp_send waits */
-static struct irp_block *released_irps[MAX_RELEASED]; /* kept, so that a second completion is found and reported */
+static struct irp_block *released_irps[MAX_RELEASED]; /* kept allocated, so that a second completion is detected */
 static unsigned released_next;
 
 static PIRP irp_from_block(struct irp_block *b)
@@ -111,7 +111,7 @@ PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 
 /*
  * Initializes an IRP in memory that the driver has allocated. A driver must not call this routine for an IRP of
- * IoAllocateIrp: on Windows such an IRP loses its allocation flags, and IoFreeIrp then fails. While checks are on,
+ * IoAllocateIrp: on Windows the IRP would lose its allocation flags, and IoFreeIrp would fail. While checks are on,
  * reports such a call and keeps the flags.
  */
 VOID IoInitializeIrp(PIRP Irp, USHORT PacketSize, CCHAR StackSize)
@@ -231,9 +231,8 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 /* ---- Complete --------------------------------------------------------------------------------------------------- */
 
 /*
- * Adds a fact to b->pending_facts. This function is called when the dispatch routine has returned, and when the
- * request is completed, in either order. The later call compares the dispatch routine's return value with the mark of
- * IoMarkIrpPending.
+ * Adds a fact to b->pending_facts. Called when the dispatch routine has returned and when the request is completed, in
+ * either order. The later call compares the dispatch routine's return value with the mark of IoMarkIrpPending.
  */
 static void irp_check_pending(struct irp_block *b, int fact)
 {
@@ -431,8 +430,8 @@ struct irp_selection {
 };
 
 /*
- * Returns true if the request is selected and not yet cancelled. Requires the lock. A completed request is not
- * selected, because its driver need no longer expect a cancellation.
+ * Returns true if the request is selected and not yet cancelled. A completed request is not selected, because its
+ * driver no longer expects a cancellation. Requires the lock.
  */
 static bool irp_must_cancel(struct irp_block *b, const struct irp_selection *s)
 {
@@ -445,7 +444,7 @@ static bool irp_must_cancel(struct irp_block *b, const struct irp_selection *s)
 
 /*
  * Cancels the selected requests. The cancel routines run without the lock, so a driver may complete a request before or
- * during its cancellation. A reference to each block keeps the IRP's memory allocated.
+ * during its cancellation. A reference on each block keeps the IRP's memory allocated.
  */
 static void irp_cancel_selected(const struct irp_selection *s)
 {
@@ -481,9 +480,9 @@ void irp_cancel_thread(unsigned thread)
 /* ---- Pending requests ------------------------------------------------------------------------------------------- */
 
 /*
- * Describes the request in *out. Requires the lock. The block must be in `sending`, so that the sender's reference
- * keeps the block allocated. A driver may change the IRP meanwhile, so this function reads only members that are
- * changed atomically: the pending mark of the highest location, the cancel routine, and Cancel.
+ * Describes the request in *out. The block must be in `sending`, where the sender's reference keeps it allocated. A
+ * driver may change the IRP meanwhile, so only members that change atomically are read: the pending mark of the highest
+ * location, the cancel routine, and Cancel. Requires the lock.
  */
 static void irp_describe(struct irp_block *b, struct irp_pending *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I/O requests, and how the kernel itself sends them. The code that has allocated an IRP owns it until all its stack
- * locations are completed, or until the IRP is freed. A counted block precedes each IRP: the memory of the IRP remains
- * allocated until the last reference on the block is released, even after the IRP is freed.
+ * locations are completed, or until the IRP is freed. A counted block precedes each IRP. The memory of a freed IRP
+ * remains allocated until the last reference on its block is released.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H
@@ -18,14 +18,14 @@
 enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 
 struct irp_block {
-    bool system;              /* the completion frees the IRP; otherwise IoFreeIrp does */
-    bool completed;           /* all stack locations of the IRP are completed, and `result` is valid */
-    bool completing;          /* the output is being copied to the sender's buffer; the sender must wait */
-    bool abandoned;           /* irp_send has returned before the completion: the sender's buffers must not be used */
-    atomic_int references;    /* the owner's reference, and the sender's while the sender waits */
+    bool system;           /* the completion frees the IRP; otherwise IoFreeIrp does */
+    bool completed;        /* all stack locations of the IRP are completed, and `result` is valid */
+    bool completing;       /* the output is being copied to the sender's buffer; the sender must wait */
+    bool abandoned;        /* irp_send has returned before the completion, so the sender's buffers must not be used */
+    atomic_int references; /* the owner's reference; the sender also has one while it waits */
     atomic_int pending_facts; /* bits about the dispatch routine and the completion: see irp_check_pending */
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
-    bool refs_device;         /* the IRP has a reference to `device`, which irp_send or irp_free_unsent drops */
+    bool refs_device;         /* the IRP has a reference on `device`, which irp_send or irp_free_unsent drops */
     IO_STATUS_BLOCK result;
     void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
     ULONG out_capacity;
@@ -41,7 +41,7 @@ struct irp_block {
 
 /*
  * Returns an IRP that the kernel itself sends, or NULL if out of memory. The IRP has a location for each device of the
- * stack, and a reference to the top device. The caller fills in the next location. It then calls irp_send or
+ * stack, and a reference on the top device. The caller fills in the next location, and then calls irp_send or
  * irp_free_unsent, which drop that reference. The completion frees the IRP.
  */
 PIRP irp_new(PDEVICE_OBJECT device);
@@ -53,8 +53,8 @@ PIRP irp_build(PDEVICE_OBJECT device, bool system);
 
 /*
  * Reads Irp->Cancel. This access and the exchange of the cancel routine are sequentially consistent. IoCancelIrp sets
- * Cancel and then exchanges the routine; a driver sets the routine and then reads Cancel. Therefore IoCancelIrp finds
- * the routine, or the driver finds Cancel set, or both.
+ * Cancel and then exchanges the routine; a driver sets the routine and then reads Cancel. So IoCancelIrp finds the
+ * routine, or the driver finds Cancel set, or both.
  */
 static inline bool irp_is_cancelled(PIRP irp)
 {
@@ -67,8 +67,8 @@ static inline void irp_set_cancel(PIRP irp)
 }
 
 /*
- * Sends a request to the device for which irp_new allocated it, waits for its completion, and returns its status.
- * *information receives the IRP's Information; `information` may be NULL. The caller must not use the IRP afterwards.
+ * Sends a request to the device for which irp_new has allocated it, waits for its completion, and returns its status.
+ * *information receives the IRP's Information; `information` may be NULL. Afterwards the caller must not use the IRP.
  * Requires PASSIVE_LEVEL.
  */
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
@@ -91,7 +91,7 @@ struct irp_pending {
     UCHAR major;
     ULONG code;
     int64_t age;        /* in units of 100 ns */
-    bool returned;      /* the dispatch routine has returned; otherwise the thread still runs it */
+    bool returned;      /* the dispatch routine has returned; false: the thread still runs it */
     bool completed;     /* if true, the members below are not valid */
     bool marked;        /* the highest driver has called IoMarkIrpPending */
     bool cancelled;     /* IoCancelIrp was called */
@@ -109,8 +109,8 @@ void irp_free_unsent(PIRP irp);
 
 /*
  * irp_set_control and irp_set_transfer set the request's buffers. The control code or the device selects the method:
- * buffered, direct or neither. The completion copies buffered output back and frees the system's buffer and MDL. On
- * failure, for example because a buffer cannot be locked, the two functions free the IRP.
+ * buffered, direct or neither. The completion copies buffered output back and frees the system's buffer and MDL. If the
+ * two functions fail, for example because a buffer cannot be locked, they free the IRP.
  */
 struct irp_buffers {
     const void *in;

@@ -24,7 +24,7 @@ static NTSTATUS request_fail(PIRP irp, NTSTATUS why)
     return why;
 }
 
-/* Allocates one buffer for both directions. The buffer comes from pool, because some drivers free the buffer. */
+/* Allocates one buffer for both directions. It is pool memory, because some drivers free it. */
 static NTSTATUS request_set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);
@@ -129,8 +129,8 @@ static void request_copy_output(PIRP irp, struct irp_block *b)
 }
 
 /*
- * Copies buffered output, and frees the buffer and the MDLs. Copies on success and with a warning
- * (STATUS_BUFFER_OVERFLOW), but not with an error.
+ * Copies buffered output, and frees the buffer and the MDLs. Nothing is copied if the status is an error. Success and
+ * warnings (STATUS_BUFFER_OVERFLOW) copy.
  */
 void irp_release_buffers(PIRP irp, struct irp_block *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * StartIo: see wdm/startio.h. If a device has DeferredStartIo and StartIo is running for it, IoStartNextPacket does not
- * call StartIo. Instead, the thread that runs StartIo calls StartIo again after the running call has returned.
+ * StartIo: see wdm/startio.h. If a device has DeferredStartIo and its StartIo is running, IoStartNextPacket does not
+ * call StartIo. Instead, the thread that runs StartIo calls it again after it has returned.
  */
 #include "wdm.h"
 
@@ -97,7 +97,7 @@ static void start_io_next(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 }
 
 /*
- * Called after the IRP was queued. If the IRP is cancelled already, calls its cancel routine. Requires the cancel spin
+ * Called when the IRP was queued. If the IRP is already cancelled, calls its cancel routine. Requires the cancel spin
  * lock and releases it.
  */
 static void start_io_finish_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
@@ -140,7 +140,7 @@ VOID IoStartPacket(PDEVICE_OBJECT DeviceObject, PIRP Irp, PULONG Key, PDRIVER_CA
     (void)irql_set(before);
 }
 
-/* Calls start_io_next at DISPATCH_LEVEL, because KeRemoveDeviceQueue reports a lower IRQL as misuse. */
+/* Calls start_io_next at DISPATCH_LEVEL, because KeRemoveDeviceQueue reports calls at a lower IRQL. */
 static void start_io_next_raised(PDEVICE_OBJECT device, unsigned flags, ULONG key)
 {
     KIRQL before = irql_set(DISPATCH_LEVEL);

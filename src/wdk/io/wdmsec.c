@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices with a security descriptor: see wdmsec.h. The descriptor has no effect, but its syntax is checked. */
+/*
+ * Devices with a security descriptor: see wdmsec.h. The descriptor's syntax is checked, but the descriptor has no
+ * effect.
+ */
 #include <stdbool.h>
 
 #include "wdmsec.h"
@@ -10,7 +13,7 @@
 #define DESCRIPTOR(name, literal) const UNICODE_STRING name = RTL_CONSTANT_STRING(literal)
 
 /*
- * P means protected, A allow. GA means all rights, GR read, GW write, GX execute. SY means the system, BA
+ * P means protected, A means allow. GA is all rights, GR read, GW write, GX execute. SY is the system, BA
  * administrators, WD everyone, RC restricted code.
  */
 DESCRIPTOR(SDDL_DEVOBJ_KERNEL_ONLY, L"D:P");
@@ -52,7 +55,7 @@ static bool sddl_read_ace(struct reader *r)
     return fields == 6 && letters && sddl_peek(r) == ')' && r->at++ < r->end;
 }
 
-/* Microsoft's reference allows only a discretionary access control list (D:) for devices. */
+/* For devices, Microsoft's reference allows only a discretionary access control list (D:). */
 static bool sddl_is_valid(PCUNICODE_STRING sddl)
 {
     struct reader r = { sddl->Buffer, sddl->Buffer + sddl->Length / sizeof(WCHAR) };

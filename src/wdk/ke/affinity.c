@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processors that the calling thread may run on. kernel_thread.affinity stores the driver's choice. An empty mask
+ * The processors on which the calling thread may run. kernel_thread.affinity stores the driver's choice. An empty mask
  * means that the driver has made no choice: the thread may run on all processors of the process. The routines return
  * the previous choice. A driver passes an empty mask to undo its choice.
  */
@@ -19,7 +19,7 @@ static bool affinity_is_valid(const GROUP_AFFINITY *a)
 
 /*
  * Waits until no thread is waking `t` (wait_wake in wait.c). A waking thread finally binds `t` to all processors, which
- * would undo the driver's choice. Sleeps between checks, because a thread of a real-time policy does not yield to
+ * would undo the driver's choice. Sleeps between the checks, because a thread of a real-time policy does not yield to
  * threads of lower priority.
  */
 static void affinity_wait_for_pulls(struct kernel_thread *t)
@@ -29,8 +29,8 @@ static void affinity_wait_for_pulls(struct kernel_thread *t)
 }
 
 /*
- * Sets the processors of the calling thread. Ignores a mask with a processor that does not exist. Returns the previous
- * choice.
+ * Sets the processors of the calling thread. Ignores a mask that has a processor which does not exist. Returns the
+ * previous choice.
  */
 static GROUP_AFFINITY affinity_set(const GROUP_AFFINITY *to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time in the kernel's unit of 100 ns. The system time begins in 1601. The interrupt time begins at the host's start,
- * and does not include the time that the host slept.
+ * Time in the kernel's unit of 100 ns. The system time begins in 1601. The interrupt time begins when the host starts,
+ * and omits the time that the host has slept.
  */
 #ifndef WDK_CLOCK_H
 #define WDK_CLOCK_H

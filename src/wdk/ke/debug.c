@@ -25,7 +25,7 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
-/* For each component, a mask of levels. If the bit of a level is set, texts of that level are not printed. */
+/* For each component, a mask of levels. Texts of the levels in the mask are not printed. */
 static atomic_uint hidden[COMPONENTS];
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void debug_print(const char *prefix, const char *format, va_list args)
 
     if (length > sizeof fixed) {
         text = malloc(length);
-        if (!text) { /* out of memory: prints the beginning */
+        if (!text) { /* out of memory: only the beginning is printed */
             text = fixed;
             length = sizeof fixed;
         }

@@ -91,7 +91,7 @@ PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG 
 
 /*
  * Removes an entry if the queue is busy. Does not test Busy: a queue that is not busy is empty, and device_queue_remove
- * does not change an empty queue that is not busy.
+ * then changes nothing.
  */
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {

@@ -136,7 +136,7 @@ static void dpc_queue_walk(struct dpc_queue *q, live_on_entry *visit, void *cont
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
 
         next = e->Flink;
-        if (dpc->QueuedBy) /* NULL: the DPC belongs to dpc_queue_flush */
+        if (dpc->QueuedBy) /* NULL: the DPC is that of dpc_queue_flush */
             visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }
@@ -251,8 +251,8 @@ static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArg
 }
 
 /*
- * Waits until all DPCs that are now in the queue have run. For this purpose, queues another DPC at the end of the queue
- * and waits until that DPC has run.
+ * Waits until all DPCs that are now in the queue have run: queues another DPC at the end, and waits until that DPC has
+ * run.
  */
 static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {

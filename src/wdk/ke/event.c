@@ -6,7 +6,7 @@
 #include "wdk/ke/seh.h"
 #include "wdk/ke/wait.h"
 
-/* Checks the object and the IRQL. If `wait` is TRUE, requires an IRQL that allows waits: the driver waits next. */
+/* Checks the object and the IRQL. If `wait` is TRUE, the driver waits next, so the IRQL must allow waits. */
 static void event_check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
 {
     if (!check_on())

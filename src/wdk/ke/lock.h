@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are
- * on. If a thread acquires a lock that it already holds, the check reports this and adds the lock to the list once
- * more. The lock itself is not acquired again, because the thread would wait for itself.
+ * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are on.
+ * If a thread acquires a lock that it already holds, the check reports this and adds the lock to the list once more.
+ * The lock itself is not acquired again, because the thread would wait for itself for ever.
  */
 #ifndef WDK_LOCK_H
 #define WDK_LOCK_H
@@ -27,15 +27,15 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
     PRIVATE_EXPORT(lock_report_not_held);
 
 /*
- * If the calling thread already holds the lock, reports the thread, adds the lock once more to the thread's list of
- * held locks, and returns true. The caller must then not acquire the lock. Called only while checks are on.
+ * If the calling thread already holds the lock, reports this, adds the lock once more to the thread's list of held
+ * locks, and returns true. The caller must then not acquire the lock. Called only while checks are on.
  */
 bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
 /*
- * Removes the lock once from the calling thread's list of held locks. Returns true if the caller must release the
- * lock. Returns false if the list still contains the lock, because the thread has acquired it twice. Reports a thread
- * that does not hold the lock, and returns false. Called only while checks are on.
+ * Removes the lock once from the calling thread's list of held locks. Returns true if the caller must release the lock.
+ * Returns false if the list still contains the lock, because the thread has acquired it twice. If the thread does not
+ * hold the lock, reports this and returns false. Called only while checks are on.
  */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 

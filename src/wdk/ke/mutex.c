@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fast and guarded mutexes, each a futex. Acquiring a fast mutex raises the IRQL; acquiring a guarded mutex enters a
- * guarded region.
+ * Fast and guarded mutexes, each of which is a futex. A fast mutex raises the IRQL when it is acquired; a guarded mutex
+ * makes the thread enter a guarded region.
  */
 #include "wdm.h"
 
@@ -66,7 +66,7 @@ static void fast_mutex_release(const char *routine, FAST_MUTEX *m, const struct 
         futex_wake((void *)(uintptr_t)&m->Count, 1);
 }
 
-/* Reports a caller that has not disabled APCs. Called by routines that do not disable APCs themselves. */
+/* Reports the caller if it has not disabled APCs. Called by routines that do not disable APCs themselves. */
 static void fast_mutex_check_apcs_disabled(const char *routine)
 {
     if (check_on() && !KeAreApcsDisabled())

@@ -16,13 +16,13 @@ enum { GROUP = PROCESSOR_GROUP, MAX_NODES = 64 };
 
 static uint32_t count, nodes;
 static uint16_t host_of[MAX_PROCESSORS];  /* each processor's number on the host */
-static uint16_t index_of[MAX_PROCESSORS]; /* the index of each processor, by its number on the host */
+static uint16_t index_of[MAX_PROCESSORS]; /* index: the number of a processor on the host; value: its number here */
 static uint8_t node_of[MAX_PROCESSORS];
 static cpu_set_t allowed;
 
 _Static_assert(CPU_SETSIZE == MAX_PROCESSORS, "cpu_set_t");
 
-/* Parses a list as sysfs has it: "0-3,8". */
+/* Parses a list in the form of sysfs: "0-3,8". */
 static void processor_parse_list(FILE *f, struct processor_set *set)
 {
     unsigned first, last;
@@ -117,9 +117,9 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Binds a thread (0: the calling thread) to all processors that the process could use at its start. If the process may
- * no longer use any of these processors, the host refuses the binding. Then this function requests all processors, and
- * the host binds the thread to the processors that the process may use.
+ * Binds a thread (0: the calling thread) to all processors that the process could use at its start. The host refuses
+ * this if the process may no longer use any of them. Then the function requests all processors, and the host binds the
+ * thread to those that the process may use.
  */
 static void processor_bind_to_allowed(pid_t thread)
 {
@@ -267,10 +267,7 @@ void processor_node(uint32_t node, struct processor_set *set)
         set->group[g] = processor_node_mask(node, g);
 }
 
-/*
- * Returns the node's processors in one group. If the node has processors in several groups, chooses the group with most
- * of the node's processors.
- */
+/* Returns the node's processors in one group. If they are in several groups, chooses the group with most of them. */
 VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
 {
     GROUP_AFFINITY best = { 0 };

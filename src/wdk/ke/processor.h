@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processors that the process may use at its start. They have indexes from 0, and form groups of 64. */
+/* The processors that the process may use at its start. They are numbered from 0, and form groups of 64. */
 #ifndef WDK_PROCESSOR_H
 #define WDK_PROCESSOR_H
 
@@ -22,14 +22,14 @@ uint32_t processor_host(uint32_t index);
 bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
 /*
- * Binds the calling thread to the processors of `mask` in the group. A mask of 0 means all processors of the process.
+ * Binds the calling thread to the processors in `mask` of the group. A mask of 0 means all processors of the process.
  */
 void processor_bind(uint32_t group, uint64_t mask);
 /* Removes the binding that a new thread has inherited from its creator. */
 void processor_unbind(void);
 /*
- * processor_pull_thread binds another thread, given by its ID on the host, to the caller's processor.
- * processor_release_thread binds that thread again to all processors of the process.
+ * processor_pull_thread binds another thread (its ID on the host) to the caller's processor. processor_release_thread
+ * binds that thread to all processors of the process again.
  */
 void processor_pull_thread(uint32_t thread);
 void processor_release_thread(uint32_t thread);

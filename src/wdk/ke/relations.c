@@ -18,14 +18,14 @@ enum { MAX_CACHES = 16, ALL = -1 };
 struct writer {
     char *out;
     ULONG room, used;
-    int64_t only; /* only sets that contain this processor are written; ALL: every set is written */
+    int64_t only; /* only sets with this processor are written; ALL: every set is written */
 };
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
 
 /*
  * Writes one entry: `head`, then `tail`, which is the array at the entry's end. `size` is the offset of the array, and
- * tail_size its size in bytes. If there is no room, only counts the bytes.
+ * tail_size is its size in bytes. If there is no room, only counts the bytes.
  */
 static void relation_write(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
 {
@@ -85,7 +85,7 @@ static void relation_read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHI
             s->group[i / PROCESSOR_GROUP] |= 1ULL << i % PROCESSOR_GROUP;
 }
 
-/* Writes each set of processors once: when the loop reaches the first processor of the set. */
+/* Writes each set of processors once, when the loop reaches its first processor. */
 static void relation_write_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {
     GROUP_AFFINITY masks[PROCESSOR_GROUPS];
@@ -176,8 +176,8 @@ static void cache_write_all(struct writer *w)
 
 /*
  * Writes an entry for each node. An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode
- * has only one mask. If the caller has requested one processor, this mask is the mask of that processor's group.
- * Otherwise this mask is the mask of the group with most of the node's processors.
+ * has only one mask: that of the requested processor's group, or if the caller has requested no processor, that of the
+ * group with most of the node's processors.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

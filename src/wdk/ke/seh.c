@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exceptions: each thread has a chain of frames. Raising jumps to the innermost frame. The end of the frame's block
+ * Exceptions: each thread has a chain of frames. A raise jumps to the innermost frame. The end of the frame's block
  * removes the frame from the chain. The code after the block then checks whether an exception was raised.
  */
 #include <setjmp.h>
@@ -18,7 +18,7 @@ C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 
 static _Thread_local struct {
     struct ondk_seh_frame *innermost;
-    bool raised;     /* true: an exception was raised, and no handler has run yet */
+    bool raised;     /* an exception was raised, and no handler has run yet */
     NTSTATUS status; /* the status of the last exception */
 } seh;
 
@@ -83,7 +83,7 @@ BOOLEAN ondk_seh_raised(VOID)
 
 /*
  * Returns TRUE if the handler must run. For EXCEPTION_CONTINUE_SEARCH, raises the exception in the outer frame. A
- * negative filter value causes a bug check, because the code that raised the exception cannot be continued.
+ * negative filter value causes a bug check, because the code that has raised the exception cannot be continued.
  */
 BOOLEAN ondk_seh_handles(LONG filter)
 {

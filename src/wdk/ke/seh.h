@@ -6,8 +6,8 @@
 #include "wdm.h"
 
 /*
- * Raises the status as an exception for the driver's handler. Without a handler and with checks off, the exception is a
- * bug check. Without a handler and with checks on, the function returns, and the caller reports the broken rule. The
+ * Raises the status as an exception for the driver's handler. If there is no handler, the exception is a bug check
+ * while checks are off. While checks are on, the function returns instead, and the caller reports the broken rule. The
  * caller must hold no lock.
  */
 void seh_raise(NTSTATUS status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spin locks. The word of a plain lock points at the thread that holds it. The word of an in-stack queued lock points
- * at the last handle of a queue; each handle is on the stack of its thread. A free lock's word is 0.
+ * at the last handle of a queue; each handle is on the stack of its thread. The word of a free lock is 0.
  */
 #include "wdm.h"
 
@@ -141,9 +141,9 @@ static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before,
 }
 
 /*
- * Acquires the lock with the handle `me`. Bit 0 of me->Lock means that the thread waits. When the previous thread in
- * the queue releases the lock, the previous thread clears the bit. If the queue is empty, acquires the lock at once,
- * and leaves the bit set, because the owner of the lock does not read it.
+ * Acquires the lock with the handle `me`. Bit 0 of me->Lock means that the thread waits. The previous thread in the
+ * queue clears the bit when it releases the lock. If the queue is empty, acquires the lock at once, and leaves the bit
+ * set, because the owner of the lock does not read it.
  */
 static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {
@@ -166,7 +166,7 @@ static __attribute__((noinline)) void queued_lock_pass_on(KSPIN_LOCK_QUEUE *me)
     KSPIN_LOCK_QUEUE *next;
     unsigned tries = 0;
 
-    /* The thread that has replaced the end of the queue is about to set Next. */
+    /* Another thread has replaced the end of the queue, and is about to set Next. */
     while (!(next = __atomic_load_n(&me->Next, __ATOMIC_ACQUIRE)))
         lock_pause(&tries);
     __atomic_store_n(&next->Lock, queued_lock_of(me), __ATOMIC_RELEASE);

@@ -32,7 +32,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
  * Runs when a thread ends, with no driver routine on its stack. Reports the locks that the thread holds, abandons its
- * mutexes, and signals threads that wait for it. The thread's object stays as long as it has references.
+ * mutexes, and signals threads that wait for it. The thread's object remains while it has references.
  */
 static void thread_exit(void *self)
 {
@@ -86,7 +86,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* perhaps released already: only the thread that acquired the lock can find out */
+            continue; /* perhaps released already, which only the thread that has acquired the lock can find out */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
@@ -155,8 +155,8 @@ static void held_lock_copy(struct held_lock *to, struct held_lock *from)
 }
 
 /*
- * Removes the lock from the thread's list of held locks. Begins the search at the newest lock, because a thread usually
- * releases the lock that it has acquired last.
+ * Removes the lock from the thread's list of held locks. Begins with the newest lock, because a thread usually releases
+ * the lock that it has acquired last.
  */
 void thread_remove_lock(const void *lock)
 {

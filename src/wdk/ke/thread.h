@@ -2,8 +2,8 @@
 /*
  * The kernel's state of each thread: its IRQL, its wait, the locks that it holds. A driver's thread
  * (PsCreateSystemThread) has the state from its start. Any other thread receives the state when it first calls a
- * routine. A thread of the provider, which calls completion callbacks, begins at DISPATCH_LEVEL. All other threads
- * begin at PASSIVE_LEVEL.
+ * routine. Its IRQL is then DISPATCH_LEVEL if it is a thread of the provider, which calls completion callbacks, and
+ * PASSIVE_LEVEL otherwise.
  */
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * NULL if only the holder may release locks of this kind. Otherwise another thread may have released a lock that
-     * is still in the former holder's list `held`. is_released returns true if the calling thread does not hold the
-     * lock any more, or if the lock was deleted.
+     * NULL if only the holder may release locks of this kind. Otherwise another thread may have released a lock that is
+     * still in the former holder's list `held`. Returns true if the calling thread no longer holds the lock, or if the
+     * lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -58,7 +58,7 @@ struct kernel_thread {
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
     const struct stack *wait_by; /* the stack of the routine that waits */
-    LIST_ENTRY all;              /* in the list of all threads, through which other threads read `held` */
+    LIST_ENTRY all;              /* in the list of all threads; other threads use it to read `held` */
     LIST_ENTRY waiting;          /* in the list of threads that wait */
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
@@ -70,13 +70,13 @@ struct kernel_thread {
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
-    GROUP_AFFINITY affinity; /* the driver's choice; Mask 0: none */
+    GROUP_AFFINITY affinity; /* the driver's choice; Mask 0 means none */
     atomic_uint pulls;       /* number of threads in wait_wake (wait.c) that bind this thread to their processor */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count, unwatched; /* number of locks in `held`; number of held locks for which `held` has no room */
+    unsigned held_count, unwatched; /* number of locks in `held`; number of held locks that did not fit into it */
     struct held_lock held[THREAD_MAX_LOCKS];
 };
 
@@ -84,8 +84,8 @@ extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_
     __attribute__((tls_model("initial-exec")));
 
 /*
- * A kernel_thread lies in an object of the object manager, which is a layer above this file. Before any other function
- * is called, a constructor of ps/thread.c registers the functions that create and release such an object.
+ * A kernel_thread lies in an object of the object manager, which is a layer above this file. A constructor of
+ * ps/thread.c registers the functions that create and release such an object, before any other function is called.
  */
 struct thread_objects {
     struct kernel_thread *(*create)(void);    /* returns an initialized thread with one reference, or NULL */
@@ -99,7 +99,7 @@ void thread_fini(struct kernel_thread *t);
 struct kernel_thread *thread_adopt(void) PRIVATE_EXPORT(thread_adopt);
 /* Makes t the state of the calling thread. Takes over one reference, which is dropped when the thread ends. */
 void thread_begin(struct kernel_thread *t);
-/* pthread_create for all threads of this kernel, with the signal mask of base/library_thread.h. */
+/* Works like pthread_create, with the signal mask of base/library_thread.h. Used for all threads of this kernel. */
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument);
 
 static inline struct kernel_thread *thread_self(void)
@@ -141,7 +141,7 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 
 /*
  * The thread's list of held locks, used while checks are on. `by` is the return address of the routine that acquires
- * the lock. Locks beyond THREAD_MAX_LOCKS are only counted; while a thread holds such locks, thread_may_have_lock
+ * the lock. Locks beyond THREAD_MAX_LOCKS are only counted. While a thread holds such locks, thread_may_have_lock
  * returns true for every lock.
  */
 void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
@@ -151,8 +151,8 @@ bool thread_may_have_lock(const void *lock);
 
 /*
  * Each call into the driver (callback, work item, DPC, thread) is between thread_mark_get and thread_mark_check.
- * thread_mark_check reports and restores a changed IRQL, and reports locks that the driver has acquired and not
- * released.
+ * thread_mark_check reports and restores a changed IRQL, and reports locks that the driver has acquired in between and
+ * not released.
  */
 struct thread_mark {
     KIRQL irql;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks. The performance counter does not include the time that the machine has slept. Its frequency is 10 MHz, as
- * is usual on Windows.
+ * Clocks. The performance counter omits the time that the machine has slept. Its frequency is 10 MHz, as usual on
+ * Windows.
  */
 #include <time.h>
 
@@ -64,7 +64,7 @@ VOID KeStallExecutionProcessor(ULONG MicroSeconds)
         continue;
 }
 
-/* Returns local time minus universal time at the given system time, according to the host's time zone. */
+/* Returns the difference of local time and universal time at the given system time, in the host's time zone. */
 static int64_t local_time_offset(int64_t system)
 {
     time_t seconds = (time_t)((system - CLOCK_1970) / CLOCK_UNITS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers. One list has the timers that depend on the interrupt time. The other list has the timers that depend on the
+ * Timers. One list has the timers that depend on the interrupt time. Another list has the timers that depend on the
  * system time, which the host's user may change. Both lists are sorted by due time. One thread, which starts with the
- * first timer, sleeps until the next timer is due. The dispatcher's lock protects the lists. A new timer is nearly
- * always the last, so the search for its place begins at the end of the list.
+ * first timer, sleeps until the next timer is due. The dispatcher's lock protects the lists. A new timer usually
+ * belongs at the end, so the search for its place begins there.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ static bool timer_insert(KTIMER *timer)
 }
 
 /*
- * Expires a timer that is due. Sets a periodic timer again, and skips periods that were missed while the host was busy.
- * After the dispatcher's lock is released, the driver may free the timer.
+ * Expires a timer that is due. Sets a periodic timer again, and skips the periods that were missed while the host was
+ * busy. When the dispatcher's lock is released, the driver may free the timer.
  */
 static void timer_expire(KTIMER *timer, int64_t now, struct wake_list *wake)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Setting and cancelling timers without checks. A period is in units of 100 ns. `by` is the return address of the call
- * that sets the timer, for reports.
+ * Functions that set and cancel timers without checks. A period is in units of 100 ns. `by` is the return address of
+ * the call that sets the timer, for reports.
  */
 #ifndef WDK_TIMER_H
 #define WDK_TIMER_H
@@ -12,10 +12,10 @@
 
 #include "base/private_export.h"
 
-/* Sets the timer. Returns true if the timer was set already. */
+/* Sets the timer. Returns true if it was already set. */
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by) PRIVATE_EXPORT(timer_set);
 
-/* Cancels the timer. Returns true if the timer was set. The timer then does not expire any more. */
+/* Cancels the timer. Returns true if it was set; it then does not expire. */
 bool timer_cancel(KTIMER *timer) PRIVATE_EXPORT(timer_cancel);
 
 #endif

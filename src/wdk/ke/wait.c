@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits. If a wait cannot end at once, the waiting thread adds a wait block to the list of each object, and sleeps on a
- * word of its kernel_thread. Later another thread signals an object. This other thread then changes the objects on
- * behalf of the waiting thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then
- * it removes the wait blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all
- * objects in one step under the lock, or none.
+ * word of its kernel_thread. Another thread that signals an object later also changes the objects for the waiting
+ * thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then it removes the wait
+ * blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all objects in one step
+ * under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 struct spin dispatch_spin;
 
-static LIST_ENTRY waiting = { &waiting, &waiting }; /* threads in a wait; under the lock */
+static LIST_ENTRY waiting = { &waiting, &waiting }; /* threads that wait; guarded by the lock */
 
 void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 {
@@ -32,10 +32,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns true if `t` must be moved to the processor of the calling thread, which wakes `t`. Otherwise Linux may let
- * `t` wait up to 4 ms for the processor on which `t` ran last. A provider's thread yields its processor when its
- * callbacks have returned, so a worker that a callback wakes can continue on that processor. If the driver has chosen
- * processors for `t`, returns false.
+ * Returns true if `t` must be moved to the processor of the calling thread, which wakes it. Otherwise Linux may let `t`
+ * wait up to 4 ms for the processor on which it ran last. A provider's thread yields its processor when its callbacks
+ * have returned, so a worker that a callback wakes can continue on that processor. Returns false if the driver has
+ * chosen processors for `t`.
  */
 static bool wait_can_pull(struct kernel_thread *t)
 {
@@ -45,8 +45,8 @@ static bool wait_can_pull(struct kernel_thread *t)
 }
 
 /*
- * Marks `t` as woken, and wakes `t` if `t` sleeps. After the call, the caller may use `t` only if `t` is a worker,
- * because workers never end. Any other thread may have ended, and `t` may be freed.
+ * Marks `t` as woken, and wakes it if it sleeps. After the call, the caller may use `t` only if it is a worker, because
+ * workers never end. Any other thread may have ended, and its memory may be freed.
  */
 static void wait_signal_woken(struct kernel_thread *t)
 {
@@ -86,7 +86,10 @@ static bool wait_is_signalled(const DISPATCHER_HEADER *h, const struct kernel_th
     return dispatch_state(h) > 0 || (h->Type == OBJECT_MUTANT && ((const KMUTANT *)h)->OwnerThread == (PKTHREAD)t);
 }
 
-/* Makes t the owner of the mutex, or counts another acquisition by t. Returns true if the mutex was abandoned. */
+/*
+ * Makes t the owner of the mutex. If t is the owner already, counts another acquisition. Returns true if the mutex was
+ * abandoned.
+ */
 static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
 {
     bool abandoned = m->Abandoned;
@@ -101,7 +104,7 @@ static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
     return abandoned;
 }
 
-/* Changes the object's state as a satisfied wait does. Returns true if the object was an abandoned mutex. */
+/* Changes the object's state like a satisfied wait. Returns true if the object was an abandoned mutex. */
 static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 {
     switch (h->Type) {
@@ -120,8 +123,8 @@ static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 }
 
 /*
- * If the objects of the blocks can be acquired now, acquires them, sets *status and returns true. Otherwise returns
- * false.
+ * If all needed objects of the blocks can be acquired now, acquires them, sets *status and returns true. Otherwise
+ * returns false.
  */
 static bool wait_acquire_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
 {
@@ -162,7 +165,7 @@ static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list 
     wake->first = t;
 }
 
-/* Returns the next block of a thread other than t, so that the caller may remove all blocks of t. */
+/* Returns the next block of another thread than t, so that the caller may remove all blocks of t. */
 static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do
@@ -206,8 +209,8 @@ static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
 }
 
 /*
- * Ends a wait whose timeout has passed. If the wait was not satisfied, removes the wait blocks and returns true.
- * Otherwise returns false: the thread that satisfied the wait wakes this thread.
+ * Ends a wait whose timeout has passed. If no thread has satisfied the wait, removes the wait blocks and returns true.
+ * Otherwise returns false: the thread that has satisfied the wait will wake this thread.
  */
 static bool wait_time_out(struct kernel_thread *t)
 {
@@ -258,7 +261,7 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
     link_insert_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
     until = wait_deadline(timeout);
-    /* Yields, because Windows queues a woken thread behind the threads that were ready before it. */
+    /* Yields, because Windows queues a woken thread behind the threads that are already ready. */
     if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
         (void)sched_yield();
     return t->wait_status;
@@ -350,10 +353,7 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/*
- * Detects an object that was not initialized. The list pointer of such an object is usually NULL, because unused
- * memory is often zero.
- */
+/* Detects an object that was not initialized. Its list pointer is usually NULL, because unused memory is often zero. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;
@@ -386,7 +386,7 @@ static void wait_check_irql(const char *routine, const LARGE_INTEGER *timeout)
 static const struct lock_kind mutex_kind = { .name = "KMUTEX" };
 
 /*
- * If `h`, which `t` has acquired, is a mutex, records it as a held lock and as a critical region. Both last until
+ * If `h`, which `t` has acquired, is a mutex, records a held lock and a critical region. Both last until
  * KeReleaseMutex.
  */
 static void wait_note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
@@ -463,7 +463,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     return status;
 }
 
-/* Waits without objects until the interval has passed. If the interval is zero, yields. */
+/* Waits for no object until the interval has passed. If the interval is zero, yields. */
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
     struct kernel_thread *t = thread_self();

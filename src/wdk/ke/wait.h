@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatcher: one lock for timers, for DPC queues, and for all objects that threads can wait for. To change an
+ * The dispatcher: one lock for timers, for DPC queues, and for all objects for which threads can wait. To change an
  * object, a thread calls dispatch_lock, changes the object, and calls dispatch_satisfy. Then it calls dispatch_unlock
  * with the list of threads to wake, so that no thread is woken with the lock held.
  */
@@ -24,7 +24,7 @@ enum {
 
 extern struct spin dispatch_spin;
 
-/* Threads whose waits have ended, but which have not been woken yet. */
+/* Threads whose waits have ended, and which are still to be woken. */
 struct wake_list {
     struct kernel_thread *first;
 };
@@ -55,19 +55,19 @@ static inline void dispatch_set_state(DISPATCHER_HEADER *h, LONG state)
 
 void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 
-/* Ends the waits that the signalled object satisfies, beginning with the oldest wait. The caller holds the lock. */
+/* Ends the waits that the signalled object satisfies, the oldest wait first. Requires the lock. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
 /*
- * Returns true if the object was initialized, or if checks are off. Otherwise reports the object, initializes the
- * object as an event, and returns false.
+ * Returns true if the object was initialized, or if checks are off. Otherwise reports the object, initializes it as an
+ * event, and returns false.
  */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
 /* Called for a thread that ends: signals the thread and abandons the mutexes that the thread holds. */
 void dispatch_thread_end(struct kernel_thread *t);
 
-/* KeWaitForSingleObject without checks, for the kernel itself. */
+/* Works like KeWaitForSingleObject without checks. Used by the kernel itself. */
 NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout);
 
 #endif

@@ -11,8 +11,8 @@
 #include "wdk/mm/readable.h"
 
 /*
- * Returns true if the host has MADV_POPULATE_READ. Tries it on a page that can be read, because madvise also fails
- * with EINVAL for a page that cannot be read.
+ * Returns true if the host has MADV_POPULATE_READ. Tries it on a readable page, because madvise also fails with EINVAL
+ * for a page that cannot be read.
  */
 static bool host_can_populate(void)
 {
@@ -22,8 +22,8 @@ static bool host_can_populate(void)
 }
 
 /*
- * Returns true if every page can be read. For hosts without MADV_POPULATE_READ. On such hosts memory_allows does not
- * test whether pages can be written, because the test would change the memory.
+ * Returns true if every page can be read. Used on hosts without MADV_POPULATE_READ. There memory_allows does not test
+ * whether pages can be written, because that test would change the memory.
  */
 static bool memory_is_readable(const char *start, size_t bytes)
 {

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Returns whether the pages can be read, and written if `write` is set. `start` is the start of a page, and `bytes` a
- * number of whole pages. On hosts without MADV_POPULATE_READ, tests only whether they can be read.
+ * Returns true if the pages can be read and, if `write` is set, written. `start` is the start of a page, and `bytes` is
+ * a multiple of the page size. On hosts without MADV_POPULATE_READ, only tests whether they can be read.
  */
 bool memory_allows(void *start, size_t bytes, bool write);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded blocks: see checked_pool.h. */
+/* Records the blocks of pool: see checked_pool.h. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
     FREED_FILL = 0x6b,
     MAX_QUARANTINE_BLOCKS = 8192,
     MAX_QUARANTINE_BYTES = 64 << 20,
-    MAX_STACKS = 32 /* the most stacks that a report of live blocks prints */
+    MAX_STACKS = 32 /* maximum number of stacks in a report of live blocks */
 };
 
 /* Defined if any part of the program was built with AddressSanitizer. */
@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* true: this thread holds the lock, so the driver has not caused a fault */
+static _Thread_local bool inside; /* this thread holds the lock, so the driver has not caused a fault */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
@@ -121,7 +121,7 @@ static bool block_place_in_heap(struct pool_block *b, size_t align, bool zero)
     size_t size = b->size ? b->size : 1;
     void *raw;
 
-    while (align < size && align < PAGE_SIZE) /* a block smaller than a page must lie in one page */
+    while (align < size && align < PAGE_SIZE) /* a block smaller than a page must not cross a page boundary */
         align *= 2;
     if (guard && guard < align)
         guard = align;
@@ -157,8 +157,8 @@ static struct pool_block *block_find(const void *start)
 }
 
 /*
- * Removes the block from the quarantine. Requires the lock. If the driver has written to the freed block, returns the
- * block. The caller then reports and frees the block without the lock. Otherwise frees the block and returns NULL.
+ * Removes the block from the quarantine. If the driver has written to the freed block, returns it; the caller then
+ * reports and frees it without the lock. Otherwise frees the block and returns NULL. Requires the lock.
  */
 static struct pool_block *quarantine_remove(struct pool_block *b)
 {
@@ -217,8 +217,8 @@ static bool block_place_in_special(struct pool_block *b, size_t align, bool zero
 }
 
 /*
- * Allocates the memory of the block, in special pool if possible. Called without the lock, because making pages
- * accessible may take long.
+ * Allocates the memory of the block, in special pool if possible. Called without the lock, because it may take long to
+ * make pages accessible.
  */
 static bool block_place(struct pool_block *b, const struct pool_request *request)
 {
@@ -251,7 +251,7 @@ void *checked_pool_alloc(const struct pool_request *request)
     if (b->run)
         b->run->block = b;
     old = block_find(b->start);
-    if (old) /* only under AddressSanitizer, where malloc may reuse the memory of a quarantined block */
+    if (old) /* only with AddressSanitizer, when malloc reuses the memory of a quarantined block */
         (void)quarantine_remove(old);
     HASH_ADD_PTR(blocks, start, b);
     checked_pool_unlock();
@@ -309,7 +309,7 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     if (b)
         copy = *b;
     if (b && b->live) {
-        b->live = false; /* from here on another free is a double free */
+        b->live = false; /* from here on, another free is a double free */
         b->freed = now;
     }
     checked_pool_unlock();
@@ -365,8 +365,8 @@ void checked_pool_report_unknown(const char *routine, const void *address)
 /* ---- Accesses to closed pages ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the block to which a faulting access at the address `at` is attributed, and sets *rule to the broken rule.
- * Requires the lock. Returns NULL if that block is no longer recorded.
+ * Returns the block that a faulting access at the address `at` belongs to, and sets *rule to the broken rule. Returns
+ * NULL if that block is no longer recorded. Requires the lock.
  */
 static struct pool_block *fault_find_block(const char *at, enum check_rule *rule)
 {
@@ -378,7 +378,7 @@ static struct pool_block *fault_find_block(const char *at, enum check_rule *rule
     if (b && b->live && at < b->start) {
         *rule = CHECK_POOL_UNDERRUN;
     } else if (r && at >= r->end) {
-        /* The access hit the guard page between two runs: report the nearer block. */
+        /* The access was to the guard page between two runs. The nearer block is reported. */
         next = special_run_at(at + SPECIAL_PAGE);
         *rule = CHECK_POOL_OVERRUN;
         if (next && next != r && next->block && next->block->live &&
@@ -421,7 +421,7 @@ bool checked_pool_handle_fault(const void *address, bool write)
     }
     checked_pool_unlock();
     if (!ours)
-        return false; /* the page is accessible: the fault has another reason */
+        return false; /* the page is accessible, so the fault has another reason */
     block_report(rule, "access", &copy, (uintptr_t)address, write,
                  b ? fault_describe(rule, write) : "freed a good while ago");
     return special_open_page(address);

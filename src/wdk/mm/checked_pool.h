@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pool while checks are on. Records every block with the stacks that allocated and freed it, and reports misuse. A
- * freed block stays in a quarantine: its memory is not reused until 8192 blocks or 64 MiB were freed after the block.
- * Reports are printed while no lock is held.
+ * freed block stays in a quarantine: its memory is not reused until 8192 more blocks or 64 MiB were freed. Reports are
+ * printed while no lock is held.
  *
- * A block lies in special pool (special_pool.h) if special pool has room for it. An access outside of the block, or
- * after it was freed, is then reported when it happens. Otherwise the block comes from malloc, between two guard areas
- * that are checked when the block is freed. Under AddressSanitizer every block comes from malloc without guards,
- * because the sanitizer finds wrong accesses.
+ * A block lies in special pool (special_pool.h) if there is room. An access outside of the block or after its free is
+ * then reported at once. Otherwise the block comes from malloc, between two guard areas that are checked when the block
+ * is freed. Under AddressSanitizer every block comes from malloc without guards, because the sanitizer finds wrong
+ * accesses.
  */
 #ifndef WDK_CHECKED_POOL_H
 #define WDK_CHECKED_POOL_H
@@ -32,7 +32,7 @@ struct pool_block {
     unsigned tag_index;
     bool counted, paged;
     bool live;     /* false: freed, and in quarantine */
-    bool reported; /* a bad access was reported: outside of the block, or after the block was freed */
+    bool reported; /* an access outside of the block or after its free was reported */
     struct stack allocated, freed;
     struct special_run *run; /* NULL if the block is not in special pool */
     char *raw;               /* if `run` is NULL: memory from malloc for the block and its guard areas */
@@ -48,7 +48,7 @@ struct pool_request {
     bool counted, paged, zero;
 };
 
-/* True once any block was recorded. While false, checked_pool_free need not be called. */
+/* Becomes true when the first block is recorded. Before, checked_pool_free need not be called. */
 extern atomic_bool checked_pool_used __attribute__((visibility("hidden")));
 
 /* True if the program runs under AddressSanitizer. A constructor sets this before the first allocation. */
@@ -60,12 +60,15 @@ static inline bool checked_pool_is_on(void)
     return check_on() || checked_pool_under_asan;
 }
 
-/* Allocates and records a block. Counts the block for its tag if request->counted. Returns NULL if out of memory. */
+/*
+ * Allocates and records a block. If request->counted is true, counts the block for its tag. Returns NULL if out of
+ * memory.
+ */
 void *checked_pool_alloc(const struct pool_request *request);
 
 /*
  * Frees the block that begins at `start`, and reports misuse of the block. `tag` 0 matches every tag. If the block is
- * already freed, reports this and changes nothing. Returns false if no recorded block begins at `start`.
+ * already freed, only reports this. Returns false if no recorded block begins at `start`.
  */
 bool checked_pool_free(const char *routine, void *start, uint32_t tag);
 
@@ -78,8 +81,8 @@ void checked_pool_report_unknown(const char *routine, const void *address);
  */
 bool checked_pool_find(const void *address, struct pool_block *copy);
 /*
- * Like checked_pool_find, for a freed block in quarantine. Returns false under AddressSanitizer, where malloc may have
- * allocated the block's memory again.
+ * Works like checked_pool_find, for a freed block in quarantine. Returns false under AddressSanitizer, where malloc may
+ * have allocated the block's memory again.
  */
 bool checked_pool_find_freed(const void *address, struct pool_block *copy);
 
@@ -89,14 +92,14 @@ bool checked_pool_find_freed(const void *address, struct pool_block *copy);
  */
 void checked_pool_report(FILE *out);
 /*
- * Like checked_pool_report, but prints only blocks that code in [start, start + size) allocated. Returns the number of
- * these blocks.
+ * Works like checked_pool_report, but prints only blocks that code in [start, start + size) has allocated. Returns the
+ * number of these blocks.
  */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*
  * Called by the signal handler for a fault in special pool. If the page allows no access, reports the fault and makes
- * the page accessible. Returns false if the page was accessible; the fault then has another reason.
+ * the page accessible. Returns false if the page was already accessible; the fault then has another reason.
  */
 bool checked_pool_handle_fault(const void *address, bool write);
 

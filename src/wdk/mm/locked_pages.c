@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While a locked MDL is
- * missing from the table, locked_pages_may_contain returns true for every address.
+ * Records locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While a locked MDL
+ * did not fit into the table, locked_pages_may_contain returns true for every address.
  */
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The pages that MmProbeAndLockPages has locked, so that paged pool in them is known to be resident. */
+/* The pages that MmProbeAndLockPages has locked. Paged pool in these pages is resident. */
 #ifndef WDK_LOCKED_PAGES_H
 #define WDK_LOCKED_PAGES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists: see wdm/mdl.h. The driver and the host program share one address space. Therefore a page
- * frame number is a virtual page number, and the mapping of an MDL is the buffer itself.
+ * Memory descriptor lists: see wdm/mdl.h. The driver and the host program share one address space. So a page frame
+ * number is a virtual page number, and the mapping of an MDL is the buffer itself.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
 
-/* Linux 5.14 has introduced these values; the host's headers may be older. */
+/* These values exist since Linux 5.14; the host's headers may be older. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -321,8 +321,8 @@ static PMDL mdl_alloc_pages(const char *routine, const struct limits *limits, SI
 }
 
 /*
- * Returns the limits of the range `low` to `high`. If `skip` is not 0, the driver also allows higher ranges. Then the
- * limits accept every address from `low` on, even an address between two ranges.
+ * Returns the limits of the range `low` to `high`. If `skip` is not 0, the driver also allows higher ranges. The limits
+ * then accept every address from `low` on, even one between two ranges.
  */
 static struct limits limits_from_ranges(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYSICAL_ADDRESS skip)
 {

@@ -32,9 +32,9 @@ static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a he
 
 /* The header in front of a block that checked_pool.h does not record. */
 struct header {
-    uint32_t magic; /* MAGIC ^ the block's address, so that a copy of the header elsewhere is not valid */
+    uint32_t magic; /* MAGIC ^ the block's address, so that a header that was copied elsewhere is not valid */
     uint16_t index; /* the index of the block's tag */
-    uint16_t shift; /* the distance from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN, OWN_PAGE */
+    uint16_t shift; /* distance from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN or OWN_PAGE */
     uint64_t size;
 };
 _Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");
@@ -110,8 +110,8 @@ static void *pool_alloc_in_run(size_t size, unsigned index, bool zero)
 
 /*
  * Allocates a block from malloc, for an alignment that malloc does not guarantee. The block begins at a multiple of
- * `align`. A block smaller than a page must not cross a page boundary. If such a block would cross a boundary, the
- * block begins at the boundary, and needs `slack` additional bytes.
+ * `align`. A block smaller than a page must not cross a page boundary. If it would, it begins at the boundary, and
+ * needs `slack` additional bytes.
  */
 static void *pool_alloc_aligned(size_t size, size_t align, unsigned index, bool zero)
 {
@@ -293,7 +293,7 @@ PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
 
 /*
  * Returns true if each parameter is optional, a priority, or a node for nonpaged pool. No parameter has an effect. A
- * required secure pool is refused, because no routine of this kernel creates one.
+ * secure pool is refused if it is required, because no routine of this kernel creates one.
  */
 static bool pool_parameters_are_valid(POOL_FLAGS flags, PCPOOL_EXTENDED_PARAMETER p, ULONG count)
 {
@@ -319,8 +319,8 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
 /* ---- Free -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns true if the block was allocated while checks were off and therefore has a header. The driver may free any
- * address, so the memory in front of the address may not be readable.
+ * Returns true if the block was allocated while checks were off, and so has a header. The driver may free any address,
+ * so the memory in front of the address may not be readable.
  */
 static bool pool_has_header(const void *block)
 {

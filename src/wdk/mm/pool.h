@@ -2,8 +2,8 @@
 /*
  * Pool: ExAllocatePool... and ExFreePool... for drivers, and the functions below for the kernel's own use.
  *
- * With checks off, a block comes from malloc or pool_pages.h, has a header of 16 bytes and is counted for its tag. A
- * free then checks nothing. With checks on (or under AddressSanitizer), checked_pool.h records every block. A block
+ * While checks are off, a block comes from malloc or pool_pages.h, has a header of 16 bytes and is counted for its tag.
+ * A free checks nothing. While checks are on, or under AddressSanitizer, checked_pool.h records every block. A block
  * that was allocated with checks off may be freed with checks on, and the reverse.
  */
 #ifndef WDK_POOL_H
@@ -28,14 +28,20 @@ void pool_free(const char *routine, void *object) PRIVATE_EXPORT(pool_free);
  */
 void *pool_alloc_pages(size_t size, uint32_t tag);
 
-/* Returns the number of blocks that the driver has not freed. Exact if no thread allocates or frees meanwhile. */
+/*
+ * Returns the number of blocks that the driver has not freed. The number is exact only if no thread allocates or frees
+ * meanwhile.
+ */
 uint64_t pool_block_count(void);
 /*
- * Prints a line for each tag that has blocks. With checks on, also prints the stacks that allocated them, and reports
- * freed blocks that were written to. Returns the number of blocks.
+ * Prints a line for each tag that has blocks. While checks are on, also prints the stacks that have allocated them, and
+ * reports freed blocks that were written to. Returns the number of blocks.
  */
 uint32_t pool_report(FILE *out);
-/* Prints the blocks that code in [start, start + size) allocated while checks were on. Returns the number of blocks. */
+/*
+ * Prints the blocks that code in [start, start + size) has allocated while checks were on. Returns the number of
+ * blocks.
+ */
 uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
 enum pool_state { POOL_UNKNOWN, POOL_ALLOCATED, POOL_ALLOCATED_PAGED, POOL_FREED };
@@ -44,7 +50,7 @@ enum pool_state { POOL_UNKNOWN, POOL_ALLOCATED, POOL_ALLOCATED_PAGED, POOL_FREED
  * that was freed long ago. A block that was not placed in special pool is found only by its start.
  */
 enum pool_state pool_state_at(const void *address);
-/* Returns whether the address lies in a block of paged pool. Always false while checks are off. */
+/* Returns true if the address lies in a block of paged pool. Always returns false while checks are off. */
 bool pool_is_paged(const void *address);
 
 #endif

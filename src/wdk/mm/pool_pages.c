@@ -70,7 +70,7 @@ static __attribute__((noinline)) struct magazine *magazine_create(void)
 
     pthread_once(&once, magazine_init_key);
     if (!m || pthread_setspecific(thread_exit_key, m))
-        abort(); /* out of memory, although a magazine needs only a few hundred bytes */
+        abort(); /* out of memory, although a magazine has only a few hundred bytes */
     return magazine = m;
 }
 
@@ -144,8 +144,8 @@ static char *chunk_create(void)
 }
 
 /*
- * Returns a free run of this length, or a run from the rest of the newest chunk. Requires the lock. Returns NULL if
- * there is no free run and the rest is too small.
+ * Returns a free run of this length, or one from the rest of the newest chunk. Returns NULL if there is neither.
+ * Requires the lock.
  */
 static void *run_pop(size_t pages)
 {
@@ -180,7 +180,7 @@ void *pool_run_alloc(size_t pages)
         run = run_pop(pages);
     }
     spin_unlock(&runs_lock);
-    if (chunk) /* meanwhile another thread has freed a run or created a chunk */
+    if (chunk) /* another thread may have freed a run or created a chunk meanwhile */
         (void)munmap(chunk, CHUNK);
     return run;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages that are resident when they are allocated, as in nonpaged pool. The first access to a page of malloc causes a
- * page fault, which takes some hundred times as long as the access alone. During page faults, the threads of a process
- * wait for each other. Freed pages are never returned to the host.
+ * page fault. It takes some hundred times as long as the access alone, and the threads of a process wait for each other
+ * meanwhile. Freed pages are never returned to the host.
  *
- * Single pages are for blocks of a quarter of a page or more. malloc often places such a block across two pages. Each
- * thread caches some single pages.
+ * Single pages are for blocks of a quarter of a page or more, which malloc often places across two pages. Each thread
+ * caches some single pages.
  */
 #ifndef WDK_POOL_PAGES_H
 #define WDK_POOL_PAGES_H
@@ -25,7 +25,7 @@ void pool_run_free(void *run, size_t pages);
 /* Maps memory for the first runs, so that the first call of pool_run_alloc does not wait for the host. Idempotent. */
 void pool_runs_prepare(void);
 
-/* Makes the pages resident at once. If the host cannot do that, the first access to a page makes the page resident. */
+/* Makes the pages resident now. If the host cannot do that, each page becomes resident at its first access. */
 void pool_make_resident(void *start, size_t size);
 
 #endif

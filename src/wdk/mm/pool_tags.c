@@ -25,8 +25,8 @@ static pthread_key_t thread_exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * Returns the tag's index in the table, and adds the tag if it is new. Returns OTHERS if the table has no room. The
- * table is a hash table with open addressing from which nothing is removed.
+ * Returns the tag's index in the table, and adds the tag if it is new. Returns OTHERS if the table is full. The table
+ * is a hash table with open addressing; entries are never removed.
  */
 static unsigned tag_find_index(uint32_t tag)
 {
@@ -75,7 +75,7 @@ struct pool_count *pool_tag_counts(void)
 
     pthread_once(&once, counts_init_key);
     if (!s || pthread_setspecific(thread_exit_key, s))
-        abort(); /* out of memory: a thread's first allocation also needs some kilobytes for the thread's counts */
+        abort(); /* out of memory: the first allocation of a thread also needs some kilobytes for its counts */
     pthread_mutex_lock(&lock);
     LIST_INSERT_HEAD(&all_counts, s, link);
     pthread_mutex_unlock(&lock);

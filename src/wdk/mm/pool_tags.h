@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The numbers of live blocks and bytes for each pool tag. Each thread has counters of its own, so that counting costs
- * two additions without a lock. A thread's counter is negative if it frees blocks of other threads; only the sum over
- * all threads has a meaning.
+ * two additions and no lock. The counter of a thread that frees blocks of other threads may be negative; only the sum
+ * over all threads has a meaning.
  */
 #ifndef WDK_POOL_TAGS_H
 #define WDK_POOL_TAGS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_POOL_TAGS = 512 }; /* the last entry counts for all tags for which the table had no room */
+enum { MAX_POOL_TAGS = 512 }; /* the last entry is for all tags that did not fit into the table */
 
 struct pool_tag_sum {
     uint32_t tag;
@@ -32,7 +32,7 @@ struct pool_tag_local {
 extern _Thread_local struct pool_tag_local pool_tag_local
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The slow path of pool_tag_index: looks the tag up in the table of all tags, and adds the tag if it is new. */
+/* The slow path of pool_tag_index: finds the tag in the table of all tags, or adds it. */
 unsigned pool_tag_find(uint32_t tag);
 /* Returns the calling thread's counters, and creates them if necessary. */
 struct pool_count *pool_tag_counts(void);
@@ -60,12 +60,12 @@ static inline void pool_tag_count(unsigned index, int blocks, int64_t bytes)
 }
 
 /*
- * Sets an entry of `sums` for each tag that has its own counts, and one entry for all other tags together. A tag has
- * no counts of its own if the table of tags was full when the tag was first used. Returns the number of entries set.
+ * Sets an entry of `sums` for each tag that has counts of its own, and one entry for all other tags together. The other
+ * tags are those that were first used when the table of tags was full. Returns the number of entries.
  */
 unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS]);
 /*
- * Writes the tag's four characters and a terminator to `text`, in poolmon's order: the tag 'Fred' in a driver's
+ * Writes the tag's four characters and a terminator to `text`, in the order of poolmon: the tag 'Fred' in a driver's
  * source becomes derF. Returns `text`.
  */
 const char *pool_tag_text(uint32_t tag, char *text);

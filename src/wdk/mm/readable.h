@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Tests the 8 bytes at `address`. The system call reads them and then refuses the operation, which does not exist. */
+/*
+ * Tests the 8 bytes at `address`. The system call requests an operation that does not exist: it reads the bytes and
+ * then refuses.
+ */
 static inline bool address_is_readable(const void *address)
 {
     enum { NO_SUCH_OPERATION = -1, SET_SIZE = 8 };

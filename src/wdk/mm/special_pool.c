@@ -38,19 +38,19 @@ static struct arena {
 } arena;
 
 /*
- * Guards changes of mappings. The host also serialises these changes, but a thread that waits in the host sleeps. A
- * thread that waits for this lock spins.
+ * Guards changes of mappings. The host serialises them, too, but a thread that waits in the host sleeps, and a thread
+ * that waits for this lock spins.
  */
 static struct ticket_lock mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct sigaction previous; /* the handler of SIGSEGV before special_on_fault */
+static struct sigaction previous; /* the handler of SIGSEGV that special_on_fault has replaced */
 
 /* ---- Faults ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Calls the previous handler, which may longjmp. Without a previous handler, restores the default action, so that the
- * program ends at the faulting instruction. If the previous handler calls special_on_fault, this function is entered a
- * second time for the same signal, deeper in the stack. The second call restores the default action, too.
+ * program ends at the faulting instruction. If the previous handler calls special_on_fault, this function runs a second
+ * time for the same signal, and then also restores the default action.
  */
 static void fault_pass_on(int number, siginfo_t *info, void *context)
 {
@@ -71,7 +71,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* a signal that was sent, for example by kill, does not occur again after the handler */
+            raise(number); /* after the handler, a signal that was sent, for example by kill, does not occur again */
     }
 }
 
@@ -93,7 +93,7 @@ static void special_on_fault(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Installs the handler, also if the program has replaced it. The handler that was installed before becomes `previous`.
+ * Installs the handler, even if the program has replaced it. The handler that was installed before becomes `previous`.
  */
 static void special_install_handler(void)
 {
@@ -140,7 +140,7 @@ static void arena_init(void)
     arena.run_of = arena_reserve(size / SPECIAL_PAGE * sizeof arena.run_of[0], PROT_READ | PROT_WRITE);
     if (!arena.run_of)
         return;
-    arena.unused = base + SPECIAL_PAGE; /* the first page, in front of the first run, never allows access */
+    arena.unused = base + SPECIAL_PAGE; /* the first page, which precedes the first run, never allows access */
     arena.max_live = host_max_mappings() / MAPPINGS_PER_BLOCK;
     arena.size = size;
     arena.base = base;
@@ -260,9 +260,8 @@ void special_free(struct pool_block *block)
 }
 
 /*
- * Makes the pages of a freed block inaccessible. The other pages of the block's run are inaccessible already, unless
- * special_open_page has opened one of them. So if special_open_page has opened a page of the run, makes the whole run
- * inaccessible.
+ * Makes the pages of a freed block inaccessible. The other pages of its run are already inaccessible, unless
+ * special_open_page has opened one; then makes the whole run inaccessible.
  */
 void special_close(struct pool_block *block)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Special pool: each block has pages of its own, followed by a closed page. A closed page allows no access. The block
- * ends as near to the closed page as its alignment permits. When a block is freed, its pages are closed, too. All
- * blocks lie in one reservation of address space, so that the fault handler finds the block of a faulting address.
+ * Special pool: each block has pages of its own, followed by a closed page, which allows no access. The block ends as
+ * near to the closed page as its alignment permits. When a block is freed, its pages are closed, too. All blocks lie in
+ * one reservation of address space, so that the fault handler finds the block of a faulting address.
  *
  * Callers serialise all functions except special_contains, special_open and special_close. special_open and
  * special_close change mappings, which takes too long under the caller's lock.
@@ -24,7 +24,7 @@ struct special_run {
     struct special_run *next; /* in the list of free runs */
     char *base;
     unsigned order;
-    char *data; /* the block's pages are from here to `end` */
+    char *data; /* the block's pages extend from here to `end` */
     char *end;
     struct pool_block *block; /* set by the caller of special_alloc; NULL: the run is free */
     atomic_bool opened;       /* special_open_page has made a page of the run accessible */
@@ -44,7 +44,7 @@ bool special_open(const struct pool_block *block, bool zero);
 /* Undoes special_alloc after special_open has failed. */
 void special_free(struct pool_block *block);
 void special_close(struct pool_block *block);
-/* Lets special_alloc reuse the run of pages of a freed block. */
+/* Allows special_alloc to reuse the pages of a freed block. */
 void special_retire(struct pool_block *block);
 
 /*
@@ -53,13 +53,13 @@ void special_retire(struct pool_block *block);
  */
 void special_set_limit(unsigned blocks);
 
-/* Returns whether the address lies in the reservation. Any thread may call this function, also in a signal handler. */
+/* Returns true if the address lies in the reservation. Any thread may call this function, even in a signal handler. */
 bool special_contains(const void *address);
 /* Returns the run that contains the address, even if that run is free. Returns NULL if no run has used that page. */
 struct special_run *special_run_at(const void *address);
 /*
- * Makes the page that contains the address accessible. The page must belong to a run. Returns false if the host
- * refuses.
+ * Makes the page that contains the address accessible. The page must belong to a run. Returns false if the host refuses
+ * this.
  */
 bool special_open_page(const void *address);
 

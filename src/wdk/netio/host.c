@@ -48,8 +48,8 @@ static uint32_t netio_host_read_mtu(const char *name)
 }
 
 /*
- * Reads the speed, which sysfs has in megabits per second. Returns 0 if the speed is not known: the file of a loopback
- * interface cannot be read, and a driver without a speed reports -1.
+ * Reads the speed, which sysfs has in megabits per second. Returns 0 if it is not known: the file of a loopback
+ * interface cannot be read, and a network driver without a speed reports -1.
  */
 static uint64_t netio_host_read_speed(const char *name)
 {
@@ -124,7 +124,7 @@ static void netio_host_init_address(struct netio_address *to, const struct ifadd
 }
 
 /*
- * Sets *all to an array of the entries for which wanted() is true. fill() writes an entry to an element of `size`
+ * Sets *all to an array of the entries for which wanted() returns true. fill() writes an entry to an element of `size`
  * bytes.
  */
 static bool netio_host_collect(void **all, size_t *count, size_t size, bool (*wanted)(const struct ifaddrs *),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queries the host's interfaces, addresses and routes. The types are plain C, because no file can include both the
- * host's socket headers and Windows' headers (include/wdk). The interface indexes and addresses in this file are those
- * of the host, and the callers map them to the driver's.
+ * Queries the host's interfaces, addresses and routes. The types are plain C, because a file cannot include both the
+ * host's socket headers and Windows' headers (include/wdk). Interface indexes and addresses in this file are the
+ * host's; the callers map them to the driver's.
  */
 #ifndef ONDK_WDK_NETIO_HOST_H
 #define ONDK_WDK_NETIO_HOST_H
@@ -36,9 +36,8 @@ bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
 
 /*
- * The host's route to the address `to`. netio_host_route sets `via`, `index` and `metric`. If all bytes of `source`
- * are 0, netio_host_route also chooses the source address. `via` is the gateway. All bytes of `via` are 0 if `to` is
- * on link.
+ * The host's route to the address `to`. netio_host_route sets `via`, `index` and `metric`. It also chooses the source
+ * address if all bytes of `source` are 0. `via` is the gateway, or all 0 if `to` is on link.
  */
 struct netio_route {
     struct netio_address to, source;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conversions between an interface's index, LUID, GUID, name and alias. LUID and GUID are derived from the host's index
+ * Converts between an interface's index, LUID, GUID, name and alias. LUID and GUID are computed from the host's index
  * alone, so they need no table.
  */
 #include <stdlib.h>

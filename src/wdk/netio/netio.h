@@ -13,7 +13,7 @@
 #include "wdk/netio/host.h"
 
 /*
- * Finds an interface by `name`. If `name` is NULL, uses `luid`. If `luid` is 0 as well, uses the host's index. Returns
+ * Finds an interface by `name`. If `name` is NULL, uses `luid`. If `luid` is also 0, uses the host's index. Returns
  * false if there is no such interface.
  */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of the host's interfaces and addresses, and its best route. Each table is one block, registered as live until
- * FreeMibTable.
+ * Tables of the host's interfaces and addresses, and the host's best route. Each table is one block, registered as live
+ * until FreeMibTable.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@ struct handle {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static uintptr_t last_value = 0xffffffff80000000; /* kernel handles on Windows have these bits, too */
+static uintptr_t last_value = 0xffffffff80000000; /* kernel handles of Windows also have these bits */
 
 NTSTATUS handle_open(void *object, HANDLE *handle)
 {

@@ -19,7 +19,7 @@ NTSTATUS handle_open(void *object, HANDLE *handle);
 /*
  * Returns the object with a reference, which the caller drops with ob_unref. If `type` is NULL, every type matches. On
  * failure returns NULL and sets *status: STATUS_INVALID_HANDLE if there is no such handle, STATUS_OBJECT_TYPE_MISMATCH
- * if the type differs. The caller reports the failure, because only the caller has the routine's name.
+ * if its object has another type. The caller reports the failure, because only the caller has the routine's name.
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 

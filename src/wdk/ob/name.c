@@ -15,8 +15,8 @@
 enum { MAX_LINKS = 16 };
 
 /*
- * An object's name, or a link. `text` and `target` are as name_normalize writes them: in upper case. A link's name
- * begins with \??\, not with \DosDevices\.
+ * An object's name, or a link. name_normalize has written `text` and `target`: in upper case, and with \??\ instead of
+ * \DosDevices\ at the start of a link's name.
  */
 struct name {
     WCHAR *text;
@@ -29,7 +29,7 @@ struct name {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
 
-/* Replaces the prefix `from` by `to`, which must not be longer. Does nothing if the text has another prefix. */
+/* Replaces the prefix `from` by `to`, which must not be longer. Does nothing if the text has a different prefix. */
 static void name_replace_prefix(WCHAR *text, const WCHAR *from, const WCHAR *to)
 {
     size_t from_length = text_wide_length(from), to_length = text_wide_length(to);
@@ -194,8 +194,8 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
  *   text       the path in upper case
  *   name       the whole name as the driver passed it, which has the driver's case
  *   unchanged  number of units at the end of `name` that no link has replaced
- * If `text` has at most `unchanged` units, `name` ends with the same path. Then copies the end of `name`, which has the
- * driver's case. Otherwise copies `text`.
+ * If `text` has at most `unchanged` units, `name` ends with the same path, and that end of `name` is copied. Otherwise
+ * `text` is copied.
  */
 static bool name_copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t unchanged)
 {

@@ -20,7 +20,7 @@ struct object {
     int driver_references; /* number of references that belong to the driver; guarded by driver_lock */
 };
 
-enum { HEADER = 32 }; /* a multiple of 16, the alignment of the object */
+enum { HEADER = 32 }; /* a multiple of 16, which is the alignment of the object */
 _Static_assert(sizeof(struct object) <= HEADER, "the header lies in front of the object");
 static const uint64_t magic_alive = 0x6f626a6563743031, magic_dead = 0x64656164;
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,7 +74,7 @@ void ob_pass_to_driver(void *object)
     pthread_mutex_unlock(&driver_lock);
 }
 
-/* Makes one of the driver's references a reference of the caller. Returns false if the driver has none. */
+/* Turns one of the driver's references into a reference of the caller. Returns false if the driver has none. */
 static bool object_reclaim_from_driver(void *object)
 {
     struct object *o = object_header(object);

@@ -25,9 +25,9 @@ void ob_unref(void *object);
 POBJECT_TYPE ob_type(void *object);
 
 /*
- * Makes the caller's reference a reference of the driver, which ObDereferenceObject drops. The driver's references are
- * counted separately. Therefore ObDereferenceObject cannot drop other references, and unload reports the references
- * that the driver has not dropped (LIVE_REFERENCE).
+ * Turns the caller's reference into a reference of the driver, which ObDereferenceObject drops. The driver's references
+ * are counted separately. So ObDereferenceObject cannot drop other references, and the unload reports references that
+ * the driver has not dropped (LIVE_REFERENCE).
  */
 void ob_pass_to_driver(void *object);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads, and queries about threads and the process. A thread's object has a reference from the thread while
- * it runs, and one from each handle to the thread.
+ * System threads, and queries about threads and the process. A thread's object has one reference from the thread while
+ * it runs, and one from each handle.
  */
 #include <pthread.h>
 #include <unistd.h>
@@ -120,7 +120,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
         *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, ps_thread_id(t) };
     status = handle_open(t, ThreadHandle);
     if (!NT_SUCCESS(status))
-        ob_unref(t); /* the thread runs already, but no handle exists with which to wait for it */
+        ob_unref(t); /* the thread already runs, but there is no handle with which to wait for it */
     return status;
 }
 

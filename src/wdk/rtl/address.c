@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts Internet addresses from text and to text: see wdm/rtl.h. The parser reads ASCII. Wide text is first copied
- * to ASCII.
+ * Converts Internet addresses from and to text: see wdm/rtl.h. The parser reads ASCII, so wide text is first copied to
+ * ASCII.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static unsigned rtl_address_digit(char c)
 
 /*
  * Parses a number up to max. If `decimal` is true, the number has base 10 and no leading zero; otherwise C's prefixes
- * for octal and hexadecimal are allowed. If the function fails, *at is unchanged.
+ * for octal and hexadecimal are allowed. On failure *at does not change.
  */
 static bool rtl_address_parse_number(const char **at, bool decimal, uint64_t max, uint64_t *value)
 {
@@ -327,9 +327,9 @@ static uint16_t rtl_ipv6_group_at(const uint8_t *a, int i)
 }
 
 /*
- * Finds the longest run of zero groups among the first `groups` groups. A run has at least two groups. Sets *gap to the
- * run's first group and *length to its number of groups. If several runs are equally long, finds the first run. If
- * there is no run, sets *gap to -1.
+ * Finds the longest run of zero groups among the first `groups` groups; a run has at least two. Sets *gap to the run's
+ * first group and *length to its number of groups. Among runs of equal length, chooses the first. If there is no run,
+ * sets *gap to -1.
  */
 static void rtl_ipv6_find_gap(const uint8_t *a, int groups, int *gap, int *length)
 {
@@ -444,10 +444,7 @@ PWSTR RtlIpv6AddressToStringW(const struct in6_addr *Addr, PWSTR S)
     return S + n;
 }
 
-/*
- * Copies the text to the caller's buffer. Sets *length to the number of characters of the text, including its
- * terminator.
- */
+/* Copies the text to the caller's buffer. Sets *length to the number of characters, including the terminator. */
 static NTSTATUS rtl_address_return_text(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
 {
     bool good = (narrow || wide) && *length > n;

@@ -50,7 +50,7 @@ static RTL_BALANCED_LINKS *avl_neighbour(const RTL_AVL_TABLE *table, RTL_BALANCE
     return node->Parent == &table->BalancedRoot ? NULL : node->Parent;
 }
 
-/* Makes `node`, which may be NULL, the child of old's parent in place of `old`. */
+/* Makes `node`, which may be NULL, a child of old's parent instead of `old`. */
 static void avl_replace(RTL_BALANCED_LINKS *old, RTL_BALANCED_LINKS *node)
 {
     *avl_side(old->Parent, avl_is_right(old)) = node;
@@ -58,7 +58,10 @@ static void avl_replace(RTL_BALANCED_LINKS *old, RTL_BALANCED_LINKS *node)
         node->Parent = old->Parent;
 }
 
-/* Rotates to the right if `right` is true, else to the left: a child of `node` replaces `node`. Returns this child. */
+/*
+ * Rotates to the right if `right` is true, otherwise to the left: a child of `node` replaces `node`. Returns this
+ * child.
+ */
 static RTL_BALANCED_LINKS *avl_rotate(RTL_BALANCED_LINKS *node, bool right)
 {
     RTL_BALANCED_LINKS *child = *avl_side(node, !right), *inner = *avl_side(child, right);
@@ -73,8 +76,9 @@ static RTL_BALANCED_LINKS *avl_rotate(RTL_BALANCED_LINKS *node, bool right)
 }
 
 /*
- * Restores the balance of `node`, whose right subtree (or left, if `right` is false) is deeper than the other by 2.
- * Returns the node that replaces `node`. Sets *shrunk to true if the depth of the subtree has decreased.
+ * Restores the balance of `node`, one of whose subtrees is deeper than the other by 2: the right one if `right` is
+ * true, otherwise the left one. Returns the node that replaces `node`. Sets *shrunk to true if the depth of the whole
+ * subtree has decreased.
  */
 static RTL_BALANCED_LINKS *avl_rebalance(RTL_BALANCED_LINKS *node, bool right, bool *shrunk)
 {
@@ -96,7 +100,7 @@ static RTL_BALANCED_LINKS *avl_rebalance(RTL_BALANCED_LINKS *node, bool right, b
     return inner;
 }
 
-/* Restores the balance after an insertion: goes up from the new leaf to the first node whose depth is unchanged. */
+/* Restores the balance after an insertion, from the new leaf up to the first node whose depth has not changed. */
 static void avl_after_insert(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
 {
     for (; node->Parent != &table->BalancedRoot; node = node->Parent) {
@@ -115,7 +119,10 @@ static void avl_after_insert(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
     table->DepthOfTree++;
 }
 
-/* Restores the balance after a removal, which has decreased the depth of the `right` (or left) subtree of `parent`. */
+/*
+ * Restores the balance after a removal, which has decreased the depth of one subtree of `parent`: the right one if
+ * `right` is true, otherwise the left one.
+ */
 static void avl_after_remove(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *parent, bool right)
 {
     while (parent != &table->BalancedRoot) {
@@ -158,7 +165,10 @@ static void avl_remove(RTL_AVL_TABLE *table, RTL_BALANCED_LINKS *node)
     avl_after_remove(table, parent, right);
 }
 
-/* Returns the node that equals `buffer`, else the node under which it belongs. Returns NULL if the tree is empty. */
+/*
+ * Returns the node that equals `buffer`, otherwise the node that would be its parent. Returns NULL if the tree is
+ * empty.
+ */
 static RTL_BALANCED_LINKS *avl_find(RTL_AVL_TABLE *table, void *buffer, TABLE_SEARCH_RESULT *result)
 {
     RTL_BALANCED_LINKS *node = table->BalancedRoot.RightChild, *parent = NULL;
@@ -234,7 +244,7 @@ BOOLEAN RtlDeleteElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer)
     node = avl_find(Table, Buffer, &result);
     if (result != TableFoundNode)
         return FALSE;
-    if (Table->RestartKey == node) /* a running enumeration continues with the element that follows `node` */
+    if (Table->RestartKey == node) /* an enumeration in progress continues with the element after `node` */
         Table->RestartKey = avl_neighbour(Table, node, false);
     avl_remove(Table, node);
     Table->NumberGenericTableElements--;

@@ -115,8 +115,8 @@ ULONG RtlNumberOfClearBits(PRTL_BITMAP BitMapHeader)
 }
 
 /*
- * Finds the first run of `count` bits that have the value `of`. The run's first bit is between `from` and `to`. The
- * run may end after `to`.
+ * Finds the first run of `count` bits with the value `of`. The run must begin between `from` and `to`, but may continue
+ * after `to`.
  */
 static ULONG rtl_bitmap_find_run_between(const RTL_BITMAP *map, ULONG from, ULONG to, ULONG count, bool of)
 {

@@ -14,7 +14,7 @@ enum { MAX_STRING_SIZE = 0xfffe };
 
 /* ---- The result's buffer ---------------------------------------------------------------------------------------- */
 
-/* Allocates `bytes` and a terminator of `unit` bytes, or checks that the caller's buffer has space for both. */
+/* Allocates `bytes` and a terminator of `unit` bytes, or checks that the caller's buffer has room for both. */
 static NTSTATUS rtl_reserve(USHORT *maximum, void **buffer, size_t bytes, size_t unit, bool allocate)
 {
     if (bytes + unit > MAX_STRING_SIZE)
@@ -177,8 +177,8 @@ NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNIC
 }
 
 /*
- * Converts the text with the function `change`. If `allocate` is true, allocates the result's buffer: its size
- * (MaximumLength) is the Length of `from`, without space for a terminator.
+ * Converts the text with the function `change`. If `allocate` is true, also allocates the result's buffer, whose
+ * MaximumLength is the Length of `from`: there is no room for a terminator.
  */
 static NTSTATUS rtl_change_case(PUNICODE_STRING to, PCUNICODE_STRING from, bool allocate, WCHAR (*change)(WCHAR))
 {

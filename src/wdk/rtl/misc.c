@@ -96,13 +96,13 @@ ULONG RtlRandom(PULONG Seed)
 
 /* ---- Calendar --------------------------------------------------------------------------------------------------- */
 
-/* DAYS_TO_1601: number of days from 0000-03-01 to 1601-01-01. DAYS_TO_1970: from 1601-01-01 to 1970-01-01. */
+/* DAYS_TO_1601 is the number of days from 0000-03-01 to 1601-01-01, DAYS_TO_1970 that from 1601-01-01 to 1970-01-01. */
 enum { DAYS_PER_ERA = 146097, DAYS_TO_1601 = 584694, DAYS_TO_1970 = 134774 };
 static const int64_t ticks_per_day = 864000000000, ticks_per_second = 10000000;
 
 /*
- * Returns the day number of the date. In this function and in rtl_days_to_date, a year begins in March, so that the
- * leap day is the last day of a year.
+ * Returns the day number of the date. Here and in rtl_days_to_date a year begins in March, so that the leap day is the
+ * last day of a year.
  */
 static int64_t rtl_date_to_days(int year, int month, int day)
 {
@@ -232,7 +232,7 @@ struct rtl_version_part {
 };
 
 /*
- * Compares the requested parts of the version (major, minor, service pack) in order of significance. The first part
+ * Compares the requested parts of the version, the most significant first: major, minor, service pack. The first part
  * that differs decides. The condition of the first requested part applies to all parts.
  */
 static bool rtl_version_compare_parts(const struct rtl_version_part *parts, int count, ULONG mask, ULONGLONG conditions)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Generic tables in splay trees: see wdm/table.h. A lookup, insertion or enumeration makes its element the root, so
- * that elements that are used often are near it. The root's Parent is the root itself.
+ * that frequently used elements are near the root. The root's Parent is the root itself.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,7 +112,10 @@ static void splay_remove(RTL_GENERIC_TABLE *table, RTL_SPLAY_LINKS *node)
         left->Parent = table->TableRoot;
 }
 
-/* Returns the node that equals `buffer`, else the node under which it belongs. Returns NULL if the tree is empty. */
+/*
+ * Returns the node that equals `buffer`, otherwise the node that would be its parent. Returns NULL if the tree is
+ * empty.
+ */
 static RTL_SPLAY_LINKS *splay_find(RTL_GENERIC_TABLE *table, void *buffer, TABLE_SEARCH_RESULT *result)
 {
     RTL_SPLAY_LINKS *node = table->TableRoot, *parent = NULL;
@@ -248,7 +251,7 @@ PVOID RtlEnumerateGenericTableWithoutSplaying(PRTL_GENERIC_TABLE Table, PVOID *R
     return splay_data(next);
 }
 
-/* OrderedPointer is the entry of the element that was returned last, WhichOrderedElement its number, counted from 1. */
+/* OrderedPointer is the entry of the element that was returned last. WhichOrderedElement is its number, from 1. */
 PVOID RtlGetElementGenericTable(PRTL_GENERIC_TABLE Table, ULONG I)
 {
     LIST_ENTRY *at = Table->OrderedPointer;

@@ -12,8 +12,8 @@ enum { MAX_STRING_SIZE = 0xfffe };
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets *length and *maximum for a text of `bytes` bytes and a terminator of `unit` bytes. If the text is too long and
- * `cut` is true, sets the longest possible lengths. If the text is too long and `cut` is false, fails.
+ * Sets *length and *maximum for a text of `bytes` bytes and a terminator of `unit` bytes. If the text is too long,
+ * fails if `cut` is false, and sets the longest possible lengths if `cut` is true.
  */
 static NTSTATUS rtl_measure_string(size_t bytes, size_t unit, bool cut, USHORT *length, USHORT *maximum)
 {

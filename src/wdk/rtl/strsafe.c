@@ -25,8 +25,7 @@ static void strsafe_terminate(struct strsafe_out *o, size_t at)
 }
 
 /*
- * After a failure, fills or empties the buffer. After success, fills the rest of the buffer. The flags select these
- * actions.
+ * Fills the rest of the buffer after success. Fills or empties the buffer after a failure. The flags select the action.
  */
 static void strsafe_apply_fill(struct strsafe_out *o, NTSTATUS status, ULONG flags)
 {
@@ -55,7 +54,7 @@ static NTSTATUS strsafe_finish(struct strsafe_out *o, NTSTATUS status, ULONG fla
     return status;
 }
 
-/* Checks the destination. If the call appends, sets o->length to the length of the destination's text. */
+/* Checks the destination. If the call appends, sets o->length to the length of the text in the destination. */
 static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
 {
     bool empty_allowed = flags & ONDK_STRSAFE_EX;
@@ -71,8 +70,8 @@ static NTSTATUS strsafe_begin(struct strsafe_out *o, ULONG flags)
 }
 
 /*
- * Returns the status for a destination of size 0. `nothing` is true if the text to write is empty. Then the status is
- * STATUS_SUCCESS.
+ * Returns the status for a destination of size 0. It is STATUS_SUCCESS if `nothing` is true, which means that the text
+ * to write is empty.
  */
 static NTSTATUS strsafe_status_without_buffer(const struct strsafe_out *o, bool nothing)
 {

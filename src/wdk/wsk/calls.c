@@ -2,8 +2,8 @@
 /*
  * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
  * the socket thread. If the request cannot be posted, the routine completes the IRP itself. Address queries and
- * WskInspectComplete post no request: they complete their IRPs before they return. No routine uses the members of a
- * socket that only the socket thread uses.
+ * WskInspectComplete complete their IRPs before they return, and post no request. No routine uses the members of a
+ * socket that are for the socket thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +208,7 @@ static NTSTATUS WSKAPI WskReceive(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Fla
     return kernel_call_return(&call, wsk_call_receive(&call, Socket, Buffer, Flags, Irp));
 }
 
-/* Receives as WskReceive does. Returns no control information, because TCP has no control information. */
+/* Receives like WskReceive. Returns no control information, because TCP has none. */
 static NTSTATUS WSKAPI WskReceiveEx(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PULONG ControlInfoLength,
                                     CMSGHDR *ControlInfo, PULONG ControlFlags, PIRP Irp)
 {
@@ -277,8 +277,8 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
 }
 
 /*
- * Always fails, because no connection is being inspected: this kernel does not support conditional acceptance, the
- * option that makes a listener inspect connections.
+ * Always fails, because no connection is being inspected. A listener inspects connections only with conditional
+ * acceptance, an option that this kernel does not support.
  */
 static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT_ID InspectID,
                                           WSK_INSPECT_ACTION Action, PIRP Irp)
@@ -297,9 +297,9 @@ static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT
 /* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the destination to the call's address. If the call has no address, uses the address of
- * SIO_WSK_SET_SENDTO_ADDRESS, or else the address of SIO_WSK_SET_REMOTE_ADDRESS. Returns false if there is no address,
- * or if the call's address is invalid.
+ * Sets the destination to the call's address. If the call has none, uses the address of SIO_WSK_SET_SENDTO_ADDRESS,
+ * otherwise that of SIO_WSK_SET_REMOTE_ADDRESS. Returns false if there is no address, or if the call's address is
+ * invalid.
  */
 static bool wsk_call_set_remote(struct wsk_request *r, PSOCKADDR remote)
 {

@@ -13,9 +13,9 @@
 struct wsk_client;
 
 /*
- * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call is called. If
- * the handle is no client, reports the call and returns NULL. If the client has not captured the provider and has no
- * open adapter, also reports the call and returns NULL.
+ * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call. If the
+ * handle is no client, or the client has neither captured the provider nor an open adapter, reports the call and
+ * returns NULL.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);
 void wsk_client_end_call(struct wsk_client *c);

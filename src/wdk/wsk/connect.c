@@ -10,9 +10,9 @@
 #include "wdk/wsk/socket.h"
 
 /*
- * Returns the socket to WSK_BOUND and fails the request. wsk_host_disconnect makes another connect possible, but
- * releases a port that the host chose at the bind. Therefore the socket is bound to its address again. A socket of
- * WskSocketConnect is closed instead, because the driver never received it.
+ * Returns the socket to WSK_BOUND and fails the request. wsk_host_disconnect makes another connect possible, but frees
+ * a port that the host has chosen at the bind. So the socket is bound to its address again. A socket of
+ * WskSocketConnect is closed instead, because the driver has never received it.
  */
 static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 {
@@ -30,7 +30,7 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 
 /*
  * Starts to watch the host's socket, and handles data and errors that have arrived before. The caller has passed the
- * socket to the driver. If the watch cannot be started, handles this as the loss of the connection.
+ * socket to the driver. If the watch cannot be started, the connection counts as lost.
  */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
 {
@@ -41,7 +41,7 @@ void wsk_connect_handle_delivered(struct wsk_socket *s)
         status = wsk_thread_watch(s);
     s->watched = s->watched || NT_SUCCESS(status);
     if (NT_SUCCESS(status)) {
-        wsk_socket_handle_ready(s, true); /* an event or error may have come before the watch */
+        wsk_socket_handle_ready(s, true); /* an event or error may have come before the watch began */
     } else {
         (void)wsk_host_disconnect(s->fd);
         wsk_connect_lose(s, status, status, true);
@@ -63,7 +63,7 @@ static void wsk_connect_succeed(struct wsk_request *r)
 }
 
 /*
- * Ends the connect request if the host has connected the socket or has reported an error. Otherwise does nothing,
+ * If the host has connected the socket or has reported an error, ends the connect request. Otherwise does nothing,
  * because the socket was reported as ready for an earlier change.
  */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
@@ -111,7 +111,7 @@ void wsk_connect_start(struct wsk_request *r)
     if (!NT_SUCCESS(status))
         wsk_connect_fail(r, status);
     else
-        wsk_connect_handle_result(s, 0); /* the host may have connected the socket already */
+        wsk_connect_handle_result(s, 0); /* the host may already have connected the socket */
 }
 
 void wsk_connect_cancel(struct wsk_request *r)

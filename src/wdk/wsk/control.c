@@ -101,7 +101,9 @@ static NTSTATUS wsk_control_get_backlog(struct wsk_control *c, SIZE_T bytes)
     return STATUS_SUCCESS;
 }
 
-/* Copies the input to *to, the fixed remote address or the send-to address. If the input is empty, clears *to. */
+/*
+ * Copies the input to *to, which is the fixed remote address or the send-to address. If the input is empty, clears *to.
+ */
 static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;
@@ -118,7 +120,7 @@ static NTSTATUS wsk_control_set_remote(struct wsk_control *c, struct wsk_address
     return STATUS_SUCCESS;
 }
 
-/* Writes the local address from which the host would reach the input address. */
+/* Writes the local address from which the host would send to the input address. */
 static NTSTATUS wsk_control_get_route(struct wsk_control *c)
 {
     struct wsk_address remote, local;

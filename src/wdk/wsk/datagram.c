@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom. If no
- * WskReceiveFrom is pending, WskReceiveFromEvent receives a list of datagrams. If the driver does not accept the
- * datagrams, they are stored in `refused`, and the event is disabled, which limits the number of stored datagrams.
- * Later receives return the stored datagrams first.
+ * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom. If
+ * there is none, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does not accept are stored
+ * in `refused`, and the event is disabled, which limits their number. Later receives return the stored datagrams first.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +20,7 @@ enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WS
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* used instead of indication.Next, which the driver may change */
+    struct wsk_datagram *next;          /* used instead of indication.Next, because the driver may change that */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
@@ -238,7 +237,9 @@ static void wsk_datagram_init_indication(struct wsk_socket *s, struct wsk_datagr
     }
 }
 
-/* Receives the next wanted datagram. On failure returns NULL and sets *error, to -EAGAIN if there is no datagram. */
+/*
+ * Receives the next wanted datagram. On failure returns NULL and sets *error, which is -EAGAIN if there is no datagram.
+ */
 static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *error)
 {
     for (;;) {
@@ -261,8 +262,8 @@ static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *
 }
 
 /*
- * Receives up to MAX_LIST datagrams with the same flags, because an event passes one set of flags for its whole list.
- * A datagram with other flags ends the list, and is stored in `refused`. The next list begins with this datagram.
+ * Receives up to MAX_LIST datagrams with the same flags, because an event passes one set of flags for its whole list. A
+ * datagram with other flags is stored in `refused`, and begins the next list.
  */
 static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int *error)
 {
@@ -283,8 +284,8 @@ static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int 
 }
 
 /*
- * Removes the first datagram of `refused`, and the datagrams directly behind it that have the same flags. Initializes
- * each indication again, because the driver may have changed the indication before the driver refused the datagram.
+ * Removes the first datagram of `refused`, and those directly behind it with the same flags. Initializes each
+ * indication again, because the driver may have changed it before it refused the datagram.
  */
 static struct wsk_datagram *wsk_datagram_pop_refused(struct wsk_socket *s)
 {

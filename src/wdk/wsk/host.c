@@ -98,12 +98,12 @@ void wsk_host_map_address(void *address, bool v6, bool to_host)
 
 static void wsk_host_set_int(int fd, int level, int name, int value)
 {
-    (void)setsockopt(fd, level, name, &value, sizeof value); /* every host supports the options used here */
+    (void)setsockopt(fd, level, name, &value, sizeof value); /* every host supports the options that are set here */
 }
 
 /*
- * Opens a socket. As on Windows, an IPv6 socket does not accept IPv4. Packet information is always requested for
- * datagrams, because the destination shows whether a datagram was a broadcast or multicast.
+ * Opens a socket. As on Windows, an IPv6 socket does not accept IPv4. Datagram sockets always request packet
+ * information, because the destination shows whether a datagram was a broadcast or multicast.
  */
 int wsk_host_open(unsigned family, bool stream)
 {
@@ -169,8 +169,8 @@ int wsk_host_check_fin_acked(int fd)
 }
 
 /*
- * Disconnects or shuts down the socket before it closes `fd`, because close alone does not end the connection if a
- * child process has a copy of `fd`.
+ * Disconnects or shuts down the socket before it closes `fd`. Close alone would not end the connection if a child
+ * process has a copy of `fd`.
  */
 void wsk_host_close(int fd, bool abort)
 {
@@ -417,7 +417,7 @@ void wsk_host_wake(struct wsk_poll *p)
 {
     const uint64_t one = 1;
 
-    (void)!write(p->wake, &one, sizeof one); /* fails only if a wake is pending already */
+    (void)!write(p->wake, &one, sizeof one); /* fails only if a wake is already pending */
 }
 
 int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int max, int timeout_ms)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's sockets in plain C, for the sockets of Winsock Kernel: a file that includes Windows' headers cannot
- * include the host's. No function blocks, except wsk_host_wait. If a function has no comment about its result, it
- * returns 0 or more, or the host's errno negated. Addresses (address_map.h) and interface indexes (interface_map.h)
- * are mapped here in both directions.
+ * The host's sockets in plain C, for the sockets of Winsock Kernel, because a file that includes Windows' headers
+ * cannot include the host's. No function blocks, except wsk_host_wait. Unless its comment states another result, a
+ * function returns 0 or more, or the host's errno negated. Addresses (address_map.h) and interface indexes
+ * (interface_map.h) are mapped here in both directions.
  */
 #ifndef ONDK_WDK_WSK_HOST_H
 #define ONDK_WDK_WSK_HOST_H
@@ -37,29 +37,31 @@ void wsk_host_map_address(void *address, bool v6, bool to_host);
 /* ---- One socket ---- */
 
 int wsk_host_open(unsigned family, bool stream);
-/* Closes fd. If `abort` is true, drops the data that the peer has not received and resets the connection. */
+/* Closes fd. If `abort` is true, resets the connection and drops the data that the peer has not received. */
 void wsk_host_close(int fd, bool abort);
 int wsk_host_bind(int fd, const struct wsk_address *local);
 int wsk_host_listen(int fd);
 int wsk_host_connect(int fd, const struct wsk_address *remote);
-/* Makes the socket unconnected. If the socket has a connection, resets the connection. */
+/* Makes the socket unconnected. Resets its connection, if it has one. */
 int wsk_host_disconnect(int fd);
 int wsk_host_shutdown_send(int fd);
 /*
- * Checks whether the peer's host has acknowledged all data and the FIN. Must be called only after
- * wsk_host_shutdown_send. Returns 0 if all is acknowledged, -EAGAIN if some data or the FIN is not acknowledged yet, or
- * the connection's error negated. A watched socket becomes ready when the result changes.
+ * Checks whether the peer's host has acknowledged all data and the FIN. Requires wsk_host_shutdown_send. Returns 0 if
+ * everything is acknowledged, -EAGAIN if not yet, or the connection's error negated. A watched socket becomes ready
+ * when the result changes.
  */
 int wsk_host_check_fin_acked(int fd);
 /* Accepts a connection. Returns the connection's file descriptor. */
 int wsk_host_accept(int fd);
 int wsk_host_local(int fd, struct wsk_address *local);
 int wsk_host_remote(int fd, struct wsk_address *remote);
-/* Sets *local to the address from which the host would reach the remote address. */
+/* Sets *local to the address from which the host would send to the remote address. */
 int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk_address *local);
-/* Returns and clears the host's pending error of the socket (SO_ERROR), not negated. */
+/* Returns the host's pending error of the socket (SO_ERROR), not negated, and clears it. */
 int wsk_host_pop_error(int fd);
-/* Returns the number of bytes that can be received now. For a datagram socket, returns the next datagram's size. */
+/*
+ * Returns the number of bytes that can be received now. For a datagram socket, this is the size of the next datagram.
+ */
 size_t wsk_host_available(int fd);
 /* Returns the number of bytes sent. `more` is true if a further call sends another part of the same send. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
@@ -72,9 +74,8 @@ ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * Packet information of a datagram. For a received datagram, it is the destination and the receiving interface. For a
- * datagram to send, it is the source address and the interface to use. `truncated` is valid even if `present` is
- * false.
+ * The packet information of a datagram: the destination and the receiving interface of a received one, the source
+ * address and the interface to use of one to send. `truncated` is valid even if `present` is false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
@@ -109,10 +110,10 @@ struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
 /* Starts to watch `fd`: wsk_host_wait then reports `tag` once for each change of fd's state (edge-triggered). */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
-/* Stops watching `fd`. Must be called before `fd` is closed: otherwise a child's copy of `fd` would stay watched. */
+/* Stops watching `fd`. Must be called before `fd` is closed, because a child's copy of `fd` would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
-/* Waits at most timeout_ms (-1: without limit). Returns the number of entries that it has written to `ready`. */
+/* Waits at most timeout_ms (-1: without limit). Returns the number of entries written to `ready`. */
 int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int max, int timeout_ms);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
- * WskAcceptEvent. Until then the connection waits in the host's backlog, which also limits the number of waiting
- * connections.
+ * WskAcceptEvent. Until then it waits in the host's backlog, which also limits the number of waiting connections.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static void wsk_listen_finish_accept(struct wsk_request *r, struct wsk_socket *s
 
     (void)wsk_host_local(s->fd, &local);
     if (wsk_host_remote(s->fd, &remote))
-        memset(&remote, 0, sizeof remote); /* the connection is closed already */
+        memset(&remote, 0, sizeof remote); /* the connection is already closed */
     wsk_listen_copy_address(s, &local, r->local_out);
     wsk_listen_copy_address(s, &remote, r->remote_out);
     s->context = r->context;
@@ -76,7 +75,7 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
 
 /*
  * Passes the connection to WskAcceptEvent. The driver may post requests for the new socket during the event and then
- * refuse the connection. The requests run before the socket's close, because wsk_socket_abandon posts the close later.
+ * refuse the connection. wsk_socket_abandon posts the close later, so these requests run first.
  */
 static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {
@@ -93,7 +92,7 @@ static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *
 
 /*
  * Accepts a connection for the request r, or for the event if r is NULL. Returns false if no connection waits, or if
- * memory or file descriptors ran out while accepting for the event.
+ * memory or file descriptors ran out during an accept for the event.
  */
 static bool wsk_listen_accept_one(struct wsk_socket *s, struct wsk_request *r)
 {
@@ -112,7 +111,7 @@ static bool wsk_listen_accept_one(struct wsk_socket *s, struct wsk_request *r)
     else if (accepted)
         wsk_listen_indicate(s, accepted);
     else if (status != STATUS_INSUFFICIENT_RESOURCES)
-        return true; /* the peer has closed the connection already */
+        return true; /* the peer has already closed the connection */
     else if (r)
         wsk_request_finish(r, status, 0);
     else

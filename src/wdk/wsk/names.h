@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo. The host's resolver blocks. Therefore each query has its
- * own thread, which calls the resolver and completes the IRP at PASSIVE_LEVEL. The query has a reference to the client
+ * WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo. The host's resolver blocks. So each query has a thread of
+ * its own, which calls the resolver and completes the IRP at PASSIVE_LEVEL. The query has a reference on the client
  * until the IRP is completed.
  */
 #ifndef ONDK_WDK_WSK_NAMES_H

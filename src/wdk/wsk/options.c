@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maps Windows' socket options to the host's by a table, and converts the few values that differ. An option that is not
- * in the table is refused.
+ * Maps Windows' socket options to the host's by a table, and converts the few values that differ. Options that are not
+ * in the table are refused.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@ enum { WINDOWS_SOCKET = 0xffff, REUSE = 0x0004, EXCLUSIVE = ~REUSE, TYPE = 0x100
 
 enum form {
     NUMBER,     /* 32 bits; a driver may pass a boolean as one byte */
-    MEMBERSHIP, /* the interface is an address for IPv4, an index for IPv6 */
+    MEMBERSHIP, /* the interface is given as an address for IPv4, as an index for IPv6 */
     FRAGMENT,   /* Windows has a boolean, the host a mode */
     INDEX,      /* an interface index */
     BUFFER      /* a buffer size, which the host doubles when it is set */
@@ -104,7 +104,7 @@ int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, 
     const struct option *o = wsk_option_find(family, level, name);
     int number = 0;
 
-    /* Without SO_REUSEADDR the host binds an address to one socket only, as SO_EXCLUSIVEADDRUSE requires. */
+    /* The host needs no option for SO_EXCLUSIVEADDRUSE: without SO_REUSEADDR it binds an address to one socket only. */
     if (level == WINDOWS_SOCKET && name == (uint32_t)EXCLUSIVE)
         return size ? 0 : -EINVAL;
     if (!o || (level == WINDOWS_SOCKET && name == TYPE))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving over a connection. Data goes to pending WskReceive requests first. If none is pending, WskReceiveEvent
+ * Receiving over a connection. Pending WskReceive requests receive the data first. If there are none, WskReceiveEvent
  * receives a copy. The bytes stay in the host's buffer until the driver has accepted them. Bytes that the driver does
  * not accept are therefore received again.
  *
- * An indication is one block of WSK_DATA_INDICATIONs. The data of each MDL begins behind space for headers, as it does
- * when it comes from a network card.
+ * An indication is one block of WSK_DATA_INDICATIONs. In each MDL, space for headers precedes the data, as if the data
+ * had come from a network card.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,11 +19,14 @@
 #include "wdk/wsk/socket.h"
 
 enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
-enum { MAX_INDICATIONS = 16 }; /* number of indications after which the socket thread serves other sockets */
+enum { MAX_INDICATIONS = 16 }; /* number of indications after which the socket thread serves the other sockets */
 
 struct wsk_receive_part {
     WSK_DATA_INDICATION indication;
-    /* In the first part: the size of the whole indication. Stored, because the driver may change Buffer.Length. */
+    /*
+     * In the first part: the size of the whole indication. It is stored here, because the driver may change
+     * Buffer.Length.
+     */
     SIZE_T bytes;
     MDL mdl;
     PFN_NUMBER frames[(PART_SIZE + HEADERS_SIZE) / PAGE_SIZE + 2];
@@ -88,8 +91,8 @@ static bool wsk_receive_is_complete(const struct wsk_request *r)
 }
 
 /*
- * Receives for the request, and completes the request if it is done. Returns false if the caller must stop: there is
- * no data now, or this call has received a FIN or an error.
+ * Receives for the request, and completes it if it is done. Returns false if the caller must stop: there is no data
+ * now, or this call has received a FIN or an error.
  */
 static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {
@@ -172,7 +175,7 @@ static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_b
 
 /*
  * Calls WskReceiveEvent. Returns the number of bytes that the driver has accepted. If the event returns STATUS_PENDING,
- * the caller must not use the block any more, because the driver may already have released it.
+ * the caller must no longer use the block, because the driver may already have released it.
  */
 static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
@@ -227,7 +230,7 @@ static bool wsk_receive_indicate(struct wsk_socket *s)
 }
 
 /*
- * Detects the peer's FIN, or an error, while no WskReceive is pending. A FIN is detected only after all data was
+ * Detects the peer's FIN or an error while no WskReceive is pending. A FIN is detected only after all data was
  * received.
  */
 static void wsk_receive_check_fin(struct wsk_socket *s)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Posts the IRPs of Winsock Kernel's sockets to the socket thread as requests, completes and cancels the requests. The
- * cancel routine of an IRP only queues the request's member `cancel`, a wsk_post, to the socket thread. When `cancel`
- * runs, the socket thread decides whether the request can still be cancelled. The invariant: if the cancel routine has
- * run, the request is not freed before `cancel` has run.
+ * Posts the IRPs of Winsock Kernel's sockets to the socket thread as requests, and completes and cancels the requests.
+ * The cancel routine of an IRP only queues the request's member `cancel`, a wsk_post, to the socket thread. When
+ * `cancel` runs, the socket thread decides whether the request can still be cancelled. The invariant: if the cancel
+ * routine has run, the request is not freed before `cancel` has run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
         return true;
     if (!buffer->Mdl || buffer->Offset > MmGetMdlByteCount(buffer->Mdl))
         return false;
-    /* Offset + Length may overflow, so `room` is compared with Offset first, and the rest with Length. */
+    /* Offset + Length may overflow. So `room` is compared with Offset first, and then the rest with Length. */
     for (PMDL mdl = buffer->Mdl; mdl && (room < buffer->Offset || room - buffer->Offset < buffer->Length);
          mdl = mdl->Next) {
         if (!MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority))
@@ -182,8 +182,8 @@ NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status)
 }
 
 /*
- * Frees the request and completes its IRP. The socket's `pending` counts the request until the IRP's completion routine
- * has returned.
+ * Frees the request and completes its IRP. The socket's member `pending` counts the request until the IRP's completion
+ * routine has returned.
  */
 static void wsk_request_complete(struct wsk_request *r)
 {
@@ -249,7 +249,7 @@ static VOID wsk_request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     wsk_thread_post(&r->cancel, wsk_request_run_cancel);
 }
 
-/* Sets the cancel routine. If the IRP was cancelled before and the routine will not run, returns false. */
+/* Sets the cancel routine. Returns false if the IRP is already cancelled and the routine will not run. */
 static bool wsk_request_arm(struct wsk_request *r)
 {
     (void)IoSetCancelRoutine(r->irp, wsk_request_cancel_irp);

@@ -9,7 +9,7 @@
 
 #include "wdk/wsk/socket.h"
 
-enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* number of bytes after which the socket thread serves other sockets */
+enum { MAX_BYTES_AT_ONCE = 4 << 20 }; /* number of bytes after which the socket thread serves the other sockets */
 
 static SIZE_T wsk_send_total(const struct iovec *parts, int n)
 {
@@ -20,7 +20,7 @@ static SIZE_T wsk_send_total(const struct iovec *parts, int n)
     return bytes;
 }
 
-/* Sends the request's remaining data. Returns 0 if the host has accepted all data, else an errno negated. */
+/* Sends the request's remaining data. Returns 0 if the host has accepted all data, otherwise an errno negated. */
 static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
 {
     struct iovec parts[WSK_MAX_PARTS];
@@ -38,8 +38,8 @@ static int wsk_send_data(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * Sends the FIN, unless it is already sent. Returns 0 if the peer's host has acknowledged the FIN: a reset can then no
- * longer lose data. Returns -EAGAIN if the peer's host has not acknowledged the FIN yet, or another errno negated.
+ * Sends the FIN, unless it is already sent. Returns 0 if the peer's host has acknowledged the FIN, so that a reset can
+ * no longer lose data. Returns -EAGAIN if it has not acknowledged the FIN yet, or another errno negated.
  */
 static int wsk_send_disconnect(struct wsk_socket *s)
 {
@@ -76,8 +76,8 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR). If the pending error was
- * read before, the cause is `error`, with which the send has failed.
+ * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR), or `error`, with which the
+ * send has failed, if the pending error was already read.
  */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {

@@ -263,17 +263,17 @@ static void wsk_socket_check_retained(struct wsk_socket *s)
 
 /*
  * Closes the host's socket and cancels the pending requests. If requests are still pending afterwards, the completion
- * of the last pending request calls this function again, which then frees the socket.
+ * of the last one calls this function again, which then frees the socket.
  */
 void wsk_socket_close(struct wsk_socket *s)
 {
     if (!s->closing) {
-        s->pending++; /* so that no completion frees the socket here */
+        s->pending++; /* keeps a completion from freeing the socket here */
         s->closing = true;
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
         wsk_host_close(s->fd,
-                       s->stream && !s->fin_sent); /* a stream without a FIN is reset; else the host sends the rest */
+                       s->stream && !s->fin_sent); /* a stream without a FIN is reset, else the host sends the rest */
         link_remove(&s->pump_again);
         wsk_socket_cancel_all(s);
         s->pending--;

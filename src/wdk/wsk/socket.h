@@ -2,10 +2,10 @@
 /*
  * Winsock Kernel's sockets, each over a socket of the host.
  *
- * One thread at DISPATCH_LEVEL owns all sockets: the socket thread. Apart from the exceptions below, only the socket
- * thread uses sockets, completes the IRPs of their requests, and calls their events. Therefore the socket thread needs
- * no lock. A driver's call creates a request from its IRP and posts the request to the socket thread. Posts run in the
- * order of the calls, so a close runs after all earlier requests.
+ * One thread at DISPATCH_LEVEL owns all sockets: the socket thread. Only the socket thread uses sockets, completes the
+ * IRPs of their requests, and calls their events, apart from the exceptions below. So it needs no lock. A driver's call
+ * creates a request from its IRP and posts the request to the socket thread. Posts run in the order of the calls, so a
+ * close runs after all earlier requests.
  *
  * The exceptions run on the driver's thread:
  * - options, I/O controls and address queries, because the host's socket is the same from WskSocket until the close
@@ -40,12 +40,12 @@ struct wsk_post {
 
 /* Counts a socket. Starts the socket thread if it does not run. Returns false if the thread cannot be started. */
 bool wsk_thread_acquire(void);
-/* Uncounts a socket. The socket thread may call this function. */
+/* Decrements the count of sockets. The socket thread may call this function. */
 void wsk_thread_release(void);
 /* Joins the thread if no socket is counted. The socket thread must not call this function. */
 void wsk_thread_stop(void);
 /*
- * Queues a call of run(post), which the socket thread makes after all calls that were queued before. The caller's
+ * Queues a call of run(post), which the socket thread makes after all calls that were queued earlier. The caller's
  * socket must stay counted (see wsk_thread_acquire) until that call.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post));
@@ -90,15 +90,15 @@ struct wsk_socket {
     unsigned pending;                              /* number of requests that are not completed */
     struct wsk_request *close_request;             /* the request of WskCloseSocket, or NULL */
     bool closing;              /* the host's socket is closed; this socket is freed when pending is 0 */
-    bool fin_received;         /* the peer's FIN and all data in front of it have been received */
+    bool fin_received;         /* the peer's FIN and all data before it have been received */
     bool disconnect_queued;    /* a graceful disconnect is among the sends, or has been completed */
     bool fin_sent;             /* the host has all data and has been asked to send a FIN */
     bool disconnect_indicated; /* WskDisconnectEvent has been called */
-    bool paused;               /* the driver did not accept all data: no WskReceiveEvent until the next WskReceive */
-    NTSTATUS lost;             /* in state WSK_LOST: the status of later calls */
+    bool paused;   /* the driver did not accept all data, so there is no WskReceiveEvent until the next WskReceive */
+    NTSTATUS lost; /* in state WSK_LOST: the status of later calls */
     bool lost_by_peer;
     bool watched;
-    bool delivering; /* the IRP that returns this socket to the driver is not completed: no events yet */
+    bool delivering; /* the IRP that returns this socket to the driver is not completed, so there are no events yet */
     ULONG backlog_indicated;
     struct wsk_post close_post;
     struct wsk_datagram *refused; /* datagrams that the driver did not accept; the next receives return them first */
@@ -112,7 +112,9 @@ struct wsk_socket {
  */
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
-/* Any thread: posts the close of a socket that the driver has not received, or has refused in WskAcceptEvent. */
+/*
+ * Any thread: posts the close of a socket that the driver has not received, or that it has refused in WskAcceptEvent.
+ */
 void wsk_socket_abandon(struct wsk_socket *s);
 /*
  * Socket thread: closes the host's socket and cancels the pending requests. Frees the socket as soon as no request is
@@ -127,7 +129,7 @@ void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
 void wsk_socket_post_pump(struct wsk_socket *s);
 /*
  * Socket thread: pumps the socket again in the next round. `starved` is true if memory or file descriptors ran out. The
- * thread then waits for events for up to STARVED_MS before the next round.
+ * thread then waits for events for at most STARVED_MS before the next round.
  */
 void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
 /*
@@ -177,7 +179,7 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
  * number of parts.
  */
 int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_MAX_PARTS]);
-/* Like wsk_cursor_set, for a datagram: also returns false if the buffer needs more than WSK_MAX_PARTS parts. */
+/* Works like wsk_cursor_set, for a datagram. Also returns false if the buffer needs more than WSK_MAX_PARTS parts. */
 bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer);
 void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T bytes);
 
@@ -191,8 +193,8 @@ struct wsk_request {
     enum wsk_operation operation;
     bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     /*
-     * True: the request has ended with `status` and `information`, but the IRP is not completed, because the cancel
-     * routine has queued `cancel`. When `cancel` runs, the socket thread completes the IRP and frees the request.
+     * The request has ended with `status` and `information`, but the IRP is not completed, because the cancel routine
+     * has queued `cancel`. When `cancel` runs, the socket thread completes the IRP and frees the request.
      */
     bool finished;
     NTSTATUS status;
@@ -212,8 +214,8 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and makes a request of `call` for the IRP. On failure, for example if `irp` is NULL, sets *status
- * and returns NULL, and completes the IRP if there is one. The caller must then return *status.
+ * Checks the handle and makes a request of `call` for the IRP. On failure, for example if `irp` is NULL, completes the
+ * IRP if there is one, sets *status and returns NULL. The caller must then return *status.
  */
 struct wsk_request *wsk_request_begin(const struct kernel_call *call, PWSK_SOCKET handle, enum wsk_operation operation,
                                       PIRP irp, NTSTATUS *status);
@@ -227,13 +229,12 @@ struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk
                                       enum wsk_operation operation, PIRP irp);
 /*
  * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
- * is queued. In this case, r->cancel completes the IRP and frees the request later. Frees a closing socket if this was
- * the socket's last request.
+ * is queued, and does both later. Frees a closing socket if this was its last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
- * Like wsk_request_finish with success, for a request that has established connection s. Events of s begin after the
- * completion.
+ * Works like wsk_request_finish with success, for a request that has established connection s. Events of s begin after
+ * the completion.
  */
 void wsk_request_finish_connected(struct wsk_request *r, struct wsk_socket *s);
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status);
@@ -266,8 +267,8 @@ void wsk_connect_handle_delivered(struct wsk_socket *s);
 /* Finishes the connect request if the host's connect has ended. host_error is the error, or 0 if there is none. */
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
 /*
- * Handles the loss of the connection: pending sends and receives complete with `pending`, later calls with `lost`. If
- * `by_peer` is true, calls WskDisconnectEvent.
+ * Handles the loss of the connection: pending sends and receives complete with the status `pending`, later calls with
+ * the status `lost`. If `by_peer` is true, calls WskDisconnectEvent.
  */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);     /* send.c */
@@ -290,8 +291,8 @@ void wsk_event_disconnect(struct wsk_socket *s);
 /* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
 /*
- * Enables or disables events (SO_WSK_EVENT_CALLBACK). Completes the IRP with the returned status, except if that
- * status is STATUS_PENDING. `irp` may be NULL.
+ * Enables or disables events (SO_WSK_EVENT_CALLBACK). Completes the IRP with the returned status, unless that is
+ * STATUS_PENDING. `irp` may be NULL.
  */
 NTSTATUS wsk_event_control(const struct kernel_call *call, struct wsk_socket *s,
                            const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);

@@ -8,7 +8,7 @@ static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
 /*
  * Binds the host's socket. For a listener, first sets SO_REUSEADDR. Otherwise the host would refuse the address while
- * connections of an earlier listener linger, which Windows does not do.
+ * connections of an earlier listener linger. Windows does not refuse it.
  */
 static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {
@@ -53,7 +53,7 @@ static void wsk_request_start_bind(struct wsk_request *r)
     struct wsk_socket *s = r->socket;
 
     wsk_request_finish(r, wsk_bind_socket(s, &r->address), 0);
-    wsk_socket_pump(s); /* static events are enabled already */
+    wsk_socket_pump(s); /* static events are already enabled */
 }
 
 static void wsk_request_start_listen(struct wsk_request *r)
@@ -141,13 +141,13 @@ void wsk_request_start(struct wsk_request *r)
         break;
     case WSK_CLOSE:
     case WSK_DISABLE:
-        break; /* never started: see wsk_request_run and wsk_event_control */
+        break; /* such requests are never started: see wsk_request_run and wsk_event_control */
     }
 }
 
 /*
- * Cancels the request. If a part of a send was sent, also resets the connection, because the peer would not receive
- * the rest.
+ * Cancels the request. If a part of a send was already sent, also resets the connection, because the peer would not
+ * receive the rest.
  */
 void wsk_request_cancel(struct wsk_request *r)
 {
@@ -162,7 +162,7 @@ void wsk_request_cancel(struct wsk_request *r)
         (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_DISCONNECT)
         s->disconnect_queued = s->fin_sent;
-    s->pending++; /* so that the completion does not free the socket */
+    s->pending++; /* keeps the completion from freeing the socket */
     wsk_request_finish(r, STATUS_CANCELLED, r->done);
     s->pending--;
     if (half_sent)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread. The thread
- * runs until WskDeregister of the last client calls wsk_thread_stop.
+ * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread, which runs
+ * until WskDeregister of the last client calls wsk_thread_stop.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct wsk_poll *host;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `posts` and `woken` */
 static LIST_ENTRY posts = { &posts, &posts };
-static bool woken; /* if true, the socket thread will run the queued posts without another wake */
+static bool woken; /* the socket thread will run the queued posts without another wake */
 
 static LIST_ENTRY pump_again = { &pump_again, &pump_again }; /* only the socket thread uses pump_again and starved */
 static bool starved;
@@ -30,8 +30,8 @@ static bool starved;
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Queues the post and wakes the socket thread. Wakes it before the unlock: after the unlock, the socket thread may run
- * the post and end, and then `host` is freed.
+ * Queues the post and wakes the socket thread. The wake comes before the unlock: after the unlock the socket thread may
+ * run the post and end, and then `host` is freed.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
@@ -126,8 +126,8 @@ static int wsk_thread_timeout_ms(void)
 }
 
 /*
- * Handles all ready sockets before it runs posts and pumps sockets: a post or a pump may free a socket that `ready`
- * points at.
+ * Handles all ready sockets first, then runs posts and pumps sockets: a post or a pump may free a socket at which
+ * `ready` points.
  */
 static void *wsk_thread_run(void *argument)
 {

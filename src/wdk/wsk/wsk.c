@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: the clients, their captures of the provider and open adapters, and the provider's
- * table. socket.h has the sockets, and names.h has the name queries.
+ * Winsock Kernel's registration: the clients with their captures of the provider and their open adapters, and the
+ * provider's table. socket.h has the sockets, and names.h has the name queries.
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
  *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
@@ -35,7 +35,7 @@ enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1
 struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
-    ULONG captured, calls, adapters, sockets; /* sockets includes the name queries */
+    ULONG captured, calls, adapters, sockets; /* `sockets` includes the name queries */
     ULONG static_events;
     BOOLEAN deregistering;
     struct wsk_client *next;
@@ -194,7 +194,9 @@ NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
     return kernel_call_return(&call, ready ? STATUS_SUCCESS : STATUS_DEVICE_NOT_READY);
 }
 
-/* Prints what WskDeregister waits for: a driver that has not closed something would hang without a message. */
+/*
+ * Prints what WskDeregister waits for. Otherwise a driver that has not closed something would hang without a message.
+ */
 static void wsk_client_print_waits(const struct wsk_client *c)
 {
     FILE *out = report_output();
@@ -204,7 +206,7 @@ static void wsk_client_print_waits(const struct wsk_client *c)
     fflush(out);
 }
 
-/* Waits for at most `ms`. Returns whether the client is idle. Requires the lock. */
+/* Waits for at most `ms`. Returns true if the client is idle. Requires the lock. */
 static BOOLEAN wsk_client_wait_idle(const struct wsk_client *c, unsigned ms)
 {
     struct timespec until;
@@ -228,8 +230,8 @@ static BOOLEAN wsk_client_only_has_adapters(const struct wsk_client *c)
 }
 
 /*
- * Waits until the client is idle. If only open adapters have kept the client from being idle for verify_stall_ms(),
- * reports the adapters. If the same adapters then stay open for verify_stall_ms() once more, returns nevertheless.
+ * Waits until the client is idle. If only open adapters have kept it busy for verify_stall_ms(), reports them. If they
+ * then stay open for another verify_stall_ms(), returns nevertheless.
  */
 static void wsk_client_wait_until_idle(struct wsk_client *c)
 {
@@ -294,7 +296,7 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- The provider's table ---- */
 
-/* A client that has released the provider can still make calls, in order to close an open adapter. */
+/* A client that has released the provider can still make calls to close an open adapter. */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
 {
     struct wsk_client *c;
@@ -442,7 +444,7 @@ static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T I
     else if (ControlCode == WSK_SET_STATIC_EVENT_CALLBACKS)
         status = wsk_client_set_static_events(c, InputSize, InputBuffer);
     else if (ControlCode == WSK_TDI_BEHAVIOR && InputBuffer && InputSize >= sizeof(ULONG))
-        status = STATUS_SUCCESS; /* this kernel has no TDI: the setting changes nothing */
+        status = STATUS_SUCCESS; /* this kernel has no TDI, so the setting changes nothing */
     if (OutputSizeReturned)
         *OutputSizeReturned = returned;
     status = wsk_complete_irp(Irp, status, returned);
