@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GUIDs. DEFINE_GUID declares a GUID. DEFINE_GUID also defines the GUID in a file that has defined INITGUID or included
- * initguid.h before. The linker merges equal definitions of several files. This header may be included again after
+ * GUIDs. DEFINE_GUID declares a GUID. In a file that has defined INITGUID or included initguid.h before, it also
+ * defines the GUID. The linker merges equal definitions of several files. This header may be included again after
  * INITGUID was defined or undefined.
  */
 #ifndef ONDK_WDK_GUIDDEF_H
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* A host program that includes the NDK headers has this structure already. */
+/* A host program that includes the NDK headers already has this structure. */
 #ifndef GUID_DEFINED
 #define GUID_DEFINED
 typedef struct _GUID {

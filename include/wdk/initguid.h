@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * In a file that includes this header, DEFINE_GUID not only declares but also defines a GUID.
- */
+/* In a file that includes this header, DEFINE_GUID also defines the GUID that it declares. */
 #ifndef ONDK_WDK_INITGUID_H
 #define ONDK_WDK_INITGUID_H
 

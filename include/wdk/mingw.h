@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For building a driver as a real .sys with mingw-w64. mingw-w64 provides the base types, the kernel's routines and the
+ * For building a driver as a real .sys with mingw-w64, which provides the base types, the kernel's routines and the
  * annotations. This header adds what mingw-w64 lacks. wsk.h, wskndk.h, ndkpi.h, netioapi.h, ws2def.h, ws2ipdef.h,
  * ip2string.h, storport.h and the headers that these include work with mingw-w64's headers and with those of this
  * directory.
@@ -46,7 +46,7 @@ typedef ULONG NET_IFINDEX, *PNET_IFINDEX, IF_INDEX, *PIF_INDEX;
 #define MdlMappingNoExecute 0x40000000u
 #endif
 
-/* Plain accesses that the compiler neither splits nor repeats. */
+/* Plain accesses, which the compiler neither splits nor repeats. */
 #ifndef ReadNoFence
 #define ReadNoFence(source) __atomic_load_n(source, __ATOMIC_RELAXED)
 #define WriteNoFence(destination, value) __atomic_store_n(destination, value, __ATOMIC_RELAXED)

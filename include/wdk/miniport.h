@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The base types of miniport drivers. On Windows this header has a part of wdm.h, and may be included instead of it.
+ * The base types of miniport drivers. On Windows this header has a part of wdm.h, and drivers may include it instead of
+ * wdm.h.
  */
 #ifndef ONDK_WDK_MINIPORT_H
 #define ONDK_WDK_MINIPORT_H

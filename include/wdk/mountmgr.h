@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests between volumes' drivers and the mount manager. There is no mount manager here: a driver that opens it
- * receives STATUS_OBJECT_NAME_NOT_FOUND. A driver may answer the IOCTL_MOUNTDEV_ requests.
+ * Requests between volumes' drivers and the mount manager. There is no mount manager here: opening it returns
+ * STATUS_OBJECT_NAME_NOT_FOUND. A driver may answer the IOCTL_MOUNTDEV_ requests.
  */
 #ifndef ONDK_WDK_MOUNTMGR_H
 #define ONDK_WDK_MOUNTMGR_H

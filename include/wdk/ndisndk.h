@@ -50,10 +50,9 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     RTL_SIZEOF_THROUGH_FIELD(NDIS_NDK_PROVIDER_CHARACTERISTICS, CloseNDKAdapterHandler)
 
 /*
- * Returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. Windows has no
- * OndkNdkProviderCharacteristics. The handlers' MiniportAdapterContext is the index of the host's interface,
- * (NDIS_HANDLE)(ULONG_PTR)index. Calls on adapters that these handlers open are not checked. Calls on adapters that
- * wskndk.h opens are checked.
+ * Returns the structure that OpenNDK's miniport would pass to NdisSetOptionalHandlers. Windows does not have this
+ * function. The handlers' MiniportAdapterContext is the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index.
+ * Calls on adapters that these handlers open are not checked. Calls on adapters that wskndk.h opens are checked.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

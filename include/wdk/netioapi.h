@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes for an IP helper client. The index of an interface is the index that the
- * host program has mapped (ndkrun --map), or else the host's own index. An interface's LUID consists of its index on
- * the host and its type. CancelMibChangeNotify2 and the conversions of names and GUIDs require PASSIVE_LEVEL, all
- * other functions IRQL <= APC_LEVEL. Values that the host does not report (router discovery, lifetimes, forwarding on
- * one interface) are Windows' defaults.
+ * The host's interfaces, addresses and routes for an IP helper client. The index of an interface is the one that the
+ * host program has mapped (ndkrun --map), otherwise the host's own. An interface's LUID consists of its index on the
+ * host and its type. CancelMibChangeNotify2 and the conversions of names and GUIDs require PASSIVE_LEVEL, all other
+ * functions IRQL <= APC_LEVEL. Values that the host does not report (router discovery, lifetimes, forwarding on one
+ * interface) are Windows' defaults.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
 #define ONDK_WDK_NETIOAPI_H
@@ -218,7 +218,10 @@ typedef UNICAST_IPADDRESS_CHANGE_CALLBACK *PUNICAST_IPADDRESS_CHANGE_CALLBACK;
 
 NETIOAPI_API ConvertInterfaceIndexToLuid(_In_ NET_IFINDEX InterfaceIndex, _Out_ PNET_LUID InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToIndex(_In_ const NET_LUID *InterfaceLuid, _Out_ PNET_IFINDEX InterfaceIndex);
-/* The alias and the name of an interface equal the host's name ("eth0"). STATUS_NO_MEMORY: Length is too small. */
+/*
+ * The alias and the name of an interface equal the host's name ("eth0"). Returns STATUS_NO_MEMORY if Length is too
+ * small.
+ */
 NETIOAPI_API ConvertInterfaceLuidToAlias(_In_ const NET_LUID *InterfaceLuid, _Out_writes_(Length) PWSTR InterfaceAlias,
                                          _In_ SIZE_T Length);
 NETIOAPI_API ConvertInterfaceAliasToLuid(_In_ const WCHAR *InterfaceAlias, _Out_ PNET_LUID InterfaceLuid);
@@ -250,7 +253,10 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
                            _In_opt_ const SOCKADDR_INET *SourceAddress, _In_ const SOCKADDR_INET *DestinationAddress,
                            _In_ ULONG AddressSortOptions, _Out_ PMIB_IPFORWARD_ROW2 BestRoute,
                            _Out_ SOCKADDR_INET *BestSourceAddress);
-/* Returns a table with one path from each of the host's addresses to the same address: the host has no path table. */
+/*
+ * Returns a table with one path from each of the host's addresses to that same address, because the host has no path
+ * table.
+ */
 NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
@@ -259,7 +265,7 @@ NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 /*
  * Callback runs at PASSIVE_LEVEL on a thread of the kernel. In the row that it receives, only family, LUID, index and
  * address are set. For MibInitialNotification the row is NULL. CancelMibChangeNotify2 waits for a running callback, so
- * the callback must not call CancelMibChangeNotify2.
+ * a callback must not call it.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The header that drivers include if they do not support Plug and Play.
- */
+/* The header that drivers without Plug and Play include. */
 #ifndef ONDK_WDK_NTDDK_H
 #define ONDK_WDK_NTDDK_H
 

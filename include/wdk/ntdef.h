@@ -14,7 +14,7 @@
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
 
-/* Drivers use MSVC's extensions. clang must not warn of them. */
+/* clang must not warn of MSVC's extensions, which drivers use. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wmicrosoft"
 #endif

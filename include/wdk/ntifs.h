@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers include, and drivers that flush files. Includes ntddk.h, and declares only one of
- * the routines for file systems: ZwFlushBuffersFile.
+ * The header that file system drivers and drivers that flush files include. Includes ntddk.h. The only routine for file
+ * systems that is declared is ZwFlushBuffersFile.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
@@ -11,15 +11,15 @@
 EXTERN_C_START
 
 /*
- * Writes the file's data from the host's cache to the disk. If the file is not open for writing, returns
- * STATUS_ACCESS_DENIED. If the handle is of a device, the device's driver receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
+ * Writes the file's data from the host's cache to the disk. Returns STATUS_ACCESS_DENIED if the file is not open for
+ * writing. If the handle is that of a device, the device's driver receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
 
 /*
- * Creates an event and a handle to it, which ZwClose closes. OBJ_OPENIF opens an event of the same name and returns
- * STATUS_OBJECT_NAME_EXISTS; without it, such an event is STATUS_OBJECT_NAME_COLLISION. Names begin with a backslash;
- * RootDirectory must be NULL. DesiredAccess has no effect. PASSIVE_LEVEL.
+ * Creates an event and a handle, which ZwClose closes. If an event of the same name exists, returns
+ * STATUS_OBJECT_NAME_COLLISION; with OBJ_OPENIF opens that event and returns STATUS_OBJECT_NAME_EXISTS. Names begin
+ * with a backslash; RootDirectory must be NULL. DesiredAccess has no effect. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwCreateEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                    _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_ EVENT_TYPE EventType,
@@ -28,10 +28,13 @@ NTKERNELAPI NTSTATUS ZwOpenEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK Des
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes);
 /* *PreviousState is not 0 if the event was signaled. PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG PreviousState);
-/* Waits as KeWaitForSingleObject does, for an event or a thread. Other handles are a mismatch. PASSIVE_LEVEL. */
+/*
+ * Waits for an event or a thread, like KeWaitForSingleObject. For any other handle, returns
+ * STATUS_OBJECT_TYPE_MISMATCH. PASSIVE_LEVEL.
+ */
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
-/* Returns the process of the IRP's thread, NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
+/* Return the process of the IRP's thread, or NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI ULONG IoGetRequestorProcessId(_In_ PIRP Irp);
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(_In_ PIRP Irp);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Status values for network, storage and file system drivers. Names and values are Windows'. STATUS_WAIT_0 and
- * STATUS_ABANDONED are the first values of a range: the index of the object that ended a wait is added to them.
+ * Status values for network, storage and file system drivers. Names and values are those of Windows. STATUS_WAIT_0 and
+ * STATUS_ABANDONED are the first values of a range: the index of the object that has ended the wait is added.
  */
 #ifndef ONDK_WDK_NTSTATUS_H
 #define ONDK_WDK_NTSTATUS_H

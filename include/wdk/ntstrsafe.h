@@ -4,7 +4,7 @@
  * are in bytes if the function's name has Cb, and in characters if the name has Cch. The functions return
  * STATUS_BUFFER_OVERFLOW if the text was truncated. They return STATUS_INVALID_PARAMETER for a null pointer, for a size
  * of 0 or above NTSTRSAFE_MAX_CCH, and for appending to a text that has no terminator. The Ex forms allow a null
- * pointer with STRSAFE_IGNORE_NULLS. Formats are those of DbgPrint. If the memory is resident, any IRQL is allowed;
+ * pointer with STRSAFE_IGNORE_NULLS. Formats are those of DbgPrint. Any IRQL is allowed if the memory is resident;
  * Windows requires PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_NTSTRSAFE_H

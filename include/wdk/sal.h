@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations for Microsoft's analyser; each expands to nothing here. The old spelling (__in) and the new one
- * (_In_) are defined. So are the driver annotations (_IRQL_requires_), which Windows defines in driverspecs.h and
- * concurrencysal.h.
+ * Source annotations for Microsoft's analyser, which expand to nothing here. Both the old spelling (__in) and the new
+ * one (_In_) are defined, and the annotations for drivers (_IRQL_requires_), which are in driverspecs.h and
+ * concurrencysal.h on Windows.
  */
 #ifndef ONDK_WDK_SAL_H
 #define ONDK_WDK_SAL_H

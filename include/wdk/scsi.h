@@ -274,7 +274,7 @@ typedef struct _READ_CAPACITY16_DATA {
 } READ_CAPACITY16_DATA, *PREAD_CAPACITY16_DATA;
 
 typedef struct _LUN_LIST {
-    UCHAR LunListLength[4]; /* in bytes, without the list's first eight bytes */
+    UCHAR LunListLength[4]; /* in bytes, not counting the list's first eight bytes */
     UCHAR Reserved[4];
     UCHAR Lun[][8];
 } LUN_LIST, *PLUN_LIST;

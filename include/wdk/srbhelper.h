@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads and writes the fields of a request, whether it is a SCSI_REQUEST_BLOCK or a STORAGE_REQUEST_BLOCK. A field that
- * the kind of request does not have reads as 0, and writing it does nothing. Any IRQL.
+ * Reads and writes the fields of a request, which may be a SCSI_REQUEST_BLOCK or a STORAGE_REQUEST_BLOCK. A field that
+ * the request's kind lacks reads as 0, and a write to it does nothing. Any IRQL.
  */
 #ifndef ONDK_WDK_SRBHELPER_H
 #define ONDK_WDK_SRBHELPER_H
@@ -80,7 +80,7 @@ FORCEINLINE ULONG SrbGetSrbLength(_In_ PVOID Srb)
     return ondk_srb_is_extended(Srb) ? ((PSTORAGE_REQUEST_BLOCK)Srb)->SrbLength : ((PSCSI_REQUEST_BLOCK)Srb)->Length;
 }
 
-/* Returns FALSE, and copies nothing, if the request does not fit. */
+/* If the request does not fit, copies nothing and returns FALSE. */
 FORCEINLINE BOOLEAN SrbCopySrb(_Out_writes_bytes_(DestinationSrbLength) PVOID DestinationSrb,
                                _In_ ULONG DestinationSrbLength, _In_ PVOID SourceSrb)
 {
@@ -107,7 +107,7 @@ FORCEINLINE VOID SrbZeroSrb(_Inout_ PVOID Srb)
         RtlCopyMemory((PUCHAR)Srb + FIELD_OFFSET(STORAGE_REQUEST_BLOCK, SrbLength), &length, sizeof(length));
 }
 
-/* The function of either kind: that of an extended request is in SrbFunction. */
+/* Returns the function of a request of either kind. An extended request has it in SrbFunction. */
 FORCEINLINE ULONG SrbGetSrbFunction(_In_ PVOID Srb)
 {
     return ondk_srb_is_extended(Srb) ? ((PSTORAGE_REQUEST_BLOCK)Srb)->SrbFunction
@@ -116,7 +116,7 @@ FORCEINLINE ULONG SrbGetSrbFunction(_In_ PVOID Srb)
 
 FORCEINLINE UCHAR SrbGetSrbStatus(_In_ PVOID Srb)
 {
-    return ((PSCSI_REQUEST_BLOCK)Srb)->SrbStatus; /* at the same place in both */
+    return ((PSCSI_REQUEST_BLOCK)Srb)->SrbStatus; /* both structures have it at the same place */
 }
 
 FORCEINLINE VOID SrbSetSrbStatus(_In_ PVOID Srb, _In_ UCHAR status)
@@ -307,8 +307,9 @@ FORCEINLINE UCHAR SrbGetLun(_In_ PVOID Srb)
 /* ---- SCSI commands ----------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the command block of an extended request with SRB_FUNCTION_EXECUTE_SCSI, and what else its SCSI data has:
- * CdbLength8 of a block of 16 or 32 bytes, CdbLength32 of one of variable length. Otherwise returns NULL and zeros.
+ * Returns the command block of an extended request with SRB_FUNCTION_EXECUTE_SCSI, and the other fields of its SCSI
+ * data. CdbLength8 is set for a block of 16 or 32 bytes, CdbLength32 for a block of variable length. For any other
+ * request, returns NULL and zeros.
  */
 FORCEINLINE PCDB SrbGetScsiData(_In_ PSTORAGE_REQUEST_BLOCK SrbEx, _Out_opt_ PUCHAR CdbLength8,
                                 _Out_opt_ PULONG CdbLength32, _Out_opt_ PUCHAR ScsiStatus,
@@ -354,7 +355,7 @@ FORCEINLINE PCDB SrbGetScsiData(_In_ PSTORAGE_REQUEST_BLOCK SrbEx, _Out_opt_ PUC
     return cdb;
 }
 
-/* Writes those fields of the SCSI data whose pointer is not NULL. */
+/* Writes the fields of the SCSI data whose pointers are not NULL. */
 FORCEINLINE VOID SrbSetScsiData(_In_ PSTORAGE_REQUEST_BLOCK SrbEx, _In_opt_ PUCHAR CdbLength8,
                                 _In_opt_ PULONG CdbLength32, _In_opt_ PUCHAR ScsiStatus,
                                 _In_opt_ PVOID *SenseInfoBuffer, _In_opt_ PUCHAR SenseInfoBufferLength)
@@ -392,7 +393,7 @@ FORCEINLINE PCDB SrbGetCdb(_In_ PVOID Srb)
     return (PCDB)((PSCSI_REQUEST_BLOCK)Srb)->Cdb;
 }
 
-/* The length of a block of at most 255 bytes, otherwise 0: use SrbGetScsiData. */
+/* Returns the length of a command block of at most 255 bytes. For a longer one, returns 0; use SrbGetScsiData. */
 FORCEINLINE UCHAR SrbGetCdbLength(_In_ PVOID Srb)
 {
     UCHAR length;

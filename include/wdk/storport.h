@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The header that Storport miniports include. Only virtual miniports run here; there is no storage hardware.
- */
+/* The header that Storport miniports include. Only virtual miniports run here, because there is no storage hardware. */
 #ifndef ONDK_WDK_STORPORT_H
 #define ONDK_WDK_STORPORT_H
 

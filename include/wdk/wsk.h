@@ -3,9 +3,9 @@
  * Winsock Kernel: clients, the provider, TCP and UDP sockets over IPv4 and IPv6, and the access to NDK (wskndk.h).
  *
  * Functions with an IRP usually return STATUS_PENDING. A thread of the library completes the IRP and calls the client's
- * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data, without the
- * peer's acknowledgement. A graceful disconnect completes when the peer's host has acknowledged the end of the stream.
- * docs/driver-differences.md lists the other differences.
+ * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data; the peer may not
+ * have acknowledged it yet. A graceful disconnect completes when the peer's host has acknowledged the end of the
+ * stream. docs/driver-differences.md lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -409,7 +409,7 @@ NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
 
 /*
  * Waits until the client has released the provider, all calls of the provider have returned, and all sockets and NDK
- * adapters are closed. PASSIVE_LEVEL. If checks are on, the call prints after some seconds what it waits for.
+ * adapters are closed. PASSIVE_LEVEL. While checks are on, the call prints after some seconds what it waits for.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

@@ -34,8 +34,8 @@ typedef struct _WSK_PROVIDER_NDK_DISPATCH {
 
 /*
  * Control code of WskControlClient. The call has no input and needs no IRP; the output is a WSK_PROVIDER_NDK_DISPATCH.
- * If the output buffer is shorter, the call returns STATUS_INVALID_PARAMETER. The value is 'NDKD', written as a number,
- * because compilers warn of character constants with several characters.
+ * If the output buffer is shorter, the call returns STATUS_INVALID_PARAMETER. The value is 'NDKD'. It is written as a
+ * number, because compilers warn of character constants with several characters.
  */
 #define WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH ((ULONG)0x4E444B44)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The routines that a virtual miniport calls. HwDeviceExtension is the pointer that the miniport's routines receive. Up
- * to DISPATCH_LEVEL, except where another IRQL is given.
+ * The routines that a virtual miniport calls. HwDeviceExtension is the pointer that the miniport's routines receive.
+ * The IRQL may be up to DISPATCH_LEVEL, except where another IRQL is stated.
  */
 #ifndef ONDK_WDK_STORPORT_ROUTINES_H
 #define ONDK_WDK_STORPORT_ROUTINES_H
@@ -37,12 +37,12 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     RequestComplete,       /* argument: PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
     NextRequest,           /* NextRequest and NextLuRequest have no effect in Storport */
     NextLuRequest,
-    ResetDetected,         /* the port driver sends no requests for BusResetHoldTime */
+    ResetDetected,         /* the port driver sends no requests for the time BusResetHoldTime */
     _obsolete1,
     _obsolete2,
     RequestTimerCall,      /* arguments: PHW_TIMER, ULONG microseconds (0 cancels the adapter's only timer) */
     BusChangeDetected,     /* the port driver scans the bus */
-    WMIEvent,              /* WMIEvent and WMIReregister have no effect: there is no WMI */
+    WMIEvent,              /* WMIEvent and WMIReregister have no effect, because there is no WMI */
     WMIReregister,
     LinkUp,                /* the port driver sends requests again */
     LinkDown,              /* the port driver sends no requests until LinkUp */
@@ -60,7 +60,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     AsyncNotificationDetected
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
-/* Types that virtual miniports do not have, for example InitializeDpc, are reported as a failed assertion. */
+/* Types that virtual miniports cannot use, for example InitializeDpc, are reported as a failed assertion. */
 NTKERNELAPI VOID StorPortNotification(_In_ SCSI_NOTIFICATION_TYPE NotificationType, _In_ PVOID HwDeviceExtension, ...);
 
 /* ---- Requests and units ------------------------------------------------------------------------------------------ */
@@ -119,7 +119,7 @@ NTKERNELAPI ULONG StorPortQueryPerformanceCounter(_In_ PVOID HwDeviceExtension,
                                                   _Out_opt_ PLARGE_INTEGER PerformanceFrequency,
                                                   _Out_ PLARGE_INTEGER PerformanceCounter);
 NTKERNELAPI ULONG StorPortGetCurrentIrql(_In_ PVOID HwDeviceExtension, _Out_ PKIRQL Irql);
-/* The physical and the lower device object are the same here; on Windows PnP creates both. */
+/* The physical and the lower device object are the same here. On Windows, PnP creates both of them. */
 NTKERNELAPI ULONG StorPortGetDeviceObjects(_In_ PVOID HwDeviceExtension, _Out_ PVOID *AdapterDeviceObject,
                                            _Out_ PVOID *PhysicalDeviceObject, _Out_ PVOID *LowerDeviceObject);
 
@@ -163,7 +163,7 @@ NTKERNELAPI BOOLEAN StorPortSynchronizeAccess(_In_ PVOID HwDeviceExtension,
                                               _In_ PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
                                               _In_opt_ PVOID Context);
 
-/* ---- Memory, timers, work items; they return STOR_STATUS_... ---------------------------------------------------- */
+/* ---- Memory, timers, work items; all return STOR_STATUS_... ------------------------------------------------------ */
 
 NTKERNELAPI ULONG StorPortAllocatePool(_In_ PVOID HwDeviceExtension, _In_ ULONG NumberOfBytes, _In_ ULONG Tag,
                                        _Out_ PVOID *BufferPointer);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Types of buses, interrupts and DMA, which structures of port drivers contain. This kernel has no such hardware.
- */
+/* Types of buses, interrupts and DMA. Structures of port drivers contain them, but this kernel has no such hardware. */
 #ifndef ONDK_WDK_WDM_BUS_H
 #define ONDK_WDK_WDM_BUS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The C library's memory and string functions for drivers. The host's wide-character functions use 32-bit characters,
- * so their names are mapped to functions with 16-bit characters here. The narrow functions of <string.h>, qsort and
- * bsearch are the host's. Case conversion follows the "C" locale: ASCII only.
+ * so their names are mapped to functions with 16-bit characters. The narrow functions of <string.h>, qsort and bsearch
+ * are the host's. Case conversion follows the "C" locale: ASCII only.
  */
 #ifndef ONDK_WDK_WDM_CRT_H
 #define ONDK_WDK_WDM_CRT_H
@@ -20,9 +20,8 @@
 #include "../ntdef.h"
 
 /*
- * A file may include the host's headers after this header. The host's headers declare the same functions, so the
- * declarations below must agree with the host's declarations. If __USE_FORTIFY_LEVEL is above 0, the host's headers
- * also define these functions. Therefore this header sets the level to 0.
+ * A file may include the host's headers after this one. They declare the same functions, so the declarations below must
+ * agree with theirs. If __USE_FORTIFY_LEVEL is above 0, they also define these functions, so this header sets it to 0.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL

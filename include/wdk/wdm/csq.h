@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel-safe queues. The driver's routines maintain the queue. The functions below ensure that each request is removed
- * only once: by the driver, or when the request is cancelled. These functions use DriverContext[3] of a queued IRP.
+ * Cancel-safe queues. The driver's routines maintain the queue. The functions below make sure that each request is
+ * removed only once, by the driver or by its cancellation. They use DriverContext[3] of a queued IRP.
  */
 #ifndef ONDK_WDK_WDM_CSQ_H
 #define ONDK_WDK_WDM_CSQ_H

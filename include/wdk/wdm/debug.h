@@ -36,9 +36,9 @@ typedef enum _DPFLTR_TYPE {
 } DPFLTR_TYPE;
 
 /*
- * Prints to the host's output. Each line begins with time, thread and IRQL. Formats are those of Windows (%wZ, %I64u),
- * where long has 32 bits. Every message is printed, unless DbgSetDebugFilterState has disabled its component and level.
- * Any IRQL; Windows requires PASSIVE_LEVEL for wide characters.
+ * Prints to the host's output. Each line begins with time, thread and IRQL. Formats are those of Windows (%wZ, %I64u):
+ * long has 32 bits. Every message is printed, unless DbgSetDebugFilterState has disabled its component and level. Any
+ * IRQL; Windows requires PASSIVE_LEVEL for wide characters.
  */
 NTKERNELAPI ULONG DbgPrint(_In_z_ _Printf_format_string_ PCSTR Format, ...);
 NTKERNELAPI ULONG DbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ _Printf_format_string_ PCSTR Format,
@@ -70,7 +70,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
-/* Stops in an attached debugger. If no debugger is attached, ends the program; Windows has a bug check instead. */
+/* Stops in an attached debugger. If there is none, ends the program; on Windows this would be a bug check. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
 /* Returns TRUE if no debugger is attached. */

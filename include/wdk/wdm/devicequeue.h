@@ -30,18 +30,18 @@ C_ASSERT(sizeof(KDEVICE_QUEUE) == 40);
 
 NTKERNELAPI VOID KeInitializeDeviceQueue(_Out_ PKDEVICE_QUEUE DeviceQueue);
 /*
- * If the queue is busy, inserts the entry and returns TRUE. Otherwise makes the queue busy and returns FALSE without
- * inserting; the caller then serves the entry. KeInsertByKeyDeviceQueue inserts the entry behind the last entry whose
- * key is not greater. DISPATCH_LEVEL.
+ * If the queue is busy, inserts the entry and returns TRUE. Otherwise makes the queue busy, inserts nothing and returns
+ * FALSE; the caller then serves the entry. KeInsertByKeyDeviceQueue inserts the entry behind the last entry whose key
+ * is not greater. DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN KeInsertDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                         _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, _In_ ULONG SortKey);
 /*
- * Removes and returns the next entry to serve. If there is none, returns NULL, and the queue is not busy any more. The
- * ByKey functions return the first entry whose key is not less than SortKey. If all keys are less, the ByKey
- * functions return the first entry in the queue. DISPATCH_LEVEL.
+ * Removes and returns the next entry to serve. If there is none, returns NULL, and the queue is no longer busy. The
+ * ByKey functions return the first entry whose key is not less than SortKey. If there is no such entry, they return the
+ * first entry in the queue. DISPATCH_LEVEL.
  */
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue, _In_ ULONG SortKey);

@@ -104,7 +104,7 @@ NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORI
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
 /*
- * A mutex is owned by a thread, which may acquire the mutex again. A wait for a mutex whose owner has ended returns
+ * A thread owns a mutex, and may acquire it again. A wait for a mutex whose owner has ended returns
  * STATUS_ABANDONED_WAIT_0. A release by another thread raises STATUS_MUTANT_NOT_OWNED.
  */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
@@ -114,8 +114,8 @@ NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
 /*
  * Timeouts are in units of 100 ns. A negative timeout is relative. A positive timeout is a system time since 1601. If
  * the timeout is zero, the functions do not wait. If the pointer is NULL, there is no limit. IRQL <= DISPATCH_LEVEL
- * with a timeout of zero, otherwise IRQL <= APC_LEVEL. More than THREAD_WAIT_OBJECTS objects need an array of wait
- * blocks. Alertable and WaitMode have no effect, because this kernel has no alerts and no user APCs.
+ * with a timeout of zero, otherwise IRQL <= APC_LEVEL. For more than THREAD_WAIT_OBJECTS objects, the caller must pass
+ * an array of wait blocks. Alertable and WaitMode have no effect, because this kernel has no alerts and no user APCs.
  */
 NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason,
                                            _In_ KPROCESSOR_MODE WaitMode,

@@ -9,8 +9,8 @@
 #include "../ntdef.h"
 
 /*
- * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header would include <stdlib.h> for
- * _mm_malloc. The macros below prevent this, because drivers define functions and types with names of <stdlib.h>.
+ * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and others. The compiler's header would include <stdlib.h> for
+ * _mm_malloc. The macros below prevent this, because drivers may define functions and types with names of <stdlib.h>.
  */
 #if defined(__x86_64__)
 #if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)
@@ -146,7 +146,7 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
 #define _InterlockedCompareExchange128 InterlockedCompareExchange128
 #endif
 
-/* Casts the target, because drivers pass the address of a pointer of any type. */
+/* Casts the target, because drivers pass the address of a pointer of some other type. */
 #define ONDK_ANY_POINTER(target) ((PVOID volatile *)(target))
 #define InterlockedExchangePointer(target, value) (InterlockedExchangePointer)(ONDK_ANY_POINTER(target), value)
 #define InterlockedCompareExchangePointer(target, value, comparand) \

@@ -96,7 +96,7 @@
 #define DO_SHUTDOWN_REGISTERED 0x00000800
 #define DO_POWER_PAGABLE 0x00002000
 
-#define DRVO_UNLOAD_INVOKED 0x00000001 /* in DRIVER_OBJECT.Flags: the driver's devices cannot be opened any more */
+#define DRVO_UNLOAD_INVOKED 0x00000001 /* in DRIVER_OBJECT.Flags: the driver's devices can no longer be opened */
 
 #define FO_SYNCHRONOUS_IO 0x00000002
 #define FO_ALERTABLE_IO 0x00000004

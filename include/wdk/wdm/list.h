@@ -2,8 +2,8 @@
 /*
  * Lists: doubly linked, singly linked, and sequenced singly linked (SLists), plain and interlocked. Any IRQL.
  *
- * Removing an entry twice, or inserting an entry that is in a list already, leaves inconsistent links. When Windows
- * finds such links, it stops; here the checks report them.
+ * A second removal of an entry, or the insertion of an entry that is already in a list, leaves inconsistent links.
+ * Windows stops when it finds such links; here the checks report them.
  */
 #ifndef ONDK_WDK_WDM_LIST_H
 #define ONDK_WDK_WDM_LIST_H
@@ -47,7 +47,7 @@ FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
     return next == previous;
 }
 
-/* Returns the head itself if the list is empty, as on Windows; callers check IsListEmpty first. */
+/* Returns the head itself if the list is empty, as on Windows. So callers must check IsListEmpty first. */
 FORCEINLINE PLIST_ENTRY RemoveHeadList(_Inout_ PLIST_ENTRY ListHead)
 {
     PLIST_ENTRY entry = ListHead->Flink;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
- * each lock that a thread holds is recorded with the place where it was acquired. The checks report these mistakes: a
- * thread releases a lock that another thread holds, a thread acquires a non-recursive lock that it already holds, a
- * lock is held at the end of a callback, a lock is freed while held.
+ * each held lock is recorded with the place where it was acquired. The checks report these mistakes: the release of a
+ * lock that another thread holds, a second acquisition of a lock that is not recursive, a lock that is still held at
+ * the end of a callback, and a lock that is freed while it is held.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H
@@ -52,7 +52,10 @@ NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLo
                                                       _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockForDpc(_In_ PKLOCK_QUEUE_HANDLE LockHandle);
 
-/* Reader-writer spin locks. A thread that waits for exclusive access keeps new readers out. The initial value is 0. */
+/*
+ * Reader-writer spin locks. While a thread waits for exclusive access, new readers must wait, too. The initial value is
+ * 0.
+ */
 typedef volatile LONG EX_SPIN_LOCK, *PEX_SPIN_LOCK;
 
 NTKERNELAPI KIRQL ExAcquireSpinLockShared(_Inout_ PEX_SPIN_LOCK SpinLock);

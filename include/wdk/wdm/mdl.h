@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory descriptor lists, pages, contiguous memory. There is one address space, and a physical address equals the
- * virtual address. A page frame number is an address without its lowest twelve bits. Mapping a locked buffer returns
+ * virtual address. A page frame number is an address without its lowest twelve bits. The mapping of a locked buffer is
  * the buffer's own address, so a read-only mapping can be written. MmMapIoSpace does not exist.
  */
 #ifndef ONDK_WDK_WDM_MDL_H
@@ -133,7 +133,7 @@ NTKERNELAPI PMDL IoAllocateMdl(_In_opt_ PVOID VirtualAddress, _In_ ULONG Length,
                                _In_ BOOLEAN ChargeQuota, _Inout_opt_ struct _IRP *Irp);
 NTKERNELAPI VOID IoFreeMdl(_In_ PMDL Mdl);
 
-/* For nonpaged pool and for memory of MmAllocateContiguousMemory...; not for the stack. */
+/* Only for nonpaged pool and for memory of MmAllocateContiguousMemory..., not for a stack. */
 NTKERNELAPI VOID MmBuildMdlForNonPagedPool(_Inout_ PMDL MemoryDescriptorList);
 
 /* Raises STATUS_ACCESS_VIOLATION if the memory does not allow the access. Pageable memory: IRQL <= APC_LEVEL. */
@@ -142,11 +142,12 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * Check a buffer of the program, inside of __try. Raise STATUS_DATATYPE_MISALIGNMENT if the buffer is not aligned.
- * Raise STATUS_ACCESS_VIOLATION if the buffer is outside of the programs' addresses, wraps around, or cannot be read
- * (ProbeForRead) or written (ProbeForWrite). On Windows, ProbeForRead does not test whether the buffer can be read.
- * This kernel tests it, because a later access raises no exception. ProbeForWrite does not change the pages. Memory of
- * the kernel passes, too, because there is only one address space. A Length of 0 passes. IRQL <= APC_LEVEL.
+ * Check a buffer of a program. Must be called inside of __try, because they raise exceptions:
+ * STATUS_DATATYPE_MISALIGNMENT if the buffer is not aligned, STATUS_ACCESS_VIOLATION if the buffer is outside of the
+ * programs' addresses, wraps around, or cannot be read (ProbeForRead) or written (ProbeForWrite). On Windows,
+ * ProbeForRead does not test whether the buffer can be read. This kernel tests it, because a later access raises no
+ * exception. ProbeForWrite does not change the pages. Memory of the kernel passes, too, because there is only one
+ * address space. A Length of 0 passes. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment);
 NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
@@ -207,7 +208,8 @@ NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
 /*
  * The memory is page aligned and not zeroed. Returns NULL if out of memory, or if no page is at or below the highest
- * acceptable address. An allocation below 4 GB usually fails: addresses here are higher. IRQL <= DISPATCH_LEVEL.
+ * acceptable address. An allocation below 4 GB usually fails, because addresses here are higher. IRQL <=
+ * DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,

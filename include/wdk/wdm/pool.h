@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools and lookaside lists. All memory is pageable here and none is executable. The pool type matters only to the
+ * Pools and lookaside lists. Here all memory is pageable and none is executable. The pool type matters only to the
  * checks, which allow paged pool up to APC_LEVEL and nonpaged pool up to DISPATCH_LEVEL. Blocks of PAGE_SIZE and more
- * begin at a page; smaller blocks are aligned to 16 bytes and lie in one page. Quotas are never exceeded. Routines
- * that raise exceptions on Windows also raise them here.
+ * begin at a page; smaller blocks are aligned to 16 bytes and lie in one page. Quotas are never exceeded. Routines that
+ * raise exceptions on Windows also raise them here.
  */
 #ifndef ONDK_WDK_WDM_POOL_H
 #define ONDK_WDK_WDM_POOL_H
@@ -133,7 +133,8 @@ NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_
  */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 /*
- * Like ExAllocatePool2, with extended parameters. A priority is accepted. The preferred node is accepted if it is node
+ * Works like ExAllocatePool2, with extended parameters. A priority is accepted. The preferred node is accepted if it is
+ * node
  * 0 and the pool is nonpaged. Any other parameter must be marked as optional; otherwise the function returns NULL.
  */
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
@@ -179,7 +180,9 @@ FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _
 }
 
 #define DrvRtPoolNxOptIn 0x00000001
-/* On Windows this function selects the meaning of NonPagedPool at run time. Here the macros below fix the meaning. */
+/*
+ * On Windows this function selects the meaning of NonPagedPool at run time. Here the macros below define the meaning.
+ */
 FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 {
     (void)RuntimeFlags;
@@ -193,8 +196,8 @@ FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 /* ---- Lookaside lists --------------------------------------------------------------------------------------------- */
 
 /*
- * Lookaside lists keep freed entries, at most 256, for the next allocations. If checks are on, nothing is kept, because
- * the pool then checks each entry.
+ * Lookaside lists store freed entries, at most 256, for later allocations. While checks are on, they store none, so
+ * that the pool checks each entry.
  */
 struct _LOOKASIDE_LIST_EX;
 typedef PVOID ALLOCATE_FUNCTION(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);

@@ -78,8 +78,8 @@ NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_S
 
 /*
  * Conversions. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it. Otherwise
- * the result is written to DestinationString's own buffer; if the buffer is too small, the function returns
- * STATUS_BUFFER_OVERFLOW. PASSIVE_LEVEL.
+ * the result is written to DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW is returned if that is too small.
+ * PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
@@ -111,7 +111,7 @@ NTKERNELAPI VOID RtlFreeUnicodeString(_Inout_ PUNICODE_STRING UnicodeString);
 NTKERNELAPI VOID RtlFreeAnsiString(_Inout_ PANSI_STRING AnsiString);
 NTKERNELAPI VOID RtlFreeUTF8String(_Inout_ PUTF8_STRING utf8String);
 /*
- * Lengths are in bytes. Return STATUS_SOME_NOT_MAPPED if U+FFFD has replaced malformed characters, and
+ * Lengths are in bytes. The functions return STATUS_SOME_NOT_MAPPED if U+FFFD has replaced malformed characters, and
  * STATUS_BUFFER_TOO_SMALL if the result does not fit.
  */
 NTKERNELAPI NTSTATUS RtlUTF8ToUnicodeN(_Out_opt_ PWSTR UnicodeStringDestination, _In_ ULONG UnicodeStringMaxByteCount,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structured exception handling: ExRaiseStatus, the routines that raise (MmProbeAndLockPages, ProbeForRead...), and
- * __try with __except, __finally and __leave. Such blocks may be nested, also across functions. Differences from
+ * __try with __except, __finally and __leave. Such blocks may be nested, even across functions. Differences from
  * Windows:
  *
  *   - An access through an invalid pointer raises no exception. The program ends there with SIGSEGV or SIGBUS.

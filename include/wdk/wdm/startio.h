@@ -18,14 +18,14 @@ EXTERN_C_START
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
 /*
- * The driver calls one of these two functions when it has completed CurrentIrp. The function passes the next request,
- * if there is one, to StartIo. Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
+ * The driver calls one of these two functions when it has completed CurrentIrp. The function passes the next request to
+ * StartIo, if there is one. Cancelable must be TRUE if requests have cancel routines. DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * DeferredStartIo: StartIo is not called for the next packet until the running call of StartIo has returned.
- * NonCancelable: the cancel routine of a request is removed when the request leaves the queue. Must be called before
+ * With DeferredStartIo, StartIo is not called for the next packet until the running call of StartIo has returned. With
+ * NonCancelable, the cancel routine of a request is removed when the request leaves the queue. Must be called before
  * the first request. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,

@@ -72,7 +72,10 @@ NTKERNELAPI VOID RtlInitializeGenericTableAvl(_Out_ PRTL_AVL_TABLE Table, _In_ P
  */
 NTKERNELAPI PVOID RtlInsertElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_reads_bytes_(BufferSize) PVOID Buffer,
                                                   _In_ CLONG BufferSize, _Out_opt_ PBOOLEAN NewElement);
-/* The place is that of RtlLookupElementGenericTableFullAvl, without a change of the table in between. */
+/*
+ * NodeOrParent and SearchResult are results of RtlLookupElementGenericTableFullAvl. The table must not have changed
+ * since.
+ */
 NTKERNELAPI PVOID RtlInsertElementGenericTableFullAvl(_In_ PRTL_AVL_TABLE Table,
                                                       _In_reads_bytes_(BufferSize) PVOID Buffer,
                                                       _In_ CLONG BufferSize, _Out_opt_ PBOOLEAN NewElement,
@@ -144,7 +147,7 @@ typedef struct _RTL_GENERIC_TABLE {
     PVOID TableContext;
 } RTL_GENERIC_TABLE, *PRTL_GENERIC_TABLE;
 
-/* As the routines above. A lookup makes the element the root; an enumeration makes the tree a list. */
+/* These routines work like those above. A lookup makes the element the root; an enumeration makes the tree a list. */
 NTKERNELAPI VOID RtlInitializeGenericTable(_Out_ PRTL_GENERIC_TABLE Table,
                                            _In_ PRTL_GENERIC_COMPARE_ROUTINE CompareRoutine,
                                            _In_ PRTL_GENERIC_ALLOCATE_ROUTINE AllocateRoutine,

@@ -60,7 +60,7 @@ extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 NTKERNELAPI KPRIORITY KeSetPriorityThread(_Inout_ PKTHREAD Thread, _In_ KPRIORITY Priority);
 NTKERNELAPI KPRIORITY KeQueryPriorityThread(_In_ PKTHREAD Thread);
 
-/* ---- Processors that this process may run on, in groups of 64 ---------------------------------------------------- */
+/* ---- Processors on which this process may run, in groups of 64 --------------------------------------------------- */
 
 #define ALL_PROCESSOR_GROUPS 0xffff
 #define MAXIMUM_PROC_PER_GROUP 64
@@ -121,7 +121,9 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 
-/* Change the reference counts of objects that handles can refer to: threads, files, devices. IRQL <= DISPATCH_LEVEL. */
+/*
+ * Change the reference counts of objects to which handles can refer: threads, files, devices. IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI LONG_PTR ObfReferenceObject(_In_ PVOID Object);
 NTKERNELAPI LONG_PTR ObfDereferenceObject(_In_ PVOID Object);
 NTKERNELAPI VOID ObDereferenceObjectDeferDelete(_In_ PVOID Object);

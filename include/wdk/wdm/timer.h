@@ -19,7 +19,7 @@ typedef struct _KDPC {
     UCHAR Type;      /* normal or threaded */
     UCHAR Importance;
     USHORT Number;   /* 0: the DPC runs on the processor that queues it; otherwise on processor Number - 1 */
-    PVOID volatile DpcData; /* the queue that the DPC is in, or NULL */
+    PVOID volatile DpcData; /* the queue that contains the DPC, or NULL */
     LIST_ENTRY DpcListEntry;
     PKDEFERRED_ROUTINE DeferredRoutine;
     PVOID DeferredContext;
@@ -54,7 +54,7 @@ NTKERNELAPI BOOLEAN KeRemoveQueueDpc(_Inout_ PRKDPC Dpc);
 NTKERNELAPI VOID KeSetImportanceDpc(_Inout_ PRKDPC Dpc, _In_ KDPC_IMPORTANCE Importance);
 NTKERNELAPI VOID KeSetTargetProcessorDpc(_Inout_ PRKDPC Dpc, _In_ CCHAR Number);
 NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(_Inout_ PKDPC Dpc, _In_ PPROCESSOR_NUMBER ProcNumber);
-/* Waits until every DPC that is queued now has run. PASSIVE_LEVEL. */
+/* Waits until every DPC that is now queued has run. PASSIVE_LEVEL. */
 NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
 
 /*

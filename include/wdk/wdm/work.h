@@ -33,14 +33,14 @@ typedef VOID IO_WORKITEM_ROUTINE_EX(_In_ PVOID IoObject, _In_opt_ PVOID Context,
 typedef IO_WORKITEM_ROUTINE_EX *PIO_WORKITEM_ROUTINE_EX;
 
 typedef struct _WORK_QUEUE_ITEM {
-    LIST_ENTRY List; /* Flink is NULL while the item is not queued */
+    LIST_ENTRY List; /* Flink is NULL while the item is in no queue */
     PWORKER_THREAD_ROUTINE WorkerRoutine;
     PVOID volatile Parameter;
 } WORK_QUEUE_ITEM, *PWORK_QUEUE_ITEM;
 
 /*
- * The driver provides the item's memory. As soon as the item's routine is called, the item may be freed or queued
- * again. IRQL <= DISPATCH_LEVEL.
+ * The driver provides the item's memory. From the call of the item's routine on, the item may be freed or queued again.
+ * IRQL <= DISPATCH_LEVEL.
  */
 FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_THREAD_ROUTINE Routine,
                                       _In_opt_ PVOID Context)
