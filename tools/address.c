@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parsing and printing of addresses: see address.h. */
+/* Parses and prints addresses: see address.h. */
 #include "address.h"
 
 #include <netdb.h>
@@ -10,7 +10,7 @@
 
 #include "number.h"
 
-/* Sets the port as in a sockaddr_in, because the port has the same position in sockaddr_in6. */
+/* Sets the port in the position that a sockaddr_in has, because it is the same in a sockaddr_in6. */
 void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);
@@ -62,7 +62,7 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size)
         snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
 }
 
-/* Connects a datagram socket to the server: the kernel then selects the socket's address by its routes. */
+/* Connects a datagram socket to the server, so that the kernel selects the socket's address by its routes. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
 {
     socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);

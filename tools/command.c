@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parsing of a tool's command line: see command.h. command_help.c prints --help. */
+/* Parses a tool's command line: see command.h. command_help.c prints --help. */
 #include "command.h"
 
 #include <getopt.h>
@@ -22,7 +22,7 @@ static const struct command_option common_options[] = {
 };
 enum { HELP, VERSION, N_COMMON };
 
-/* The tables of getopt, made from the option table. */
+/* The tables for getopt, made from the option table. */
 struct parser {
     const struct command *command;
     void *options;
@@ -134,7 +134,7 @@ static bool parser_init(struct parser *p, const struct command *c, void *options
 
 /* ---- names ---- */
 
-/* Returns how many characters must be inserted, removed or replaced to change one name into the other. */
+/* Returns the number of characters that must be inserted, removed or replaced to change one name into the other. */
 static size_t name_distance(const char *a, const char *b)
 {
     size_t row[COMMAND_MAX_NAME + 1], len = strlen(b);
@@ -179,7 +179,10 @@ static const struct option *parser_nearest(const struct parser *p, const char *w
     return nearest;
 }
 
-/* If a word is an option in another case, corrects the case in place. Windows' programs ignore a switch's case. */
+/*
+ * If a word is an option with wrong upper or lower case, corrects the case in place. Windows' programs ignore a
+ * switch's case.
+ */
 static void parser_correct_case(const struct parser *p, char *word)
 {
     size_t dashes = strspn(word, "-"), len = strcspn(word + dashes, "=");
@@ -212,7 +215,7 @@ static void parser_write_given_name(const struct parser *p, int got, int long_in
 
 /* ---- values ---- */
 
-/* Writes which values the option can have, for example "off, go-on or stop is expected". Returns `message`. */
+/* Writes the values that the option can have, for example "off, go-on or stop is expected". Returns `message`. */
 static const char *option_write_choices(const struct command_option *o, char *message)
 {
     size_t len = 0;
@@ -336,7 +339,7 @@ static int parser_report_unknown(const struct parser *p, const char *word, int l
     len = strlen(name);
     for (size_t i = 0; len && i < p->n_longs; i++)
         n_similar += strncmp(p->longs[i].name, name, len) == 0;
-    if (letter >= FIRST_LONG) /* the option exists, but the user has given a value to it */
+    if (letter >= FIRST_LONG) /* the option exists, but takes no value, and the user has given one */
         return command_usage_error(p->command, "%s: the option has no value", word);
     if (n_similar > 1)
         return command_usage_error(p->command, "%s: ambiguous, several options begin like that", word);
@@ -368,7 +371,7 @@ static int parser_set(const struct parser *p, int got, int long_index, int argc,
         return command_print_help(p->command);
     if (index == p->command->n_options + VERSION)
         return command_print_version(p->command);
-    /* getopt takes an optional value only from the option's own word. Take the value from the next word, too. */
+    /* getopt takes an optional value only from the option's own word. A value in the next word is also accepted. */
     if (!value && option_has_optional_value(o) && optind < argc && argv[optind][0] != '-')
         value = argv[optind++];
     error = option_set(o, p->options, value, message);
@@ -395,7 +398,7 @@ static int parser_run(const struct parser *p, int argc, char **argv)
     int code = -1, got, long_index = 0;
 
     opterr = 0;
-    optind = 0; /* makes glibc's getopt start again */
+    optind = 0; /* makes getopt of glibc start again */
     while (code < 0) {
         if (optind < argc)
             parser_correct_case(p, argv[optind ? optind : argc > 1]);

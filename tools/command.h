@@ -37,8 +37,8 @@ struct command_option {
     const char *names;
     /*
      * The value as --help prints it: a name, for example "SECONDS", or the values of a choice, for example "off|on".
-     * If it is in brackets, for example "[SECONDS]", the value is optional. Only COMMAND_CALL allows an optional
-     * value. NULL: the option has no value.
+     * Brackets, as in "[SECONDS]", mean that the value is optional, which only COMMAND_CALL allows. NULL: the option
+     * has no value.
      */
     const char *value;
     const char *text; /* description of the option in --help */
@@ -66,8 +66,8 @@ struct command {
     const struct command_option *options;
     size_t n_options;
     /*
-     * Stores an argument that is no option. Returns NULL, or a text that describes the mistake. NULL if no argument is
-     * accepted.
+     * Stores an argument that is not an option. Returns NULL, or a text that describes the mistake. NULL if no argument
+     * is accepted.
      */
     const char *(*add_argument)(void *options, const char *word);
     /*
@@ -81,8 +81,8 @@ struct command {
 
 /*
  * Parses the command line into *options, which must contain the defaults. Returns -1 if the tool must continue.
- * Otherwise help, the version or an error was printed, and the tool must exit with the returned code. Sets SIGPIPE to
- * be ignored, so that output to a closed pipe is reported as a failed write.
+ * Otherwise help, the version or an error was printed, and the tool must exit with the returned code. Makes the process
+ * ignore SIGPIPE, so that output to a closed pipe is reported as a failed write.
  */
 int command_parse(const struct command *c, void *options, int argc, char **argv);
 

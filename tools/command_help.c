@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --help and --version: see command_help.h. scripts/completions and the tests of the manual pages parse --help. An
+ * --help and --version: see command_help.h. scripts/completions and the tests of the manual pages parse --help. So an
  * option's line must have two blanks, the names, one blank and the value. The option's text must begin after two more
- * blanks or on the next line.
+ * blanks, or on the next line.
  */
 #include "command_help.h"
 
@@ -28,7 +28,7 @@ int command_print_version(const struct command *c)
     return command_end_output(c);
 }
 
-/* Prints `text` from `column` on, with lines broken at blanks; further lines begin at column `indent`. */
+/* Prints `text` from `column` on, with lines broken at blanks. Further lines begin at column `indent`. */
 static void help_print_wrapped(const char *text, size_t column, size_t indent)
 {
     bool is_first = true;

@@ -19,10 +19,7 @@ static bool connection_entry_is_of(const ondk_connection_t *entry, NDK_CONNECTOR
            !memcmp(&entry->local, &local, sizeof local) && !memcmp(&entry->foreign, &peer, sizeof peer);
 }
 
-/*
- * Searches a copy of OpenNDK's list of connections. The list is short: it has only the tool's own connections and
- * connect requests.
- */
+/* Searches a copy of OpenNDK's list of connections, which has only the tool's own connections and connect requests. */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry)
 {
     uint32_t room, count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that several tools have: see connection_options.h. */
+/* Implements options that several tools have: see connection_options.h. */
 #include "connection_options.h"
 
 #include "endpoint.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parse the values of options that several tools have. Each function is the member `set` of a COMMAND_CALL option (see
- * command.h). Its first parameter is the address of the option's field. Returns NULL, or a text that describes the
+ * command.h). Its first parameter is the address of the option's field. It returns NULL, or a text that describes the
  * mistake.
  */
 #ifndef TOOLS_CONNECTION_OPTIONS_H

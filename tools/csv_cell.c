@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells of a CSV table: see csv_cell.h. */
+/* Writes cells of a CSV table: see csv_cell.h. */
 #include "csv_cell.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts and ports of a command line: see endpoint.h. */
+/* Parses hosts and ports of a command line: see endpoint.h. */
 #include "endpoint.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static const char *endpoint_parse_port(struct endpoint *e, const char *text)
         e->port = (uint16_t)number;
         return NULL;
     }
-    if (!isalpha((unsigned char)text[0])) /* getaddrinfo would accept numbers modulo 65536 */
+    if (!isalpha((unsigned char)text[0])) /* getaddrinfo would reduce a large number modulo 65536 */
         return "the port must be a number from 0 to 65535 or the name of a service";
     if (getaddrinfo(NULL, text, &hints, &found) != 0)
         return "the port is no number, and /etc/services has no TCP service of that name";
@@ -33,7 +33,7 @@ static const char *endpoint_parse_port(struct endpoint *e, const char *text)
     return NULL;
 }
 
-/* Checks a host. A host with a colon must be an IPv6 address, and the zone of the address must be an interface. */
+/* Checks a host. A host with a colon must be an IPv6 address, and the address's zone must be an interface. */
 static const char *endpoint_check_host(const struct endpoint *e)
 {
     struct sockaddr_storage ignored;

@@ -22,8 +22,8 @@ struct endpoint {
 };
 
 /*
- * Splits `given` into host and port, and checks what can be checked without a name server. If has_port is true, the
- * host must be followed by a port or a service's name; otherwise by nothing. Returns NULL, or a text that describes the
+ * Splits `given` into host and port, and checks what can be checked without a name server. If has_port is true, a port
+ * or a service's name must follow the host; otherwise nothing may follow. Returns NULL, or a text that describes the
  * mistake.
  */
 const char *endpoint_parse(struct endpoint *e, const char *given, bool has_port);

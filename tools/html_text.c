@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text in HTML pages: see html_text.h. */
+/* Writes text into HTML pages: see html_text.h. */
 #include "html_text.h"
 
 void html_text_write(FILE *out, const char *text)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C: see interrupt.h. A thread waits for the signals, so this code need not be safe in a signal handler. */
+/*
+ * Handles Ctrl-C: see interrupt.h. A thread waits for the signals, so this code need not be safe in a signal handler.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -75,7 +77,7 @@ void interrupt_catch(void (*on_interrupt)(void))
     if (pthread_create(&thread, NULL, interrupt_run, NULL) == 0)
         pthread_detach(thread);
     else
-        pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* no thread waits for the signals: let them end the process */
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* no thread waits for the signals: they must end the process */
 }
 
 bool interrupt_received(void)

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that waits for the signals. Blocks the signals in the calling thread and in the threads that this
- * thread creates later. Therefore the tool must call interrupt_catch before it creates other threads. When a signal
- * arrives, interrupt_received becomes true, and then the new thread calls on_interrupt once. on_interrupt may be NULL.
- * It may acquire locks, because it is no signal handler.
+ * Starts a thread that waits for the signals. Blocks the signals in the calling thread, and in the threads that it
+ * creates later. So the tool must call interrupt_catch before it creates other threads. When a signal arrives,
+ * interrupt_received becomes true, and then the new thread calls on_interrupt once. on_interrupt may be NULL. It may
+ * acquire locks, because it is not a signal handler.
  */
 void interrupt_catch(void (*on_interrupt)(void));
 bool interrupt_received(void); /* returns true after a signal; may be called by any thread */

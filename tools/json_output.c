@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON objects that the tools print: see json_output.h. */
+/* Creates and writes JSON objects: see json_output.h. */
 #include "json_output.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This end's address of a connection: see local_address.h. */
+/* Finds this end's address of a connection: see local_address.h. */
 #include "local_address.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, ui
 {
     if (status == STATUS_INVALID_ADDRESS)
         return local_address_explain_foreign(a, if_index, text, size);
-    if (consumer_foreign_provider()) /* binding a socket shows nothing about another provider's addresses */
+    if (consumer_foreign_provider()) /* a bind shows nothing about the addresses of another provider */
         return false;
     return status == STATUS_SHARING_VIOLATION && local_address_explain_taken(a, text, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock for durations and deadlines. A change of the time of day does not change this clock. */
+/* The clock for durations and deadlines. It does not change with the time of day. */
 #ifndef TOOLS_MONOTONIC_H
 #define TOOLS_MONOTONIC_H
 

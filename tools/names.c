@@ -102,7 +102,10 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
         names_add(l, text, text_len, has_uid ? &uid : NULL);
 }
 
-/* Handles one datagram of answers. Returns 1 if more may follow, 0 at the end, -1 if the kernel has no sock_diag. */
+/*
+ * Handles one datagram of answers. Returns 1 if more answers may follow, 0 at the end, -1 if the kernel has no
+ * sock_diag.
+ */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;

@@ -29,13 +29,13 @@ struct name {
  */
 struct name *names_list(const char *prefix, size_t *count);
 /*
- * Does the same as names_list, for another network namespace. `netlink` is a sock_diag socket that was opened in that
+ * Works like names_list, for another network namespace. `netlink` is a sock_diag socket that was opened in that
  * namespace.
  */
 struct name *names_list_by(int netlink, const char *prefix, size_t *count);
 /*
- * Does the same as names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix.
- * The names have no user IDs, because this file contains none.
+ * Works like names_list, for the network namespace of a process. Reads at most max_bytes of /proc/PID/net/unix. The
+ * names have no user IDs, because that file contains none.
  */
 struct name *names_list_of(long pid, const char *prefix, size_t max_bytes, size_t *count);
 

@@ -2,10 +2,10 @@
 /*
  * See netns_sockets.h. The invariant: the tool itself never changes its namespaces.
  *
- * Each network namespace is owned by a user namespace. A user who is not root must first enter this user namespace,
- * which must be the user's own. A process cannot leave a user namespace again, so a child process enters the two
- * namespaces. A socket belongs to the network namespace in which it was opened, so the tool can connect the sockets
- * that the child passes.
+ * Each network namespace is owned by a user namespace. A process that is not root's must first enter this user
+ * namespace, which must belong to its user. A process cannot leave a user namespace again, so a child process enters
+ * the two namespaces. A socket belongs to the network namespace in which it was opened, so the tool can connect the
+ * sockets that the child passes.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -54,7 +54,9 @@ static struct msghdr netns_sockets_message(struct netns_sockets *p, struct iovec
     };
 }
 
-/* The child's code. Makes only system calls, because another thread may have held a library's lock during the fork. */
+/*
+ * The child's code. It makes only system calls, because another thread may have held a library's lock during the fork.
+ */
 static _Noreturn void child_run(int net, int channel, size_t n_sockets)
 {
     struct netns_sockets p = { .error = 0 };
@@ -117,7 +119,7 @@ static int netns_sockets_receive(struct netns_sockets *p, int channel)
     if (p->error)
         return p->error;
     if (!c || c->cmsg_type != SCM_RIGHTS)
-        return EMFILE; /* this process has no room for the descriptors */
+        return EMFILE; /* this process has no free descriptors for the received ones */
     p->n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     memcpy(p->fds, CMSG_DATA(c), p->n * sizeof(int));
     return 0;
@@ -138,7 +140,7 @@ int netns_sockets_open(int net, size_t n_sockets, struct netns_sockets *p)
     close(channel[1]);
     if (!error) {
         error = netns_sockets_receive(p, channel[0]);
-        kill(child, SIGKILL); /* the child has nothing left to do */
+        kill(child, SIGKILL); /* the child has nothing more to do */
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             ;
     }

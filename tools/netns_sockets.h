@@ -15,13 +15,13 @@
 enum { NETNS_MAX_SOCKETS = 64 };
 
 struct netns_sockets {
-    int error; /* used by netns_sockets.c only */
+    int error; /* used only by netns_sockets.c */
     size_t n;
     int fds[1 + NETNS_MAX_SOCKETS]; /* first a sock_diag socket, then the others */
     union {
         char bytes[CMSG_SPACE(sizeof(int[1 + NETNS_MAX_SOCKETS]))];
         struct cmsghdr align;
-    } control; /* used by netns_sockets.c only */
+    } control; /* used only by netns_sockets.c */
 };
 
 /*

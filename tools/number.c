@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers on a command line: see number.h. Refuses blanks and signs, which the C library's functions accept. */
+/* Parses numbers on a command line: see number.h. Refuses blanks and signs, which the C library's functions accept. */
 #include "number.h"
 
 #include <ctype.h>
@@ -50,8 +50,8 @@ static const char *number_parse_digits(const char *text, double *number)
     len += strspn(text + len, "0123456789");
     *number = strtod(text, &end);
     /*
-     * strtod reads more than these `len` characters if an exponent or an "x" follows. strtod reads fewer characters if
-     * the locale's decimal point is not ".".
+     * strtod reads more than these `len` characters if an exponent or an "x" follows. It reads fewer if the locale's
+     * decimal point is not ".".
      */
     return len > 0 && end == text + len ? end : NULL;
 }
@@ -87,7 +87,10 @@ bool number_parse_fraction(const char *text, double low, double high, double *nu
     return true;
 }
 
-/* Returns how many bits a number with this suffix must be shifted left to get bytes; -1 if the suffix is unknown. */
+/*
+ * Returns the number of bits by which a number with this suffix is shifted left to get bytes. Returns -1 for an unknown
+ * suffix.
+ */
 static int number_size_shift(const char *suffix)
 {
     static const char *const letters = "KMGT";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Output of the tools: see print.h. */
+/* Prints the output of the tools: see print.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -42,7 +42,7 @@ bool print_open_log(const char *file, bool append)
     return log_stream != NULL;
 }
 
-/* Reports the first failure only: on a full disk, for example, all further output fails, too. */
+/* Reports only the first failure, because on a full disk, for example, all further output fails, too. */
 static void print_report_loss(const char *name)
 {
     if (!lost)

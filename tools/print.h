@@ -31,7 +31,7 @@ bool print_close(void);
 void print_set_prefix(const char *text);
 /* Prints a line. May be called by any thread. */
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Print a line as print_line does. On a terminal, print_error prints in red and print_title in bold. */
+/* Print a line like print_line. On a terminal, print_error prints in red and print_title in bold. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns true if some output could not be written. A tool that prints until it is interrupted should then end. */
@@ -40,15 +40,15 @@ bool print_is_lost(void);
 /* Prints "step failed: STATUS_X (0x...)" and advice for this status. */
 void print_failed(const char *step, NTSTATUS status);
 /*
- * Prints the step and status as print_failed does. `reason` decides what follows:
+ * Prints the step and status like print_failed, and then, depending on `reason`:
  *   0                            the advice for the status
  *   a reason of OpenNDK          the reason and its advice, which is more specific than the advice for the status
  *   a code of another provider   the advice for the status, and the code as a number
  */
 void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
-/* Does the same as print_failed, but prints the caller's own advice. */
+/* Works like print_failed, but prints the caller's own advice. */
 void print_failed_advice(const char *step, NTSTATUS status, const char *advice);
-/* Does the same as print_failed_for, for a step of the consumer's connection. Uses the connector's reason. */
+/* Works like print_failed_for, for a step of the consumer's connection. Uses the connector's reason. */
 void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
 
 #endif

@@ -59,7 +59,7 @@ uid_t process_uid(long pid)
 }
 
 /*
- * Does not read /proc/PID/cmdline, for which the kernel reads the process's memory. That read blocks if a hostile
+ * /proc/PID/cmdline is not read: the kernel would read it from the process's memory, and would block if a hostile
  * process has mapped a file of a file system that never answers. The process itself reports its command line.
  */
 void process_describe(long pid, json_t *object)

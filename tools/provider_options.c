@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --provider, and the options that configure the provider: see provider_options.h. */
+/* Implements --provider, and the options that configure the provider: see provider_options.h. */
 #include "provider_options.h"
 
 #include <stdint.h>

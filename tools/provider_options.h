@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements --provider, and the options that configure the provider. A tool parses these options into an
- * ondk_config_t, whichever provider it uses. OpenNDK receives the whole configuration. Another provider receives only
- * the settings for which an option was given; each setting is set by the name that ndkconform/provider.h lists.
+ * Implements --provider, and the options that configure the provider. A tool parses these options into an ondk_config_t
+ * for any provider. OpenNDK receives the whole configuration. Another provider receives only the settings for which an
+ * option was given; each setting is set by the name that ndkconform/provider.h lists.
  */
 #ifndef TOOLS_PROVIDER_OPTIONS_H
 #define TOOLS_PROVIDER_OPTIONS_H

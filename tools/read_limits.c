@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The read limits of a connection: see read_limits.h. */
+/* Checks the read limits of a connection: see read_limits.h. */
 #include "read_limits.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the read limits of a connection: whether they permit RDMA reads. */
+/* Checks if the read limits of a connection permit RDMA reads. */
 #ifndef TOOLS_READ_LIMITS_H
 #define TOOLS_READ_LIMITS_H
 

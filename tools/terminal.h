@@ -20,8 +20,8 @@ const char *terminal_style(FILE *stream, enum terminal_style style);
  */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Starts to update the progress line once a second, beginning two seconds after this call, until progress_end. The line
- * contains the text and the seconds since this call. Must be called before a call that blocks.
+ * Starts to update the progress line once a second, until progress_end. The first update comes two seconds after this
+ * call. The line contains the text and the seconds since this call. Must be called before a call that blocks.
  */
 void progress_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);

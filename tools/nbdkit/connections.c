@@ -22,8 +22,8 @@ static struct listener listeners[MAX_LISTENERS];
 static int n_listeners;
 
 /*
- * Calls routine(fd, local address) for each listening socket of the process, or for each other socket if `is_listening`
- * is false. Returns the sum of the calls' results.
+ * Calls routine(fd, local address) for the sockets of the process: for each that listens if `is_listening` is true,
+ * otherwise for each other one. Returns the sum of the results.
  */
 static int connections_for_each(bool is_listening, int (*routine)(int fd, const struct listener *local))
 {
@@ -32,7 +32,7 @@ static int connections_for_each(bool is_listening, int (*routine)(int fd, const 
     int sum = 0;
 
     while (files && (entry = readdir(files))) {
-        /* The duplicated descriptor refers to this socket even if another thread closes the original descriptor. */
+        /* The duplicate refers to this socket even if another thread closes the original descriptor. */
         int listens, fd = fcntl(atoi(entry->d_name), F_DUPFD_CLOEXEC, 0);
         struct listener local = { .length = sizeof local.address };
         socklen_t size = sizeof listens;
@@ -63,7 +63,7 @@ void connections_find_listeners(void)
 }
 
 /*
- * Returns true if the addresses are equal. Compares only the ports of Internet addresses, because a listener may have
+ * Returns true if the addresses are equal. For Internet addresses compares only the ports, because a listener may have
  * the address "any".
  */
 static bool connections_match(const struct listener *a, const struct listener *b)

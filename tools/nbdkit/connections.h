@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends the connections of nbdkit. nbdkit ends only after its clients have closed their connections, and it has no
- * function that closes them. Therefore the plugin uses these functions.
+ * Ends the connections of nbdkit, because nbdkit itself ends only after its clients have closed their connections, and
+ * has no function that closes them.
  */
 #ifndef NBDKIT_CONNECTIONS_H
 #define NBDKIT_CONNECTIONS_H
@@ -11,7 +11,7 @@ void connections_find_listeners(void);
 
 /*
  * Ends the connections to the stored addresses. nbdkit still answers the requests that have arrived, receives no more,
- * and closes the connections. Returns the number of connections that are still open.
+ * and then closes the connections. Returns the number of connections that are still open.
  */
 int connections_end(void);
 

@@ -41,9 +41,9 @@ enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 /* 10 seconds */ };
 
 static struct options options;
 static int exit_code = -1; /* exit code of the process; negative: nbdkit chooses the exit code */
-static int folder;         /* the folder in which nbdkit was started; a daemon changes to the root folder */
+static int folder;         /* the folder in which nbdkit was started, because a daemon changes to the root folder */
 static FILE *json;         /* the original standard output, which nbdkit replaces by /dev/null */
-static bool has_socket;    /* after_fork has run, so nbdkit listens, and this process must remove the socket of --nbd */
+static bool has_socket;    /* after_fork has run: nbdkit listens, and this process must remove the socket of --nbd */
 static bool is_running;    /* the drivers are loaded, and the watch is running */
 static ondk_wdk_device_t *adapter;
 static pthread_t watch;
@@ -67,7 +67,7 @@ static void plugin_exit(void)
 
 static void plugin_load(void)
 {
-    if (getenv(NBD_PRELOADED)) { /* this process must not pass the preloaded runtime to the programs that it starts */
+    if (getenv(NBD_PRELOADED)) { /* this process must not pass on the preloaded runtime to programs that it starts */
         unsetenv(NBD_PRELOADED);
         unsetenv("LD_PRELOAD");
     }
@@ -124,7 +124,7 @@ static void plugin_report_requests(void)
 
 /*
  * Waits until a signal or an option requests the end. Then ends the connections, and finally nbdkit, which would
- * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may be accepting one.
+ * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may just be accepting one.
  */
 static void *plugin_watch(void *context)
 {
@@ -173,12 +173,12 @@ static int plugin_after_fork(void)
     }
     exit_code = plugin_end_run();
     if (exit_code == NDKRUN_OK && !call_interrupted())
-        exit_code = NDKRUN_NOT_LOADED; /* the failure has no other code: there is no adapter, or no thread */
+        exit_code = NDKRUN_NOT_LOADED; /* a failure without a code of its own: there is no adapter or no thread */
     return -1;
 }
 
 /*
- * Unloads the drivers, and sets the exit code. If the code is 0, leaves the exit to nbdkit, so that a leak checker
+ * Unloads the drivers, and sets the exit code. If the code is 0, nbdkit makes the process exit, so that a leak checker
  * runs.
  */
 static void plugin_unload(void)
@@ -188,7 +188,7 @@ static void plugin_unload(void)
     if (!is_running)
         return;
     if (!atomic_load(&is_ending))
-        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, so the watch has not been woken yet */
+        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, which does not wake the watch */
     atomic_store(&has_ended, true);
     pthread_join(watch, NULL);
     code = plugin_end_run();
@@ -264,7 +264,7 @@ static void *plugin_open(int readonly)
     struct unit_error e;
     struct unit *u;
 
-    (void)readonly; /* unused, because nbdkit itself refuses writes to a read-only export */
+    (void)readonly; /* unused: nbdkit itself refuses writes to a read-only export */
     if (!name || !plugin_find_disk(name, &found)) {
         nbdkit_error("export '%s': the adapter has no such disk", name ? name : "");
         return NULL;
@@ -306,7 +306,7 @@ static int plugin_block_size(void *handle, uint32_t *minimum, uint32_t *preferre
 
     *minimum = u->block_size;
     *preferred = u->best_size;
-    *maximum = UINT32_MAX; /* larger requests than a command's maximum are split */
+    *maximum = UINT32_MAX; /* a request that is larger than a command's maximum is split */
     return 0;
 }
 
@@ -336,7 +336,7 @@ static int plugin_can_zero(void *handle)
     return ((const struct unit *)handle)->max_write_same_blocks > 0;
 }
 
-/* Returns 1: all connections use one unit, so a flush on one connection writes the data of all connections. */
+/* Returns 1, because all connections use one unit: a flush on one connection writes the data of all. */
 static int plugin_can_multi_conn(void *handle)
 {
     (void)handle;
@@ -374,7 +374,7 @@ static int plugin_trim(void *handle, uint32_t count, uint64_t offset, uint32_t f
 
     if (!unit_trim(handle, count, offset, &e))
         return plugin_report_error(&e);
-    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0; /* UNMAP has no FUA bit, so a flush replaces it */
+    return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0; /* UNMAP has no FUA bit; a flush replaces it */
 }
 
 static int plugin_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
@@ -387,7 +387,7 @@ static int plugin_zero(void *handle, uint32_t count, uint64_t offset, uint32_t f
         nbdkit_set_error(EOPNOTSUPP); /* nbdkit then writes zeros itself */
         return -1;
     }
-    /* WRITE SAME has no FUA bit, so a flush replaces it */
+    /* WRITE SAME has no FUA bit; a flush replaces it */
     return flags & NBDKIT_FLAG_FUA ? plugin_flush(handle, 0) : 0;
 }
 

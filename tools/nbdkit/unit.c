@@ -27,10 +27,10 @@ enum { ACTION_READ_CAPACITY_16 = 0x10, PAGE_BLOCK_LIMITS = 0xb0, PAGE_PROVISIONI
 enum { BIT_VITAL_PRODUCT_DATA = 0x01, BIT_FUA = 0x08, BIT_UNMAP = 0x08 };
 enum {
     UNIT_MAX_TRANSFER = 32 << 20, /* maximum number of bytes in a command, if the adapter allows more */
-    UNIT_MAX_BLOCK = 65536,       /* maximum block size: NBD allows no larger minimum block size */
+    UNIT_MAX_BLOCK = 65536,       /* maximum block size, because NBD allows no larger minimum block size */
     UNIT_MIN_BEST = 4096,
     UNIT_MAX_BEST = 1 << 20,
-    /* Maximum number of bytes in an UNMAP or WRITE SAME, so that the command ends within its time limit. */
+    /* Maximum number of bytes in an UNMAP or WRITE SAME. A larger command might not end within its time limit. */
     MAX_RANGE = 64 << 20,
 };
 
@@ -323,7 +323,9 @@ bool unit_zero(const struct unit *u, uint32_t length, uint64_t offset, bool may_
     return true;
 }
 
-/* Flushes the unit's cache. Succeeds if the unit does not support the command, because such a unit has no cache. */
+/*
+ * Flushes the unit's cache. Also succeeds if the unit does not support the command, because such a unit has no cache.
+ */
 bool unit_flush(const struct unit *u, struct unit_error *e)
 {
     struct unit_command c = unit_command_of(u, "SYNCHRONIZE CACHE(10)", OP_SYNCHRONIZE_CACHE_10, CDB_10, NULL, 0);

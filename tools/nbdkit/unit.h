@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Accesses a SCSI logical unit of a Storport miniport as a disk. unit_init queries the disk's size and the commands
- * that the disk supports. The other functions read, write, trim or zero a range of bytes. They divide a request of any
- * length into SCSI commands that are short enough for the disk and its adapter. Several threads may use a unit at once.
+ * that it supports. The other functions read, write, trim or zero a range of bytes. They divide a request of any length
+ * into SCSI commands that are short enough for the disk and its adapter. Several threads may use a unit at once.
  */
 #ifndef NBDKIT_UNIT_H
 #define NBDKIT_UNIT_H

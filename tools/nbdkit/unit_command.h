@@ -28,7 +28,7 @@ struct unit_command unit_command_of(const struct unit *u, const char *name, uint
  */
 bool unit_command_send(const struct unit *u, struct unit_command *c, struct unit_error *e);
 
-/* Does the same as unit_command_send, but also fails if not all bytes were transferred. */
+/* Works like unit_command_send, but also fails if not all bytes were transferred. */
 bool unit_command_send_all(const struct unit *u, struct unit_command *c, struct unit_error *e);
 
 #endif

@@ -31,7 +31,10 @@ static void adapter_read_link(struct adapter *a)
     close(s);
 }
 
-/* Opens the adapter with a major version, and queries it. The adapter reports the highest minor version it supports. */
+/*
+ * Opens the adapter with a major version, and queries it. The adapter reports the highest minor version that it
+ * supports.
+ */
 static void adapter_try_version(struct adapter *a, NDK_VERSION version)
 {
     ULONG size = sizeof a->info;

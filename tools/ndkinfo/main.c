@@ -30,7 +30,10 @@ static const char *adapter_state(const struct adapter *a)
     return NT_SUCCESS(a->status) ? "up" : "unusable";
 }
 
-/* Writes an address without its port. Escapes the text, because an interface's name in it can be any text. */
+/*
+ * Writes an address without its port. The text is escaped, because it may contain an interface's name, which can be any
+ * text.
+ */
 static void adapter_write_address(const struct sockaddr_storage *address, char *text, size_t room)
 {
     char whole[MAX_TEXT], *start = whole, *end;
@@ -79,8 +82,8 @@ static void adapter_write_speed(const struct adapter *a, char *text, size_t room
 }
 
 /*
- * Returns the name of the profile. If --profile is not given and the provider is not OpenNDK, returns NULL, because
- * the environment configures only OpenNDK.
+ * Returns the name of the profile. Returns NULL if --profile is not given and the provider is not OpenNDK, because the
+ * environment configures only OpenNDK.
  */
 static const char *ndkinfo_profile(const struct options *o)
 {
@@ -248,7 +251,7 @@ static bool ndkinfo_is_wanted(const struct options *o, const uint32_t *indexes, 
     return o->n_names == 0;
 }
 
-/* Prints a message for each name whose interface is not in the list. Returns whether there is such a name. */
+/* Prints a message for each name whose interface is not in the list. Returns true if there is such a name. */
 static bool ndkinfo_report_missing(const struct options *o, const uint32_t *indexes,
                                    const ondk_adapter_entry_t *entries, uint32_t count)
 {
@@ -283,8 +286,8 @@ static bool ndkinfo_print_json(const struct options *o, json_t *adapters)
 }
 
 /*
- * Shows the adapters that the user has named, or all. indexes[i] is the interface of the i-th name; 0: no interface
- * has this name, and a message was printed. Returns the exit code.
+ * Shows the adapters that the user has named, or all. indexes[i] is the interface of the i-th name; 0: there is no such
+ * interface, and a message was printed. Returns the exit code.
  */
 static int ndkinfo_show(const struct options *o, const uint32_t *indexes)
 {

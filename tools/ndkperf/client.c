@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The client: warms up, measures each size, and requests the server's results. A request of the client to the server is
- * called an order (wire.h). At most one order is unanswered at a time. Therefore client_request first waits for the
- * answer to an earlier ORDER_SAMPLE.
+ * called an order (wire.h). Only one order may be unanswered at a time. So client_request first waits for the answer to
+ * an earlier ORDER_SAMPLE.
  */
 #include "client.h"
 
@@ -72,8 +72,8 @@ static bool client_request(struct client *c, const struct order *o)
 
 /*
  * Waits until all messages of the server have arrived. With --check, verifies the server's writes since the last call.
- * A correct server posts at most s->window writes on each queue pair between two calls. If the server reports more, the
- * client fails, because the verification of a false number of writes could take for ever.
+ * A correct server posts at most s->window writes on each queue pair between two calls. The client fails if the server
+ * reports more, because it could take for ever to verify a false number of writes.
  */
 static bool client_wait_arrived(struct client *c)
 {
@@ -251,8 +251,8 @@ bool client_check_clock(struct client *c, uint64_t now)
 }
 
 /*
- * Ends a lap after its last completion. A lap is one window of messages on each queue pair. Without --check, this is
- * called only at the end of the run. Sets *done to true if the run ends.
+ * Ends a lap after its last completion. A lap is one window of messages on each queue pair. Without --check, called
+ * only at the end of the run. Sets *done to true if the run ends.
  */
 static bool client_end_lap(struct client *c, bool *done)
 {
@@ -295,8 +295,8 @@ static bool client_run(struct client *c)
 }
 
 /*
- * Returns `peak` or the average rate, whichever is higher. A measured peak may be lower than the average, because the
- * peak omits a short last slice of the run, and because the server sends its peak as an integer.
+ * Returns `peak` or the average rate, whichever is higher. A measured peak may be below the average: the peak omits a
+ * short last slice of the run, and the server sends its peak as an integer.
  */
 static double client_peak(const struct rate *r, double peak)
 {
@@ -348,8 +348,8 @@ static bool client_measure(struct client *c, uint32_t size)
 }
 
 /*
- * Sends ORDER_END and disconnects, because the server waits for this order. Does so after a success and after a
- * difference in the data, but not after other failures.
+ * Sends ORDER_END, for which the server waits, and disconnects. Does nothing after a failure, unless the failure is a
+ * difference in the data.
  */
 static void client_end_session(struct client *c)
 {
@@ -363,7 +363,8 @@ static void client_end_session(struct client *c)
     s->phase = PHASE_END;
     s->check = false;
     /*
-     * From now on, the end of a measured connection is no failure, because it may come before the server's last answer.
+     * From now on, the end of a measured connection is not a failure, because it may come before the server's last
+     * answer.
      */
     s->is_ending = true;
     /* The server posts a receive for the next order only after it has answered the previous order. */

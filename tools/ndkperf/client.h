@@ -16,10 +16,10 @@ struct client {
     struct meter meter;
     uint64_t deadline; /* time at which the run ends; 0: the run ends after a number of messages */
     uint64_t live_at;
-    uint64_t interval_at, interval_messages; /* start of the present interval, and number of messages before it */
+    uint64_t interval_at, interval_messages; /* start of the present interval; number of messages before it */
     uint64_t server_messages, server_ns;     /* contents of the server's last answer to ORDER_SAMPLE */
     uint64_t server_laps;                    /* number of the server's messages that each queue pair has verified */
-    /* Number of flushes (flow.h) that the server was asked for since the start. */
+    /* Number of flushes (flow.h) that were requested from the server since the start. */
     uint64_t flushes;
     unsigned step, steps; /* number of the present size, and number of sizes */
     bool warmup;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more
- * than the threshold. Bandwidth and typical latencies decide the exit code. CPU times and maximum latencies vary more
- * between runs, so they are only shown. The files may come from untrusted users, so their text is escaped before it is
- * printed to a terminal.
+ * than the threshold. The exit code depends on bandwidth and typical latencies. CPU times and maximum latencies vary
+ * more between runs, so they are only shown. The files may come from untrusted users, so their text is escaped before
+ * it is printed to a terminal.
  */
 #include "compare.h"
 
@@ -27,8 +27,8 @@
 enum { COMPARE_WORSE = 1, JSON_FORMAT = 1 };
 
 /*
- * A value that is compared: the member `name` of the result or, if `part` is not NULL, of the object `part` in the
- * result.
+ * A value that is compared: the result's member `name` or, if `part` is not NULL, the member `name` of the result's
+ * object `part`.
  */
 struct measure {
     const char *label, *part, *name;
@@ -58,7 +58,7 @@ struct compare {
     const char *html;
     double threshold; /* in per cent */
     json_t *rows, *differences;
-    /* Numbers of values; only `compared` also counts values that do not decide the exit code. */
+    /* Numbers of values. Only `compared` also counts values that do not affect the exit code. */
     unsigned compared, deciding, worse, missing;
 };
 

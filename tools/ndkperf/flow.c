@@ -24,8 +24,8 @@ static bool flow_is_latency(const struct session *s)
 }
 
 /*
- * Returns the maximum number of answers that a queue pair may have in flight. With --latency and --check this is 1,
- * because all answers are sent from the same memory, and each answer has different contents.
+ * Returns the maximum number of answers that a queue pair may have in flight. With --latency and --check this is 1: all
+ * answers are sent from the same memory, and their contents differ.
  */
 static uint64_t flow_max_answers(const struct session *s)
 {
@@ -80,7 +80,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
 
     if (!len)
         return flow_on_empty(s, l) && lane_receive(s, l, slot);
-    /* Also after a difference, the peer needs the receive and the credit until this end has ended the session. */
+    /* Done even after a difference: the peer needs the receive and the credit until this end has ended the session. */
     is_right = flow_on_message(s, l, slot, len);
     l->received++;
     if (!lane_receive(s, l, slot))
@@ -94,7 +94,7 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
     return flow_send_answers(s, l) && is_right;
 }
 
-/* Verifies the data of a read. Then modifies the memory, so that a later read is detected if it writes nothing. */
+/* Verifies the data of a read, then changes the memory. So a later read that writes nothing is detected. */
 static bool flow_check_read(struct session *s, struct lane *l, uint32_t slot)
 {
     uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);

@@ -42,7 +42,7 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/* Marks functions that read memory while the peer writes it by RDMA. No lock can protect such memory. */
+/* For functions that read memory while the peer writes to it by RDMA. No lock can protect such memory. */
 #define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
 
 RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)

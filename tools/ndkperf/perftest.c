@@ -147,8 +147,8 @@ static int perftest_parse(struct perftest_options *o, int argc, char **argv)
 static const char rule[] = "---------------------------------------------------------------------------------------";
 
 /*
- * Returns true if this end can measure the duration of the transfer. A server cannot in read tests and one-way write
- * tests, because it is passive.
+ * Returns true if this end can measure the duration of the transfer. In read tests and one-way write tests a server
+ * cannot, because it is passive.
  */
 static bool perftest_has_time(const struct perftest *p)
 {
@@ -161,7 +161,7 @@ static double perftest_rate(const struct perftest *p)
     return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
 }
 
-/* Determines whether the data connection uses the CRC. */
+/* Finds out if the data connection uses the CRC. */
 static void perftest_find_crc(struct perftest *p)
 {
     ondk_connection_t entry;
@@ -290,8 +290,8 @@ static bool perftest_begin(struct perftest *p, const struct sockaddr_storage *se
 }
 
 /*
- * Tries the server's addresses one after the other. At the client one of them must answer; at the server one of them
- * must be an address of this machine.
+ * Tries the server's addresses one after the other. At the client, one of them must answer. At the server, one of them
+ * must belong to this machine.
  */
 static bool perftest_connect(struct perftest *p)
 {

@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    /* How often the ends exchange addresses between the data QP's connect and the data, minus 1. */
+    /* The number of times that the ends exchange addresses after the data QP's connect and before the data, minus 1. */
     unsigned addresses_before;
     bool reports_after;   /* after the data, the ends exchange addresses and then their reports */
     bool addresses_after; /* as the last step, the ends exchange addresses */
@@ -122,8 +122,7 @@ void perftest_close(struct perftest *p);
 
 /*
  * Returns true if the connection has ended, or if the user has ended the test. The caller must call this before it
- * reads results, and before it reads memory that the peer writes. In the other order the caller could miss data that
- * arrive just before the end.
+ * reads results or memory that the peer writes. In the other order it could miss data that arrive just before the end.
  */
 bool perftest_is_over(struct perftest_link *l);
 /* Prints that the test has ended early. Returns false. */
@@ -134,14 +133,14 @@ bool perftest_refuse_end(struct perftest *p);
  */
 void perftest_advise(struct perftest *p);
 /*
- * Prints that the peer has done nothing for a while, if the wait is long. Prints nothing in later calls. `since` is the
+ * After a long wait, prints that the peer has done nothing for a while. Prints nothing in later calls. `since` is the
  * time of monotonic_ns at the start of the wait.
  */
 void perftest_report_wait(struct perftest *p, uint64_t since);
 
 /*
- * Waits for one result of the kind `which`. If the test cannot continue, prints a message and returns false. So do
- * perftest_poll and perftest_post_receive.
+ * Waits for one result of the kind `which`. If the test cannot continue, prints a message and returns false.
+ * perftest_poll and perftest_post_receive do the same.
  */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
 /* Counts the results that have arrived. Does not wait, and does not check whether the test has ended. */

@@ -3,8 +3,8 @@
  * Transfers the data of perftest's tests: see perftest.h. If the test cannot continue, each function prints a message
  * and returns false.
  *
- * Sends have the same flow control as in perftest. The receiver writes the number of received messages into the
- * sender's memory, each time that it has used a third of its posted receives.
+ * Sends have the same flow control as in perftest. Each time the receiver has used a third of its posted receives, it
+ * writes the number of received messages into the sender's memory.
  */
 #include <sched.h>
 #include <string.h>
@@ -51,8 +51,8 @@ static bool data_wait_posted(struct perftest *p, uint32_t count)
 /* ---- bandwidth ---- */
 
 /*
- * Waits until is_satisfied(p, number) returns true, which depends on memory that the peer writes. Counts the results
- * that arrive in the meantime. If the test ends earlier, prints a message and returns false.
+ * Waits until is_satisfied(p, number) returns true; it reads memory that the peer writes. Counts the results that
+ * arrive in the meantime. If the test ends earlier, prints a message and returns false.
  */
 static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
                              uint32_t number)
@@ -75,7 +75,7 @@ static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const stru
     }
 }
 
-/* Returns true if another send may be posted after `sent` sends. Always leaves one receive of the peer unused. */
+/* Returns true if another send may be posted after `sent` sends. One receive of the peer always stays unused. */
 static bool data_has_credit(const struct perftest *p, uint32_t sent)
 {
     const uint32_t *count = (const uint32_t *)(void *)p->credit.memory;
@@ -131,7 +131,7 @@ static bool data_receive_all(struct perftest *p)
             return false;
         if (received % p->receives % (p->receives / 3))
             continue;
-        /* The write of the previous number must complete first, because it uses the same memory. */
+        /* The previous write of this number must have completed, because it uses the same memory. */
         if (!data_wait_posted(p, credits))
             return false;
         *count = received;

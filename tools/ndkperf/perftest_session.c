@@ -21,7 +21,7 @@
 
 enum {
     ADDRESS_SIZE = 56,
-    OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: a page, as in perftest */
+    OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: one page, as in perftest */
     /* Number of attempts to connect, because a server may announce the data connection before it listens. */
     CONNECT_TRIES = 50,
     TRY_MS = 100,
@@ -438,8 +438,8 @@ bool perftest_connect_control(struct perftest *p)
 }
 
 /*
- * Disconnects. First waits for the peer's disconnect, because a perftest tool fails if the connection ends while the
- * tool waits for its last completion. If the peer is ndkperf, the client does not wait.
+ * Disconnects. First waits for the peer's disconnect: a perftest tool fails if the connection ends while it waits for
+ * its last completion. If the peer is ndkperf, the client does not wait.
  */
 static void session_disconnect(struct perftest *p, struct perftest_link *l)
 {

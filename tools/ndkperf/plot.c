@@ -99,7 +99,7 @@ static void axis_set_linear_ticks(struct axis *a)
         a->ticks[a->count++] = t;
 }
 
-/* Sets the bounds and ticks from the points of all curves. Returns false if there is nothing to draw. */
+/* Sets the bounds and ticks according to the points of all curves. Returns false if there is nothing to draw. */
 static bool axis_init(struct axis *a, const struct plot *p, bool is_x)
 {
     bool any = false;

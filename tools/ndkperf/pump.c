@@ -58,7 +58,10 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
         room = credit;
     for (;;) {
         uint64_t burst = s->pump.burst;
-        /* At most half a window, because credits arrive for several sends at once: a whole window may never be free. */
+        /*
+         * A burst is at most half a window. Credits arrive for several sends at once, so a whole window may never be
+         * free.
+         */
         if (burst > s->window / 2)
             burst = s->window / 2 ? s->window / 2 : 1;
         if (burst > left)
@@ -75,8 +78,8 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
 
 /*
  * Returns true if the lanes (queue pairs) may post more requests, because the run's time has not elapsed. With --check,
- * also returns true while a lap is incomplete: if one lane has begun a lap (one window of messages), all lanes must
- * post that lap completely.
+ * also returns true while a lap (one window of messages) is incomplete: when one lane has begun a lap, all lanes must
+ * post it completely.
  */
 static bool pump_may_post(const struct session *s)
 {
@@ -105,8 +108,8 @@ bool pump_post(struct session *s, bool *done)
 }
 
 /*
- * Returns true if another lap follows. Examines only the first queue pair, because with --check each queue pair has
- * posted the same number of messages.
+ * Returns true if another lap follows. Examines only the first queue pair, because with --check all queue pairs have
+ * posted equally many messages.
  */
 bool pump_has_next_lap(const struct session *s)
 {

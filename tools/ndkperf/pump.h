@@ -2,8 +2,8 @@
 /*
  * Posts the requests of a bandwidth run. Each lane (a measured queue pair) has at most one window of requests in
  * flight. The client posts requests; with --bidirectional the server does, too. With --check a run is a series of laps.
- * In a lap each lane posts one window of messages, which are verified before the next lap. If one lane has begun a lap,
- * all lanes post that lap completely.
+ * In a lap each lane posts one window of messages, which are verified before the next lap. When one lane has begun a
+ * lap, all lanes post it completely.
  */
 #ifndef NDKPERF_PUMP_H
 #define NDKPERF_PUMP_H
@@ -20,7 +20,7 @@ enum id pump_request_kind(enum test test, uint64_t message);
  * false if the session has failed.
  */
 bool pump_post(struct session *s, bool *done);
-/* Returns true if another lap follows, which is possible only with --check. If it returns false, the run has ended. */
+/* Returns true if another lap follows, which is possible only with --check. Returns false if the run has ended. */
 bool pump_has_next_lap(const struct session *s);
 void pump_begin_lap(struct session *s);
 /* Returns the number of messages that all queue pairs together have posted. */

@@ -213,7 +213,7 @@ static void report_bandwidths(const struct session *s, const struct result *r)
         b.requests_of = "both";
         b.messages = messages;
         b.per_second += rate_messages(&r->client);
-        b.peak = report_cell(false, 0, 0); /* not known, because the two ends may have their peaks at different times */
+        b.peak = report_cell(false, 0, 0); /* not known, because the ends may have their peaks at different times */
     }
     b.client_cpu = report_cell(true, 3, report_per_message(r->client_cpu_us, messages));
     b.server_cpu = report_cell(r->has_server, 3, report_per_message(r->server_cpu_us, messages));
@@ -256,7 +256,7 @@ static void report_interval_line(const struct session *s, const struct interval 
                    (unsigned long long)i->client.messages, client * i->size / MIB, client / MILLION);
 }
 
-/* Prints a line for each range between two powers of two that contains durations. */
+/* Prints a line for each range between two powers of two in which there are durations. */
 static void report_histogram(const struct times *t)
 {
     uint64_t counts[64] = { 0 }, from, to;

@@ -9,7 +9,7 @@
 #include "result.h"
 #include "session.h"
 
-/* Returns a text with the reason for which a server refuses a client. `version` is the peer's version. */
+/* Returns a text with the server's reason to refuse a client. `version` is the peer's version. */
 const char *report_refusal(const struct session *s, uint32_t code, uint32_t value, uint32_t version);
 
 /* Opens the files of --json, --csv and --html. If a file cannot be opened, prints a message and returns false. */
@@ -18,14 +18,13 @@ void report_begin(const struct session *s);
 void report_interval(const struct session *s, const struct interval *i);
 void report_result(const struct session *s, const struct result *r);
 /*
- * Writes and closes the files. If there is no memory for the JSON object, prints a message and returns false. After a
+ * Writes and closes the files. Prints a message and returns false if there is no memory for the JSON object. After a
  * failed write, print_close returns false.
  */
 bool report_end(const struct session *s);
 
 /*
- * Shows progress on the terminal. If stderr is no terminal, prints a separate line if --live was given, otherwise
- * nothing.
+ * Shows progress on the terminal. If stderr is not a terminal, prints a separate line with --live, otherwise nothing.
  */
 void report_live(const struct session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

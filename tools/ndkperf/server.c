@@ -27,8 +27,8 @@ struct server {
     struct meter meter;
     uint64_t cpu_from, flushes, messages;
     /*
-     * The time at which the server's last request of the run completed, in nanoseconds. With --check, the time at which
-     * the server's last request of the current lap completed. 0: that request has not completed yet.
+     * The time in nanoseconds at which the server's last request of the run completed; with --check, its last request
+     * of the current lap. 0: that request has not completed yet.
      */
     uint64_t pumped_at;
     uint64_t live_at;
@@ -55,8 +55,8 @@ static double server_traffic(const struct session *s)
 }
 
 /*
- * Stores the first difference, which the server reports in its next answer to the client. This is the server's handler
- * session->on_difference. Returns true, because the session continues.
+ * Stores the first difference, which the server reports in its next answer to the client. The server uses this function
+ * as session->on_difference. Returns true, because the session continues.
  */
 static bool server_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset)
 {

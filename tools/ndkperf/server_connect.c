@@ -45,8 +45,8 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
 }
 
 /*
- * Compares a client's hello with the limits of the adapter and of the server. If the limits permit the hello, sets the
- * session's layout. Returns the code of the answer, and the exceeded limit in *value.
+ * Compares a client's hello with the limits of the adapter and of the server. If they permit it, sets the session's
+ * layout. Returns the code of the answer, and sets *value to the exceeded limit.
  */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {
@@ -140,7 +140,7 @@ static bool server_accept_lane(struct session *s, uint32_t number)
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a = { .version = WIRE_VERSION };
     struct consumer *c = &l->c;
-    /* A fixed end of the wait, which requests of other clients do not extend. */
+    /* The wait has a fixed end, which requests of other clients do not extend. */
     int64_t until = monotonic_ms() + LANE_MS;
     struct hello h;
 

@@ -114,8 +114,8 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /*
- * The maximum number of credits in flight, for any window. A window of 7 reaches this number, because a credit then
- * permits 7 / 4 = 1 message. With a larger window a credit permits more messages, so fewer credits are in flight.
+ * The maximum number of credits in flight, for any window. It is reached with a window of 7, where a credit permits 7 /
+ * 4 = 1 message. With a larger window a credit permits more messages, so fewer credits are in flight.
  */
 enum { MAX_CREDITS = 7 };
 
@@ -322,7 +322,7 @@ static ULONG session_get_results(struct session *s, NDK_CQ *cq, NDK_RESULT_EX *r
 
 /*
  * Waits until the results of all requests have been polled, at most TIMEOUT_S seconds. Ignores the results: they belong
- * to answers and flushes, and the peer may already have closed the connections.
+ * to answers and flushes, whose connections the peer may already have closed.
  */
 static void session_drop_results(struct session *s)
 {
@@ -340,7 +340,7 @@ static void session_drop_results(struct session *s)
 
 void session_disconnect(struct session *s)
 {
-    session_drop_results(s); /* polls first, because NdkDisconnect may let unpolled requests fail */
+    session_drop_results(s); /* before the disconnect, because NdkDisconnect may make unpolled requests fail */
     for (uint32_t i = 0; i < s->lane_count; i++)
         (void)consumer_disconnect(&s->lanes[i].c);
     (void)consumer_disconnect(&s->control);
@@ -351,7 +351,7 @@ void session_close(struct session *s)
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_qp(&s->lanes[i].c);
     consumer_close_qp(&s->control);
-    for (uint32_t i = s->lane_count; i-- > 0;) { /* closes the first queue pair last, because it owns the CQ */
+    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first queue pair is closed last, because it owns the CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -385,7 +385,7 @@ static unsigned session_poll_lanes(struct session *s)
     NDK_RESULT_EX results[MAX_RESULTS];
     ULONG n = session_get_results(s, session_lanes_cq(s), results, MAX_RESULTS);
 
-    /* A failure does not end the loop, because a client whose data differ continues until the server has answered. */
+    /* The loop continues after a failure: a client whose data differ continues until the server has answered. */
     for (ULONG i = 0; i < n; i++)
         (void)session_handle_result(s, &results[i]);
     return n;
@@ -407,9 +407,9 @@ static unsigned session_poll_control(struct session *s)
 }
 
 /*
- * Returns true if the adapter has transferred bytes in the last tenth of a second. The caller then continues to poll:
- * the peer's reads and writes have no completions at this end, but they are faster while this end polls. Returns false
- * if the provider is not OpenNDK.
+ * Returns true if the adapter has transferred bytes in the last tenth of a second. The caller then continues to poll.
+ * The peer's reads and writes have no completions at this end, but they are faster while it polls. Returns false if the
+ * provider is not OpenNDK.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {
@@ -472,6 +472,6 @@ bool session_poll(struct session *s)
         return session_check_peer(s);
     }
     if (s->idle % POLLS_PER_CONTROL == 0)
-        sched_yield(); /* useful if there are fewer processors than polling threads */
+        sched_yield(); /* helps if there are fewer processors than polling threads */
     return s->idle % POLLS_PER_CHECK || session_check_peer(s);
 }

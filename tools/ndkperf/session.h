@@ -24,7 +24,7 @@ enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH, ID_ANSWER };
 
 struct lane {
-    /* must be the first member, because session.c casts QPContext, the address of c, to a struct lane * */
+    /* must be the first member, because session.c casts QPContext, which is the address of c, to a struct lane * */
     struct consumer c;
     struct consumer_region memory;
     uint32_t index, peer_token;
@@ -45,7 +45,7 @@ struct pump {
     uint64_t completed; /* number of completed requests of all queue pairs */
     uint32_t burst;
     bool corrupt;
-    bool over; /* the run's time has elapsed; with --check, a lap that has begun is still completed */
+    bool over; /* the run's time has elapsed; with --check, the present lap is still completed */
 };
 
 struct session;
@@ -77,7 +77,7 @@ struct session {
     uint64_t traffic, traffic_at;
     bool is_idle;     /* neither traffic nor completions for a tenth of a second */
     bool has_timeout; /* session_poll fails after TIMEOUT_S seconds without progress */
-    /* Set before the client's last order; from then on the end of a connection is no failure. */
+    /* Set before the client's last order. From then on the end of a connection is not a failure. */
     bool is_ending;
     enum phase phase;
     struct failure failure;   /* the first failure, which was already printed */
@@ -136,8 +136,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. If they are empty, may wait for a notification, at most 200 ms. Waits only with
- * --events, or after a tenth of a second without traffic. Returns false if the session has failed.
+ * Polls the completion queues once. If they are empty, may wait for a notification, at most 200 ms, but only with
+ * --events or after a tenth of a second without traffic. Returns false if the session has failed.
  */
 bool session_poll(struct session *s);
 

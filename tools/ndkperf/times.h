@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A histogram of durations in ns. Below 256 ns each duration has its own class. Above, there are 128 classes between
- * two powers of two, so a quantile is accurate to 0.8 %. Minimum, maximum, mean and deviation are exact. The memory
- * does not depend on the number of durations.
+ * A histogram of durations in ns. Below 256 ns each duration has its own class. From 256 ns on, there are 128 classes
+ * between two powers of two, so a quantile is accurate to 0.8 %. Minimum, maximum, mean and deviation are exact. The
+ * memory does not depend on the number of durations.
  */
 #ifndef NDKPERF_TIMES_H
 #define NDKPERF_TIMES_H

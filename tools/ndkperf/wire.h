@@ -57,7 +57,7 @@ struct answer {
 
 /*
  * ORDER_SAMPLE requests the server's progress. ORDER_LAP starts the server's next lap. The client sends these two only
- * in runs in both directions. Only runs with HELLO_CHECK have laps: in a lap each lane transfers one window of
+ * in runs in both directions. Only runs with HELLO_CHECK have laps. In a lap each lane transfers one window of
  * messages, which are verified before the next lap.
  */
 enum order_kind { ORDER_RUN = 1, ORDER_FLUSH, ORDER_END, ORDER_LAP, ORDER_SAMPLE };
@@ -70,8 +70,8 @@ struct order {
     /*
      * ORDER_FLUSH: `first` is the number of the run's messages before the previous ORDER_FLUSH, `count` the number
      * since then. With HELLO_CHECK these are numbers on each lane, otherwise on all lanes together.
-     * ORDER_RUN with HELLO_BOTH: `count` is how many messages the server posts on each lane. 0: the server posts until
-     * ORDER_FLUSH.
+     * ORDER_RUN with HELLO_BOTH: `count` is the number of messages that the server posts on each lane. 0: the server
+     * posts until ORDER_FLUSH.
      */
     uint64_t first;
     uint64_t count;

@@ -19,7 +19,7 @@
 #include "rtt.h"
 #include "terminal.h"
 
-enum { MAX_RECORDS = 100000 }; /* the most pings that the JSON object lists */
+enum { MAX_RECORDS = 100000 }; /* maximum number of pings that the JSON object lists */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct consumer consumer;
@@ -85,7 +85,7 @@ static void client_report_size(struct run *run, uint32_t size, const struct rtt 
                    rtt_deviation(t));
 }
 
-/* Waits `seconds`, the time until the next ping, and returns RPING_DONE. Fails at once if the server disconnects. */
+/* Waits `seconds` until the next ping, and returns RPING_DONE. Fails at once if the server disconnects. */
 static enum rping_end client_pause(struct rping *r, double seconds)
 {
     if (seconds > 0 && consumer_wait_disconnect_ms(&consumer, (uint64_t)(seconds * 1000) + 1)) {
@@ -255,7 +255,7 @@ static int client_try(const struct options *o, const struct sockaddr_storage *to
         code = client_connect(o, to, &from, is_final, result);
     if (code == NDKPING_OK) {
         *is_final = true;
-        json_object_del(result, "error"); /* the error of an address that was tried before */
+        json_object_del(result, "error"); /* removes the error of an earlier address */
         code = roles_check_limits(o, &consumer, result);
         if (code == NDKPING_OK)
             code = client_ping(o, &r, to, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping's command line: that of Windows' NDKPing, and long options. */
+/* Parses ndkping's command line, which has the options of Windows' NDKPing, and long options. */
 #ifndef NDKPING_OPTIONS_H
 #define NDKPING_OPTIONS_H
 
@@ -35,7 +35,7 @@ struct options {
     uint32_t count; /* number of pings; 0: until interrupted */
     bool has_count, has_interval;
     double interval;                /* seconds */
-    uint32_t size;                  /* client: size of a ping; server: of the largest ping that it accepts */
+    uint32_t size;                  /* client: size of a ping; server: size of the largest ping that it accepts */
     uint32_t sweep_low, sweep_high; /* client: the bounds of --sweep; sweep_high is 0 without --sweep */
     uint64_t step_ms;               /* time limit of each step of a ping */
     uint32_t ird, ord;

@@ -111,9 +111,8 @@ int roles_report_problem(const char *step, const char *text, json_t *result)
 
 /*
  * Reports that an answer did not arrive within step_ms, although the connection still exists. TCP ends a connection
- * whose data is not acknowledged for unacked_ms. If unacked_ms is shorter than step_ms, TCP would have ended the
- * connection by now, unless the peer's host has acknowledged the ping. In this case, the peer's host has acknowledged
- * the ping, but its program has not answered.
+ * whose data is not acknowledged for unacked_ms. So if unacked_ms is shorter than step_ms, the peer's host has
+ * acknowledged the ping, but its program has not answered.
  */
 static int roles_report_gave_up(const struct options *o, const struct rping *r, json_t *result)
 {

@@ -14,7 +14,7 @@ int server_run(const struct options *o, json_t *result);
 
 /* Prints the addresses, read limits and private data of the connection, and adds them to `result`. */
 void roles_report_peer(struct consumer *c, json_t *result);
-/* Prints the read limits in effect. On the accepting side the connector has them only after the accept. */
+/* Prints the read limits in effect. On the accepting side they are known only after the accept. */
 void roles_print_limits(const struct consumer *c);
 /* Prints MPA revision and CRC of an established connection, and adds them to `result`. */
 void roles_report_agreement(struct consumer *c, json_t *result);
@@ -30,7 +30,10 @@ int roles_report_problem(const char *step, const char *text, json_t *result);
  * message, which is also added to `result`.
  */
 int roles_check_limits(const struct options *o, const struct consumer *c, json_t *result);
-/* Prints how the pings ended, and adds this to `result`. Returns the exit code; RPING_CANCELLED gives NDKPING_OK. */
+/*
+ * Prints how the pings ended, and adds this to `result`. Returns the exit code, which is NDKPING_OK for
+ * RPING_CANCELLED.
+ */
 int roles_report_end(const struct options *o, const struct rping *r, enum rping_end end, json_t *result);
 
 #endif

@@ -130,7 +130,7 @@ static bool rping_receive_message(struct rping *r, struct message *m, uint64_t m
     return NT_SUCCESS(status) || rping_fail(r, "NdkReceive", status);
 }
 
-/* Writes rping's text to a buffer: the ping's number, then a run of printable characters. */
+/* Writes rping's text to a buffer: the ping's number, then consecutive printable characters. */
 static void rping_fill(uint8_t *at, uint32_t size, uint32_t ping)
 {
     int head = snprintf((char *)at, size, "rdma-ping-%u: ", ping);
@@ -162,7 +162,7 @@ enum rping_end rping_client_ping(struct rping *r, uint32_t size)
     rping_fill(r->source.memory, size, r->pings);
     memset(r->sink.memory, 0, size);
     start = monotonic_ns();
-    /* This send is signalled: its result frees the slots of the silent sends of earlier pings. */
+    /* This send is signalled, because its result frees the slots of the silent sends of earlier pings. */
     if (!rping_send_message(r, &r->source, size, 0) || !rping_receive_message(r, &answer, r->step_ms) ||
         !rping_send_message(r, &r->sink, size, NDK_OP_FLAG_SILENT_SUCCESS) ||
         !rping_receive_message(r, &answer, r->step_ms))
@@ -199,7 +199,7 @@ static bool rping_write_sink(struct rping *r, const struct message *to, uint32_t
     return rping_wait_result(r, ID_WRITE, "NdkWrite", r->step_ms);
 }
 
-/* Makes the buffer large enough for a ping. No request uses the buffer between two pings. */
+/* Enlarges the buffer for a ping if necessary. Between two pings no request uses the buffer. */
 static bool rping_grow_buffer(struct rping *r, uint32_t size)
 {
     NTSTATUS status;
@@ -237,9 +237,9 @@ static bool rping_server_ping(struct rping *r, const struct message *from)
 }
 
 /*
- * Returns whether a ping failed because the client disconnected, after at least one whole ping. This is no failure of
- * the server, because an interrupted rping client disconnects within a ping. Only OpenNDK reports why a connection
- * ended. With another provider, any end of the connection counts as the client's disconnect.
+ * Returns true if a ping has failed because the client disconnected, after at least one whole ping. This is not a
+ * failure of the server, because an interrupted rping client disconnects within a ping. Only OpenNDK reports why a
+ * connection ended. With another provider, any end of the connection counts as the client's disconnect.
  */
 static bool rping_client_has_left(struct rping *r)
 {

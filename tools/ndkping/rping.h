@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The protocol of rdma-core's rping. For each ping: 1. The client advertises a buffer by a 16-byte message (address,
- * token, size, big-endian). 2. The server reads the buffer by RDMA read and answers with a message. 3. The client
- * advertises a second buffer. 4. The server writes the data into the second buffer by RDMA write and answers. 5. The
- * client compares the two buffers.
+ * The protocol of rdma-core's rping. A ping has five steps: 1. The client advertises a buffer by a 16-byte message
+ * (address, token, size, big-endian). 2. The server reads the buffer by RDMA read and answers with a message. 3. The
+ * client advertises a second buffer. 4. The server writes the data into the second buffer by RDMA write and answers. 5.
+ * The client compares the two buffers.
  */
 #ifndef NDKPING_RPING_H
 #define NDKPING_RPING_H
@@ -35,7 +35,7 @@ struct rping {
     NTSTATUS status;
     const char *step;
     uint32_t reason; /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0 if there is none */
-    bool gave_up;    /* set when step_ms has passed: status is STATUS_IO_TIMEOUT, and the connection still exists */
+    bool gave_up;    /* step_ms has passed: status is STATUS_IO_TIMEOUT, and the connection still exists */
 };
 
 /*

@@ -37,7 +37,7 @@ static pthread_cond_t client_ended = PTHREAD_COND_INITIALIZER;
 static struct consumer listener;
 static bool is_listening;      /* guarded by the lock */
 static struct client *clients; /* guarded by the lock */
-static double idle_since;      /* when the last client ended; guarded by the lock */
+static double idle_since;      /* the time when the last client ended; guarded by the lock */
 
 static void server_on_interrupt(void)
 {
@@ -93,7 +93,7 @@ static int client_serve(struct client *client, struct rping *r)
     code = roles_check_limits(o, c, client->result);
     if (code == NDKPING_OK)
         code = roles_report_end(o, r, rping_server(r), client->result);
-    if (r->gave_up) /* NdkDisconnect would wait for the client again; the close resets the connection instead */
+    if (r->gave_up) /* NdkDisconnect would wait for the client again, but a close resets the connection */
         return code;
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
@@ -174,8 +174,8 @@ static void totals_add_record(struct totals *t, json_t *result)
 }
 
 /*
- * Removes an ended client from the list and returns it. Returns NULL if the list is empty. If no client has ended,
- * waits for one if `wait` is true, and otherwise returns NULL.
+ * Removes a client that has ended from the list and returns it. If none has ended, waits for one if `wait` is true,
+ * otherwise returns NULL. Also returns NULL if the list is empty.
  */
 static struct client *server_remove_ended(bool wait)
 {
@@ -297,7 +297,7 @@ static NTSTATUS server_listen_at(const struct options *o, const struct sockaddr_
     return status;
 }
 
-/* Listens at the host's first address that can be used. */
+/* Listens at the first of the host's addresses that can be used. */
 static int server_listen(const struct options *o, json_t *result)
 {
     const struct endpoint *e = &o->server_address;

@@ -57,8 +57,8 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
 typedef bool filter_keeps(const void *context, const json_t *object);
 
 /*
- * Removes the objects for which `keeps` returns false. Fills a new list, because each removal from the old one would
- * move the later objects.
+ * Removes the objects for which `keeps` returns false. Fills a new list, because a removal from the old one would move
+ * all later objects.
  */
 static bool filter_list(json_t *list, filter_keeps *keeps, const void *context)
 {

@@ -11,8 +11,8 @@
 /*
  * Removes the objects that the options' filters exclude. --state applies to all objects in the lists of each adapter.
  * --address applies to connections, listeners, shared endpoints and failures. Objects of other kinds have no address.
- * --address keeps such an object only if a connection with the address uses it, directly or through another object.
- * Returns false if out of memory.
+ * They are kept only if a connection with the address uses them, directly or through another object. Returns false if
+ * out of memory.
  */
 bool filter_apply(const struct options *o, json_t *processes);
 

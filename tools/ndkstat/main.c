@@ -19,7 +19,7 @@
 #include "screen.h"
 #include "view.h"
 
-/* Prints a message. Closes the screen first, because a later close would erase the message. Returns the exit code. */
+/* Prints a message. First closes the screen, because a later close would erase the message. Returns the exit code. */
 static int ndkstat_fail(const char *what, int error)
 {
     screen_close();

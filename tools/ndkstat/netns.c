@@ -37,7 +37,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
-    unsigned turn; /* position of the namespace among the namespaces of its user; lower positions are tried first */
+    unsigned turn; /* position of the namespace among those of its user; lower positions are tried first */
 };
 
 ino_t netns_own_inode(void)
@@ -193,8 +193,8 @@ static void search_report(struct search *s, const struct member *m, const char *
 }
 
 /*
- * Returns true if s->found contains the namespace already. If several users have processes in a namespace, the search
- * reaches this namespace once for each user.
+ * Returns true if s->found already contains the namespace. The search reaches a namespace several times if several
+ * users have processes in it.
  */
 static bool search_has(const struct search *s, ino_t inode)
 {
@@ -220,8 +220,8 @@ static size_t search_sockets_left(const struct search *s, uid_t uid)
 }
 
 /*
- * Replaces n->names by the names that sock_diag reports, if this user is root. sock_diag also reports the user ID of
- * each socket, translated to ndkstat's user namespace. The names from /proc have no user IDs.
+ * If this user is root, replaces n->names by the names that sock_diag reports. They include the user ID of each socket,
+ * translated to ndkstat's user namespace. The names from /proc have no user IDs.
  */
 static void netns_read_users(struct netns *n, int netlink)
 {
@@ -328,7 +328,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
 
     if (!complete) {
         fprintf(messages, "other network namespaces: not all processes were searched\n");
-        *failed = true; /* the processes that were not searched may belong to this user */
+        *failed = true; /* the processes that were not searched may be this user's */
     }
     while (i < n_members && monotonic_ms() < deadline + MAX_FIND_MS) {
         ino_t inode = members[i].inode;

@@ -18,7 +18,7 @@
 enum { NETNS_MAX_NAME = 64 };
 
 struct netns {
-    ino_t inode;               /* the number in "net:[4026531840]" */
+    ino_t inode;               /* the number in "net:[4026531840]", for example */
     char name[NETNS_MAX_NAME]; /* the name that `ip netns` has given to the namespace, or "" */
     long pid;                  /* ID of a process in the namespace */
     uid_t uid;                 /* user of this process */

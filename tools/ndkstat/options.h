@@ -14,12 +14,12 @@ struct options {
     bool connections, counters, failures, objects; /* the view; at most one is set; none: the default view */
     /* Bit n: show the objects of type view_object_types[n]; 0: all types. */
     uint32_t object_types;
-    /* --state was given: the default view also shows states, and ended objects */
+    /* --state was given: the default view also shows states and ended objects */
     bool state;
     bool verbose, json, csv, watch, here;
     uint32_t pid, rounds; /* pid 0: all processes; rounds is a number of readings, 0: no limit */
     double seconds;
-    /* The filters: states, and an address that an object's local or foreign address must match. */
+    /* The filters: states, and an address that an object's local or foreign address must have. */
     char states_text[MAX_STATES_TEXT];
     const char *states[MAX_STATES];
     unsigned n_states;

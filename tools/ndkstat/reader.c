@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are read at the same time, under one deadline. For each socket name the kernel reports
- * the user and the ID of the process that listens under the name (SO_PEERCRED). This ID must equal the ID in the name.
- * The number of bytes read is limited for each user and in total.
+ * See reader.h. All processes are read at the same time, with one common deadline. For each socket name the kernel
+ * reports the user and the ID of the process that listens under the name (SO_PEERCRED). This ID must equal the ID in
+ * the name. The number of bytes read is limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -39,7 +39,10 @@ enum {
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     SLICE_MS = 100, /* interval between checks for Ctrl-C */
-    /* An answer with fewer bytes per value is refused, because its many values would need much memory when parsed. */
+    /*
+     * An answer with fewer bytes per value is refused, because so many values would need much memory when they are
+     * parsed.
+     */
     BYTES_PER_VALUE = 8,
 };
 
@@ -107,7 +110,7 @@ static void peer_end(struct peer *p, enum peer_state state)
 
 /*
  * Ends a peer that cannot be read, and reports the reason. ndkstat then exits with an error, unless the process belongs
- * to another user and was not requested, because other users must not be able to make ndkstat fail.
+ * to another user and was not requested: other users must not be able to make ndkstat fail.
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
@@ -177,7 +180,7 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        /* The process was not requested; or it has ended, and a child process still has its socket. */
+        /* The process was not requested, or it has ended and a child process still has its socket. */
         peer_end(p, PEER_GONE);
     } else if (process_state(who.pid) == 'T') {
         peer_fail(r, p, "not read, because it is stopped (state T)");

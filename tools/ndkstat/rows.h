@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fills tables from JSON. A view has columns and lists. Each column shows one JSON member. Each object in a list is a
- * row. If a member is missing or has another type, the cell shows 0, "-" or "?", because a process with another version
- * may omit the member.
+ * Fills tables from JSON. A view has columns and lists. Each column shows one JSON member, and each object in a list is
+ * a row. A process with another version may omit a member: if it is missing or has another type, the cell shows 0, "-"
+ * or "?".
  */
 #ifndef NDKSTAT_ROWS_H
 #define NDKSTAT_ROWS_H
@@ -26,12 +26,12 @@ enum column_source {
     IN_OBJECT,
     IN_OBJECT_COUNTERS,
     CELL_MODE,  /* always "User" */
-    CELL_TYPE,  /* the type of the row; see struct list */
+    CELL_TYPE,  /* the type of the row: see struct list */
     CELL_PID,   /* the process ID, and the user if it is another user's process */
     CELL_NETNS, /* the name or the inode of the network namespace */
 };
 
-/* The form in which a column shows its member. A NOTE is a text on an extra line below the row. */
+/* The form in which a column shows its member. A NOTE is a text on a line of its own below the row. */
 enum column_kind { TEXT, NOTE, NUMBER, BYTES, AGE, TIME };
 
 /* The condition for showing a column. CSV ignores it, and contains every column that has a key. */
@@ -94,7 +94,7 @@ bool member_index_init(struct member_index *index, const json_t *array, const ch
 void member_index_fini(struct member_index *index);
 /*
  * Returns the object whose indexed member equals `number`, or NULL. Finds each number only once: a second call with the
- * same number returns NULL. So each object is compared only once, even if a process reports one number for all its
+ * same number returns NULL. So each object is compared only once, even if a process reports the same number for all its
  * objects.
  */
 const json_t *member_index_find(struct member_index *index, unsigned long long number);

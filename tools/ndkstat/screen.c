@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See screen.h. Uses only a few escape sequences, which every terminal since the VT220 understands, and no library. The
+ * See screen.h. Uses no library, only a few escape sequences that every terminal since the VT220 supports. The
  * invariant: after screen_close this file writes nothing to the terminal, so a thread that handles Ctrl-C may call
  * screen_close at any time.
  */
@@ -222,7 +222,7 @@ static enum key screen_move(size_t *position, size_t by, bool back)
     return KEY_MOVED;
 }
 
-/* Handles the bytes that one read() has returned: one key, or several keys if the user types fast. */
+/* Handles the bytes that one read() has returned: one key, or several if the user types fast. */
 static enum key screen_handle_key(const char *key, size_t page)
 {
     static const struct {

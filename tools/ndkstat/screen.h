@@ -12,8 +12,8 @@
 enum screen_event {
     SCREEN_TIMEOUT, /* the time has elapsed, or the user has requested the next reading */
     SCREEN_QUIT,
-    SCREEN_INTERRUPTED, /* the user has pressed Ctrl-C */
-    SCREEN_LOST,        /* the terminal cannot be written */
+    SCREEN_INTERRUPTED, /* the user pressed Ctrl-C */
+    SCREEN_LOST,        /* a write to the terminal failed */
 };
 
 /*

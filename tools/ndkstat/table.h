@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A table that the caller fills cell by cell and row by row. It is printed with aligned columns or as CSV. All cells
- * are printable ASCII. Any other byte of a text becomes '?', because other processes choose texts, and a terminal might
- * interpret them. A long cell is cut and ends with "...", because it would widen the rows of all processes.
+ * are printable ASCII: any other byte becomes '?', because other processes choose texts, and a terminal might interpret
+ * them. A long cell is cut and ends with "...", because it would widen the column for all processes.
  */
 #ifndef NDKSTAT_TABLE_H
 #define NDKSTAT_TABLE_H

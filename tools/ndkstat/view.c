@@ -93,7 +93,7 @@ static bool view_print_connections(FILE *out, const struct options *o, const jso
     NUMBERED_COLUMNS(title), OF_OBJECT("PD", "pd", NUMBER), OF_OBJECT("Address", "address", TEXT),                     \
         OF_OBJECT("Length", "length", BYTES), OF_OBJECT("Token", "token", TEXT)
 
-/* A column for a limit of the process's adapter, which may be lower than the limit that ndkinfo shows. */
+/* A column for a limit of the process's adapter. It may be lower than the limit that ndkinfo shows. */
 #define OF_LIMITS(title, key, member)                                                                                  \
     {                                                                                                                  \
         title, key, IN_ADAPTER_LIMITS, member, NUMBER, VERBOSE, false                                                  \
@@ -413,14 +413,14 @@ static void adapter_delete_list(json_t *adapter, const char *member, bool with_c
 
     json_object_del(adapter, member);
     snprintf(count, sizeof count, "%.*s_count", (int)strlen(member) - 1,
-             member); /* for example "connections" becomes "connection_count" */
+             member); /* "connections", for example, becomes "connection_count" */
     if (with_count)
         json_object_del(adapter, count);
 }
 
 /*
- * Removes the members that the options do not select. If the options select no view, removes nothing. If the options
- * select the adapters themselves, keeps the number of objects of each kind, for example in "connection_count".
+ * Removes the members that the options do not select. Removes nothing if the options select no view. If they select the
+ * adapters themselves, keeps the number of objects of each kind, for example "connection_count".
  */
 static void adapter_select(json_t *adapter, const struct options *o)
 {
