@@ -33,7 +33,10 @@ static void event_add(struct event *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Waits until e->count exceeds `seen`. Returns false after `ms` milliseconds (0: no limit), or if `c` is cancelled. */
+/*
+ * Waits until e->count exceeds `seen`, and returns true. Returns false after `ms` milliseconds (0: no limit), or if `c`
+ * is cancelled.
+ */
 static bool event_wait(struct consumer *c, struct event *e, unsigned seen, uint64_t ms)
 {
     struct timespec until;
@@ -75,7 +78,7 @@ static void consumer_on_notify(void *context, NTSTATUS status)
 {
     struct consumer *c = context;
 
-    (void)status; /* ignored: after a CQ overflow, the consumer gets failed results */
+    (void)status; /* not needed: after a CQ overflow, the consumer gets failed results */
     event_add(c->wake);
 }
 
@@ -105,7 +108,7 @@ static void consumer_on_request(void *context, NDK_CONNECTOR *connector)
         pthread_cond_broadcast(&c->requested.change);
     }
     pthread_mutex_unlock(&c->requested.lock);
-    if (is_refused) /* needed, because NdkCloseListener completes only after this close */
+    if (is_refused) /* NdkCloseListener completes only after this close */
         connector->Dispatch->NdkCloseConnector(&connector->Header, consumer_on_refused, NULL);
 }
 
@@ -216,7 +219,10 @@ void consumer_close_qp(struct consumer *c)
     c->qp = NULL;
 }
 
-/* Closes the connectors of waiting requests, and then the listener, whose close waits for all its connectors. */
+/*
+ * Closes the connectors of requests that the consumer has not taken, and then the listener. The listener's close waits
+ * for the closes of all its connectors.
+ */
 static void consumer_close_listener(struct consumer *c)
 {
     if (!c->listener)
@@ -293,7 +299,7 @@ static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTAT
 }
 
 /*
- * Stores the connection's read limits in c->effective. Must be called after the connect or NdkAccept has succeeded. A
+ * Stores the connection's read limits in c->effective. Must be called after the connect or NdkAccept has succeeded; a
  * client must call this function before NdkCompleteConnect.
  */
 static NTSTATUS consumer_read_limits(struct consumer *c)

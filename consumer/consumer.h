@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One connection of a small NDK consumer, with the objects that it needs. If an NDK call is pending, the function that
- * made the call waits until the call has completed (sync.h). The provider's time limits apply, except where a function
- * has a time limit as parameter. Only one thread at a time may use a consumer.
+ * One connection of a small NDK consumer, with the objects that it needs. Each function waits until its NDK calls have
+ * completed (sync.h). The time limits of these waits are the provider's, unless the function has a time limit as
+ * parameter. Only one thread at a time may use a consumer.
  */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
@@ -18,7 +18,9 @@
 #include "ndk/ndkpi.h"
 #include "openndk/adapter.h"
 
-/* Counts events of one kind, which happen on threads of the provider, and wakes the thread that waits for them. */
+/*
+ * Counts the events of one kind. The events happen on threads of the provider, and wake the thread that waits for them.
+ */
 struct event {
     pthread_mutex_t lock;
     pthread_cond_t change;
@@ -36,19 +38,19 @@ struct consumer {
     NDK_ADAPTER *adapter;
     NDK_ADAPTER_INFO info;
     NDK_PD *pd;
-    NDK_CQ *cq; /* NULL: the QP completes on the CQ of another consumer */
+    NDK_CQ *cq; /* NULL: the QP uses the CQ of another consumer */
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
-    struct consumer_limits effective; /* read limits of the connection; set by consumer_connect and consumer_accept */
+    struct consumer_limits effective; /* the connection's read limits; set by consumer_connect and consumer_accept */
     struct event notified;            /* counts CQ notifications, and the peer's disconnect */
-    struct event *wake;               /* `notified` of this consumer, or of the consumer that owns the PD */
+    struct event *wake;               /* points to `notified` of this consumer, or of the consumer that owns the PD */
     struct event disconnected;
     uint32_t disconnect_reason; /* valid if disconnected.count is not 0 */
-    struct event requested;     /* counts connect requests; requested.lock protects the next three members */
-    NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring: connectors that wait for consumer_next_request */
+    struct event requested;     /* counts connect requests; its lock protects the next three members */
+    NDK_CONNECTOR *requests[CONSUMER_MAX_REQUESTS]; /* a ring of the connectors that wait for consumer_next_request */
     unsigned requests_popped;
-    bool is_closing; /* set by consumer_close: refuses further connect requests */
+    bool is_closing; /* set by consumer_close: further connect requests are refused */
     atomic_bool is_cancelled;
     bool (*is_interrupted)(void); /* optional: if it returns true, consumer_connect ends with STATUS_CANCELLED */
 };
@@ -58,7 +60,7 @@ struct consumer {
  * failed. consumer_close is required even after a failure.
  */
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **step);
-/* Creates PD, CQ and QP on the adapter of `other`, which must be closed after c. Otherwise like consumer_open. */
+/* Works like consumer_open, but creates PD, CQ and QP on the adapter of `other`. `c` must be closed before `other`. */
 NTSTATUS consumer_open_on_adapter(struct consumer *c, const struct consumer *other, const char **step);
 
 struct consumer_queues {
@@ -66,23 +68,23 @@ struct consumer_queues {
 };
 /*
  * Creates a QP on the adapter and PD of `first`. The QP completes on the CQ of `cq_owner`, or, if cq_owner is NULL, on
- * a CQ of its own with cq_depth entries. `first` and cq_owner must be closed after c. QPContext is c. A CQ notification
- * or disconnect of c wakes the thread that waits for results of `first`.
+ * a new CQ with cq_depth entries. `c` must be closed before `first` and cq_owner. QPContext is c. A CQ notification or
+ * disconnect of c wakes the thread that waits for results of `first`.
  */
 NTSTATUS consumer_open_on_pd(struct consumer *c, struct consumer *first, struct consumer *cq_owner, uint32_t cq_depth,
                              const struct consumer_queues *queues, const char **step);
-/* Closes all objects. Also closes the connectors that consumer_next_request has not returned. */
+/* Closes all objects, and all connectors that consumer_next_request has not returned. */
 void consumer_close(struct consumer *c);
 
 NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
 /* Writes the listener's address. If consumer_listen had port 0, the address has the port that the provider chose. */
 NTSTATUS consumer_listener_address(struct consumer *c, struct sockaddr_storage *address);
 /*
- * Returns the connector of the next connect request, or NULL after `seconds` (0: no limit). The caller stores the
- * connector in the `connector` of a consumer.
+ * Returns the connector of the next connect request, or NULL after `seconds` (0: no limit). The caller must store the
+ * connector in the member `connector` of a consumer.
  */
 NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds);
-/* Like consumer_next_request, with a time limit in milliseconds. */
+/* Works like consumer_next_request, with a time limit in milliseconds. */
 NDK_CONNECTOR *consumer_next_request_ms(struct consumer *c, uint64_t ms);
 
 NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const struct sockaddr *to,
@@ -90,10 +92,10 @@ NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const
 NTSTATUS consumer_complete_connect(struct consumer *c);
 NTSTATUS consumer_accept(struct consumer *c, struct consumer_limits limits, const void *data, uint32_t len);
 NTSTATUS consumer_disconnect(struct consumer *c);
-bool consumer_is_disconnected(struct consumer *c); /* returns whether the peer has disconnected */
+bool consumer_is_disconnected(struct consumer *c); /* returns true if the peer has disconnected */
 /* Waits until the peer has disconnected. Returns false after `seconds` (0: no limit). */
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
-/* Like consumer_wait_disconnect, with a time limit in milliseconds. */
+/* Works like consumer_wait_disconnect, with a time limit in milliseconds. */
 bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 /*
@@ -114,13 +116,13 @@ bool consumer_is_cancelled(struct consumer *c);
  * has disconnected and no result is left.
  */
 bool consumer_next_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds);
-/* Like consumer_next_result, with a time limit in milliseconds. */
+/* Works like consumer_next_result, with a time limit in milliseconds. */
 bool consumer_next_result_ms(struct consumer *c, NDK_RESULT_EX *result, uint64_t ms);
 
 /*
- * Functions for a thread that polls completion queues without consumer_next_result. The thread gets `count` from
- * consumer_wake_count, polls and arms the queues, and then calls consumer_wait_wake. consumer_wait_wake waits until
- * consumer_wake_count would return another value than `count`, or until `ms` milliseconds have passed (0: no limit).
+ * These functions are for a thread that polls completion queues without consumer_next_result. The thread gets `count`
+ * from consumer_wake_count, polls and arms the queues, and then calls consumer_wait_wake. consumer_wait_wake waits
+ * until consumer_wake_count no longer returns `count`, or until `ms` milliseconds have passed (0: no limit).
  */
 unsigned consumer_wake_count(struct consumer *c);
 void consumer_wait_wake(struct consumer *c, unsigned count, unsigned ms);

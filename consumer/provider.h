@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NDK provider of this process: OpenNDK's provider, or a foreign provider, which is loaded from a module. This file
- * has the provider's functions that are not in ndk/ndkpi.h: opening and closing adapters, MDLs, settings, counters and
- * reasons. The invariant: no function of include/openndk receives an adapter or object of a foreign provider.
- * Therefore the tools and the consumer call those functions only through this file.
+ * The NDK provider of this process. It is OpenNDK's provider, or a foreign provider that is loaded from a module. This
+ * file has the provider's functions that are not in ndk/ndkpi.h: opening and closing adapters, MDLs, settings, counters
+ * and reasons. No function of include/openndk may receive an adapter or object of a foreign provider. Therefore the
+ * tools and the consumer call those functions only through this file.
  */
 #ifndef CONSUMER_PROVIDER_H
 #define CONSUMER_PROVIDER_H
@@ -26,7 +26,7 @@ bool consumer_use_module(const char *file, char *error, size_t size);
 const struct ndkconform_provider *consumer_foreign_provider(void);
 
 NTSTATUS consumer_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
-/* Waits until all objects of the adapter have been closed. */
+/* Closes the adapter. First waits until all objects of the adapter have been closed. */
 void consumer_close_adapter(NDK_ADAPTER *adapter);
 /* Returns the name of the function that consumer_open_adapter calls, for messages. */
 const char *consumer_open_adapter_name(void);
@@ -34,11 +34,14 @@ void consumer_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 
 /* ---- reasons and counters, which only OpenNDK's provider has ---- */
 
-/* Returns why the connector's last step failed or its connection ended, or 0 if the reason is not known. */
+/*
+ * Returns the reason for the failure of the connector's last step or for the end of the connection, or 0 if the reason
+ * is not known.
+ */
 uint32_t consumer_connector_reason(NDK_CONNECTOR *connector);
 /*
  * Returns true if `reason`, which comes from a connector, a completion or a disconnect, is a code of openndk/reason.h.
- * Returns false if `reason` is 0. Returns false if the provider is foreign, because a foreign provider has other codes.
+ * Returns false if `reason` is 0, or if the provider is foreign, because a foreign provider has other codes.
  */
 bool consumer_reason_is_openndk(uint32_t reason);
 /* Reads the adapter's counters. Returns false if the provider is foreign. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading of a provider module: see provider_module.h. */
+/* Loads a provider module: see provider_module.h. */
 #include "consumer/provider_module.h"
 
 #include <dlfcn.h>

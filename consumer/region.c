@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Registered memory: see region.h. */
+/* Allocates and registers memory: see region.h. */
 #include "consumer/region.h"
 
 #include <stdlib.h>

@@ -25,9 +25,9 @@ struct consumer_region {
 
 /* Allocates zeroed pages and registers them. flags: NDK_MR_FLAG_. After a failure, *r is zeroed. */
 NTSTATUS consumer_region_create(struct consumer_region *r, NDK_PD *pd, uint32_t len, ULONG flags);
-/* Registers `memory`, which must outlive the region. Otherwise like consumer_region_create. */
+/* Works like consumer_region_create, but registers `memory`, which must outlive the region. */
 NTSTATUS consumer_region_register(struct consumer_region *r, NDK_PD *pd, void *memory, uint32_t len, ULONG flags);
-/* Closes the region, and waits until no request uses the memory. Does nothing if *r is zeroed. */
+/* Waits until no request uses the memory, and closes the region. Does nothing if *r is zeroed. */
 void consumer_region_destroy(struct consumer_region *r);
 
 static inline NDK_SGE consumer_region_sge(const struct consumer_region *r, uint32_t offset, uint32_t len)

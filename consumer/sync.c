@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NDK calls that wait: see sync.h. */
+/* Makes NDK calls and waits for them: see sync.h. */
 #include "consumer/sync.h"
 
 #include <netinet/in.h>
@@ -71,7 +71,9 @@ static NTSTATUS sync_end(struct sync *s, NTSTATUS status)
     return status;
 }
 
-/* Like sync_end, for a call that creates an object. If `status` is STATUS_PENDING, stores the new object in *out. */
+/*
+ * Works like sync_end, for a call that creates an object. If `status` is STATUS_PENDING, stores the new object in *out.
+ */
 static NTSTATUS sync_end_create(struct sync *s, NTSTATUS status, void *out)
 {
     NDK_OBJECT_HEADER *object = NULL;
@@ -176,7 +178,7 @@ NTSTATUS sync_create_qp(NDK_PD *pd, const struct sync_qp *o, NDK_QP **qp)
 
 void sync_close(void *object)
 {
-    NDK_PD *any = object; /* every object except an adapter has a dispatch table whose first entry is the close */
+    NDK_PD *any = object; /* Every object except an adapter has a dispatch table whose first entry is the close. */
     struct sync s;
 
     sync_init(&s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that make an NDK call, wait until the call has completed, and return its final status. A callback must not
- * call these functions, because the completion may need the thread that the wait would block.
+ * Each function makes an NDK call, waits until the call has completed, and returns the call's final status. A callback
+ * must not call these functions, because the completion may need the thread that the wait would block.
  */
 #ifndef CONSUMER_SYNC_H
 #define CONSUMER_SYNC_H
@@ -12,8 +12,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Waits for the completion of an NDK call. Use a struct sync if this file has no function for the call, or if the call
- * completes only after the caller has made another call. A struct sync can wait for one call at a time:
+ * Waits for the completion of an NDK call. Callers use a struct sync if this file has no function for the call, or if
+ * they must make another call before this call can complete. A struct sync can wait for one call at a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);
@@ -28,16 +28,16 @@ struct sync {
 };
 void sync_init(struct sync *s);
 void sync_fini(struct sync *s);
-/* Completion routines. Their context is the struct sync. */
+/* Completion routines. Their context must be a struct sync. */
 void sync_on_request(void *context, NTSTATUS status);
 void sync_on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void sync_on_close(void *context);
 /* Returns the final status of a call that returned `status`. Waits if `status` is STATUS_PENDING. */
 NTSTATUS sync_wait(struct sync *s, NTSTATUS status);
-/* Waits at most `ms` milliseconds; a signal ends the wait earlier. Returns whether the pending call has completed. */
+/* Waits at most `ms` milliseconds; a signal ends the wait earlier. Returns true if the pending call has completed. */
 bool sync_wait_ms(struct sync *s, unsigned ms);
 
-/* ---- functions that create an object: after a failure, the out parameter receives NULL ---- */
+/* ---- functions that create an object: after a failure, *out is NULL ---- */
 
 NTSTATUS sync_create_pd(NDK_ADAPTER *adapter, NDK_PD **pd);
 NTSTATUS sync_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,

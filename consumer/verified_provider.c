@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verifier and the trace in front of a foreign provider: see verified_provider.h. */
+/* Puts the verifier and the trace in front of a foreign provider: see verified_provider.h. */
 #include "consumer/verified_provider.h"
 
 #include "ndkconform/provider.h"

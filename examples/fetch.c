@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RDMA: a server has a file, and a client fetches the file. Neither of them copies the data.
+ * An example of RDMA: a client fetches a file from a server, and neither of them copies the data.
  *
  *     fetch server 127.0.0.1 50001 FILE           serves one client and ends
  *     fetch client 127.0.0.1 50001 write >COPY    the server writes into the client's memory
  *     fetch client 127.0.0.1 50001 read >COPY     the client reads from the server's memory
  *
- * With `write` the client registers its memory for the server, by a fast registration. The server writes the file into
+ * With `write` the client gives the server access to its memory by a fast registration. The server writes the file into
  * that memory, and invalidates the registration with its reply. With `read` the server binds a memory window to the
  * file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md explains
  * each step. The helper functions for pending calls and for failures are those of examples/first.c.
@@ -28,7 +28,7 @@
 
 enum {
     FILE_SIZE = 1 << 20, /* a longer file is refused */
-    QUEUE_DEPTH = 4,     /* requests of one end that can be outstanding */
+    QUEUE_DEPTH = 4,     /* the maximum number of outstanding requests of one end */
     POLLS = 1000         /* polls of an empty queue before a thread sleeps */
 };
 
@@ -36,7 +36,7 @@ enum {
 struct message {
     uint32_t what;    /* one of the enum below */
     uint32_t token;   /* grants the receiver of the message access to the sender's memory */
-    uint64_t address; /* where the sender's memory begins */
+    uint64_t address; /* the beginning of the sender's memory */
     uint64_t length;  /* the size of the sender's memory; in the reply to MESSAGE_WRITE: the length of the file */
 };
 enum { MESSAGE_WRITE = 1, MESSAGE_READ, MESSAGE_REPLY, MESSAGE_DONE };
@@ -69,7 +69,7 @@ struct end {
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
-    atomic_bool is_over; /* the peer has disconnected, or the completion queue has failed */
+    atomic_bool is_over; /* true if the peer has disconnected, or the completion queue has failed */
     atomic_uint reason;  /* the reason for the disconnect */
 };
 
@@ -94,7 +94,7 @@ static void on_closed(void *context)
     on_created(context, STATUS_SUCCESS, NULL);
 }
 
-/* The completion queue has results, or has failed. */
+/* The completion queue has results or has failed. */
 static void on_notified(void *context, NTSTATUS status)
 {
     struct end *end = context;
@@ -150,7 +150,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* finish() for a create. A pending create does not write its out parameter: the completion routine gets the object. */
+/* Works like finish(), for a create. If a create is pending, the completion routine gets the object, not *out. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -161,7 +161,7 @@ static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
     return status;
 }
 
-/* Returns whether the status is a success. If it is not, prints what happened and what to do about it. */
+/* Returns true if the status is a success. Otherwise prints what happened and what to do about it. */
 static bool succeeded(struct end *end, const char *call, NTSTATUS status)
 {
     uint32_t reason;
@@ -244,7 +244,7 @@ static bool prepare_fast_registration(struct end *end)
     }
     status = end->adapter->Dispatch->NdkBuildLAM(end->adapter, &end->file_mdl, FILE_SIZE, on_completed, end, NULL,
                                                  &size, &end->first_byte);
-    if (finish(end, status) == STATUS_BUFFER_TOO_SMALL) /* `size` is the size of the LAM */
+    if (finish(end, status) == STATUS_BUFFER_TOO_SMALL) /* now `size` is the size that the LAM needs */
         end->lam = malloc(size);
     if (!end->lam)
         return false;
@@ -430,7 +430,7 @@ static bool fetch_by_write(struct end *end)
         return false;
     if (!receive_message(end, &reply, &result))
         return false;
-    /* The server may not have invalidated the token. Use the memory only after the server has lost access to it. */
+    /* The memory may be used only after the server has lost access to it, so the answer must invalidate the token. */
     if (result.Type != NdkOperationTypeReceiveAndInvalidate || result.TypeSpecificCompletionOutput != token) {
         fprintf(stderr, "the server can still write into the memory\n");
         return false;
@@ -492,7 +492,7 @@ static bool run_client(struct end *end, struct sockaddr *from, struct sockaddr *
 
 /* ---- The server ---- */
 
-/* Writes the file into the client's memory, then replies. The reply arrives after the data. */
+/* Writes the file into the client's memory, and then sends the reply, which arrives after the data. */
 static bool reply_by_write(struct end *end, const struct message *request)
 {
     UINT32 token = end->file_mr->Dispatch->NdkGetLocalTokenFromMr(end->file_mr);

@@ -5,7 +5,7 @@
  *     first server 127.0.0.1 50001                     serves one client and ends
  *     first client 127.0.0.1 50001 "Hello, server"
  *
- * The objects, and what they are in a program with sockets:
+ * The objects of NDK correspond to these in a program with sockets:
  *
  *     adapter             the network interface
  *     listener            the listening socket
@@ -45,7 +45,7 @@ struct end {
     NDK_LISTENER *listener;
     NDK_CONNECTOR *connector;
     MDL mdl;                  /* describes `lines` */
-    char lines[2][LINE_SIZE]; /* the line to send, the received line */
+    char lines[2][LINE_SIZE]; /* the line to send, and the received line */
 
     sem_t completed;           /* posted when the pending call has completed */
     NTSTATUS status;           /* the final status of the completed call */
@@ -53,7 +53,7 @@ struct end {
 
     sem_t event; /* posted after a result, a request for a connection, or the end of the connection */
     atomic_flag has_request;
-    atomic_bool is_over; /* the peer has disconnected, or the completion queue has failed */
+    atomic_bool is_over; /* true if the peer has disconnected, or the completion queue has failed */
     atomic_uint reason;  /* the reason for the disconnect */
 };
 
@@ -78,7 +78,7 @@ static void on_closed(void *context)
     on_created(context, STATUS_SUCCESS, NULL);
 }
 
-/* The completion queue has results, or has failed. */
+/* The completion queue has results or has failed. */
 static void on_notified(void *context, NTSTATUS status)
 {
     struct end *end = context;
@@ -134,7 +134,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* finish() for a create. A pending create does not write its out parameter: the completion routine gets the object. */
+/* Works like finish(), for a create. If a create is pending, the completion routine gets the object, not *out. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -145,7 +145,7 @@ static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
     return status;
 }
 
-/* Returns whether the status is a success. If it is not, prints what happened and what to do about it. */
+/* Returns true if the status is a success. Otherwise prints what happened and what to do about it. */
 static bool succeeded(struct end *end, const char *call, NTSTATUS status)
 {
     uint32_t reason;
@@ -222,7 +222,7 @@ static bool open_end(struct end *end, const struct sockaddr *local)
     status = end->adapter->Dispatch->NdkCreatePd(end->adapter, on_created, end, &end->pd);
     if (!succeeded(end, "NdkCreatePd", finish_create(end, status, &end->pd)))
         return false;
-    /* Room for the results of all requests that can be outstanding: one receive and one send. */
+    /* The queue has room for the results of all requests that can be outstanding: one receive and one send. */
     status = end->adapter->Dispatch->NdkCreateCq(end->adapter, 2, on_notified, end, NULL, on_created, end, &end->cq);
     if (!succeeded(end, "NdkCreateCq", finish_create(end, status, &end->cq)))
         return false;

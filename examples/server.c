@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server for many clients, which returns each message to the client that sent it, until Ctrl-C.
+ * A server for many clients. The server returns each message to the client that sent it, until Ctrl-C.
  *
  *     server 127.0.0.1 50001
  *     first client 127.0.0.1 50001 "Hello, server"
  *
  * Each client has a queue pair, a completion queue, a ring of receives, and a thread that sleeps until something
- * happens. So a client that is slow, dies or breaks the protocol affects no other client. The protocol allows a client
- * messages of at most LINE_SIZE bytes, and at most RING messages that have no answer yet. A further message would find
- * no receive, which ends the connection. Some functions are copies of functions in first.c.
+ * happens. So a client that is slow, dies or breaks the protocol affects no other client. Each message may have at most
+ * LINE_SIZE bytes, and at most RING messages of a client may have no answer yet. A further message would find no
+ * receive, which ends the connection. Some functions are copies of functions in first.c.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -31,7 +31,7 @@ enum { LINE_SIZE = 256, RING = 8, MAX_CLIENTS = 100 };
 struct end {
     unsigned number; /* clients are numbered from 1; 0: the entry has no client */
     pthread_t thread;
-    atomic_bool is_free; /* the client is gone and its thread is about to end, so a new client can have the entry */
+    atomic_bool is_free; /* the client's thread is about to end, so a new client may use the entry */
     NDK_CQ *cq;
     NDK_QP *qp;
     NDK_MR *mr;
@@ -44,7 +44,7 @@ struct end {
     NDK_OBJECT_HEADER *object; /* the created object, if the completed call is a create */
 
     sem_t event;         /* posted after a result, and at the end of the connection */
-    atomic_bool is_over; /* the peer has disconnected, the completion queue has failed, or the server stops */
+    atomic_bool is_over; /* true if the peer has disconnected, the completion queue has failed, or the server stops */
     atomic_uint reason;  /* the reason for the disconnect */
 };
 
@@ -52,7 +52,7 @@ static NDK_ADAPTER *adapter;
 static NDK_PD *pd;
 static struct end clients[MAX_CLIENTS];
 static unsigned n_clients; /* number of clients so far */
-static bool stops;         /* no client is accepted any more */
+static bool stops;         /* true: the server accepts no more clients */
 /* Protects clients, n_clients and stops, but not the objects of a client. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -77,7 +77,7 @@ static void on_closed(void *context)
     on_created(context, STATUS_SUCCESS, NULL);
 }
 
-/* The completion queue has results, or has failed. */
+/* The completion queue has results or has failed. */
 static void on_notified(void *context, NTSTATUS status)
 {
     struct end *end = context;
@@ -119,7 +119,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* finish() for a create. A pending create does not write its out parameter: the completion routine gets the object. */
+/* Works like finish(), for a create. If a create is pending, the completion routine gets the object, not *out. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -130,7 +130,7 @@ static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
     return status;
 }
 
-/* Returns whether the status is a success. If it is not, prints what happened and what to do about it. */
+/* Returns true if the status is a success. Otherwise prints what happened and what to do about it. */
 static bool succeeded(struct end *end, const char *call, NTSTATUS status)
 {
     uint32_t reason;
@@ -179,7 +179,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
 }
 
 /*
- * Creates a client's objects. Each of end->lines belongs to one request at a time: a receive, or the send of the
+ * Creates a client's objects. Only one request at a time uses a line of end->lines: a receive, or the send of the
  * answer.
  */
 static bool open_end(struct end *end)
@@ -215,7 +215,10 @@ static void close_end(struct end *end)
 
 /* ---- A client ---- */
 
-/* Posts a receive into the line. The line's address is the RequestContext, so the result of the receive contains it. */
+/*
+ * Posts a receive into the line. The line's address is the RequestContext, so the receive's result contains the
+ * address.
+ */
 static bool post_receive(struct end *end, char *line)
 {
     UINT32 token = end->mr->Dispatch->NdkGetLocalTokenFromMr(end->mr);
@@ -262,7 +265,10 @@ static bool next_result(struct end *end, NDK_RESULT_EX *result)
     }
 }
 
-/* Sends messages back until the client disconnects or the server stops. Returns false if a request has failed. */
+/*
+ * Answers each message with a copy until the client disconnects or the server stops. Returns false if a request has
+ * failed.
+ */
 static bool echo_messages(struct end *end)
 {
     NDK_RESULT_EX result;
@@ -272,7 +278,7 @@ static bool echo_messages(struct end *end)
 
         if (!NT_SUCCESS(result.Status))
             return false;
-        if (result.Type == NdkOperationTypeSend ? !post_receive(end, line) /* the line is free again */
+        if (result.Type == NdkOperationTypeSend ? !post_receive(end, line) /* the send no longer uses the line */
                                                 : !post_send(end, line, result.BytesTransferred))
             return false;
     }
@@ -394,7 +400,7 @@ static bool run_server(struct end *end, struct sockaddr *local, socklen_t length
 
 int main(int argc, char **argv)
 {
-    static struct end end; /* only for the calls of the main thread */
+    static struct end end; /* used only for the calls of the main thread */
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *address;
     NDK_VERSION version = { 2, 1 };
     bool is_done = false;
