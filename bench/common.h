@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for all programs of the benchmark: time, samples, memory, the two processes of a measurement, processors.
+ * Functions for all programs of the benchmark: time, samples, memory and processors, and the two processes of a
+ * measurement.
  */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
@@ -40,7 +41,7 @@ size_t samples_count(const struct samples *s);
 /* Sorts the samples, and returns the quantile `q` (0 to 1), or 0 if there are no samples. */
 double samples_quantile(struct samples *s, double q);
 
-/* Memory and CPU time of this process. */
+/* The memory and CPU time of this process. */
 struct bench_usage {
     uint64_t heap;       /* bytes allocated by malloc */
     uint64_t rss;        /* resident bytes */
@@ -50,8 +51,8 @@ struct bench_usage bench_usage(void);
 
 /*
  * Forks the second process. Returns 0 in the child, and the child's process ID in the parent. In each process, sets
- * *control to a socket that is connected to the other process. Each process may open BENCH_DESCRIPTORS descriptors. An
- * alarm ends each process after `seconds` + BENCH_GRACE_SECONDS. The kernel kills the child when the parent ends.
+ * *control to a socket that is connected to the other process. Each process may open BENCH_DESCRIPTORS descriptors.
+ * After `seconds` + BENCH_GRACE_SECONDS, an alarm ends each process. The kernel kills the child when the parent ends.
  */
 pid_t bench_fork(int *control, unsigned seconds);
 void bench_send(int control, const void *message, size_t size);
@@ -69,14 +70,14 @@ struct bench_usage bench_request_usage(int control);
 void bench_join(pid_t child);
 
 /*
- * Pins the calling thread, and the threads that it creates later, to the n-th processor that this process may use.
- * Returns false if there is no such processor, or if BENCH_FREE is in the environment.
+ * Pins the calling thread to the n-th processor that this process may use. Threads that this thread creates later are
+ * pinned, too. Returns false if there is no such processor, or if BENCH_FREE is in the environment.
  */
 bool bench_pin(unsigned n);
 
-/* Socket options of the first TCP connection of this process. */
+/* The socket options of the first TCP connection of this process. */
 struct bench_sockets {
-    char congestion[32]; /* name of the congestion control, for example "cubic" */
+    char congestion[32]; /* the name of the congestion control, for example "cubic" */
     const char *buffers; /* "auto": the kernel chooses the buffer sizes; "set": the program has set the buffer sizes */
 };
 struct bench_sockets bench_sockets(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures how fast two processors exchange a cache line while other programs use these processors. Every 25 ms, two
- * pinned threads write a shared cache line alternately for about 20 us: a round. For each round, prints the time of
- * the round (s, CLOCK_MONOTONIC) and the duration of one round trip of the cache line (ns). If there is only one
- * processor, the duration is 0. If a thread starts a round too late, the round is not printed.
+ * Measures how fast two processors exchange a cache line while other programs use these processors.
  *   cores <seconds>
+ * Every 25 ms there is a round: for about 20 us, two pinned threads write a shared cache line alternately. For each
+ * round, the program prints the time of the round (s, CLOCK_MONOTONIC) and the duration of one round trip of the cache
+ * line (ns). If there is only one processor, the duration is 0. A round that a thread starts too late is not printed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -28,12 +28,12 @@ static _Alignas(128) _Atomic uint64_t ball; /* number of the round << 32 | numbe
 static uint64_t deadline;
 
 /*
- * Requests short time slices, so that the scheduler prefers this thread to threads that run longer. Kernels before
- * 6.12 ignore the request.
+ * Requests short time slices, so that the scheduler prefers this thread to threads that run longer. Kernels before 6.12
+ * ignore the request.
  */
 static void cores_request_short_slices(void)
 {
-    struct { /* struct sched_attr, whose header conflicts with the headers of some C libraries */
+    struct { /* a copy of struct sched_attr, whose header conflicts with the headers of some C libraries */
         uint32_t size, policy;
         uint64_t flags;
         int32_t nice;
@@ -91,7 +91,10 @@ static bool cores_bounce(uint64_t round, unsigned from, unsigned count)
     return true;
 }
 
-/* Prints the round trip of the fastest batch. Another program may have interrupted the slower batches. */
+/*
+ * Prints the round trip of the fastest batch of writes, because another program may have interrupted the slower
+ * batches.
+ */
 static void cores_measure(uint64_t round)
 {
     uint64_t fastest = UINT64_MAX;

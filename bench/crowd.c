@@ -3,13 +3,13 @@
  * Measures round trips of 64-byte messages over many connections between two processes. Prints one line of JSON.
  *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
  * If <in flight> is 1, the connections are used in turn, and the result is half a round trip. If <in flight> equals
- * <connections>, each connection always has one message in flight. The output also has the number of round trips that
- * the slowest connection made, and the number that the fastest connection made.
+ * <connections>, each connection always has one message in flight. The program also prints how many round trips the
+ * slowest and the fastest connection made.
  *
- * ndk polls one completion queue in one thread. tcp polls epoll in one thread. ndk-notified distributes the
- * connections over <queues> completion queues, and answers messages inside the notifications. With one queue,
- * ndk-notified runs both processes on one processor. With more queues it uses all processors, to compare several
- * shards (ONDK_SHARDS) with one.
+ * ndk polls one completion queue in one thread. tcp polls epoll in one thread. ndk-notified distributes the connections
+ * over <queues> completion queues, and answers messages inside the notifications. With one queue, ndk-notified runs
+ * both processes on one processor. With more queues it uses all processors, to compare several shards (ONDK_SHARDS)
+ * with one.
  */
 #include <stdio.h>
 #include <stdlib.h>

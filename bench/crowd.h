@@ -16,7 +16,10 @@ struct crowd;
 /* One connection of the client. */
 struct member {
     struct crowd *crowd;
-    /* sent: time of the last send in ns; trips: number of round trips in the measured time; all: also in the warm-up */
+    /*
+     * sent: time of the last send in ns; trips: number of round trips in the measured time; all: number of all round
+     * trips
+     */
     uint64_t sent, trips, all;
     void *carrier;
     int fd;
@@ -27,7 +30,7 @@ struct crowd {
     bool notified; /* true: notifications handle the messages; false: one thread polls */
     double seconds;
     struct member *members;
-    struct samples trips; /* nanoseconds of each full round trip; recorded only if queues is 1 */
+    struct samples trips; /* nanoseconds of each full round trip; stored only if `queues` is 1 */
     uint64_t from, deadline;
     double cpu_seconds;  /* CPU time of both processes */
     atomic_uint running; /* messages in flight */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over NDK. The request context of a receive is its connection; that of a send is NULL. */
+/*
+ * The connections of crowd.c over NDK. The request context of a receive is the receive's connection; the request
+ * context of a send is NULL.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ struct carrier {
     struct queue queues[CROWD_QUEUES];
 };
 
-static struct carrier *server; /* used by carrier_prepare, which receives only the connection */
+static struct carrier *server; /* used by carrier_prepare, which has no other way to find the carrier */
 
 static void carrier_post(struct carrier *e, struct ndk_conn *conn, bool sends)
 {
@@ -59,7 +62,10 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
     }
 }
 
-/* Handles the completions of cq. Ignores failed ones: a disconnect flushes receives. Returns true if there were any. */
+/*
+ * Handles the completions of cq. Ignores the failed ones, because a disconnect flushes receives. Returns true if there
+ * were any completions.
+ */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over bare TCP: one thread polls non-blocking sockets by epoll. */
+/* The connections of crowd.c over bare TCP. One thread polls non-blocking sockets by epoll. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +22,10 @@ static void crowd_tcp_send(int fd)
         bench_die("send: %s", strerror(errno));
 }
 
-/* Receives one message. Returns false if no message has arrived, or if the peer has closed the connection. */
+/*
+ * Receives one message and returns true. Returns false if no message has arrived, or if the peer has closed the
+ * connection.
+ */
 static bool crowd_tcp_receive(int fd)
 {
     char message[CROWD_MESSAGE];

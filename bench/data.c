@@ -141,7 +141,7 @@ static void data_wait(struct link *l)
 
 /* ---- both ends ---- */
 
-static struct end *server_end; /* used by data_prepare, which receives only the connection */
+static struct end *server_end; /* used by data_prepare, which has no other way to find the end */
 
 static void data_prepare(struct ndk_conn *c)
 {

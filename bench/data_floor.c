@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor: a link (link.h) with only the minimal cost of iWARP's wire format. It frames each message as iWARP does
- * (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies from the
- * staging area. The floor has no queues, registrations or locks. It has a second thread that only sleeps, because an
- * implementation with notifications needs a second thread. The floor checks a header field only if a wrong value could
- * make the floor access wrong memory. Both ends poll. A single request is sent at once. A burst (requests that are
- * posted with `more`) is sent at the next poll, so that one call sends a whole window. One call also sends all answers
- * to the requests that one recv() returned.
+ * The floor: a link (link.h) with only the minimal cost of iWARP's wire format. The floor frames each message as iWARP
+ * does (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies the
+ * payload from the staging area. The floor has no queues, registrations or locks. It has a second thread that only
+ * sleeps, because an implementation with notifications needs a second thread. It checks a header field only if a wrong
+ * value could cause an access to wrong memory.
+ *
+ * Both ends poll. The floor sends a single request at once. It sends a burst (requests that are posted with `more`) at
+ * the next poll, so that one call sends a whole window. One call also sends all answers to the requests that one recv()
+ * returned.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -34,17 +36,17 @@ enum {
     PIECES = 512,
     COPY_BELOW = 512,
     QUICK_ACK = 192 * 1024, /* as in OpenNDK: after receiving this many bytes without sending, acknowledges at once */
-    EARLY = 24 * 1024,      /* as in OpenNDK: sends this many bytes of a long message before it frames the rest */
+    EARLY = 24 * 1024,      /* as in OpenNDK: sends each part of a long message when it has framed this many bytes */
 };
 
 struct floor {
     int fd;
     bool crc, gathering;
     size_t max_ulpdu; /* bytes */
-    uint32_t msn[2];  /* the last MSN of sends, and of read requests */
+    uint32_t msn[2];  /* the last MSN of the sends, and of the read requests */
     uint8_t *stage, *frames;
     size_t staged, framed;
-    unsigned pieces, waiting;   /* waiting: requests that have not been sent; a request completes when it is sent */
+    unsigned pieces, waiting;   /* waiting: number of unsent requests; a request completes when it is sent */
     size_t received_in_row;     /* bytes received since the last send */
     struct iovec piece[PIECES]; /* bytes to send; adjacent bytes share one piece */
     sem_t never;
@@ -90,9 +92,9 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes the FPDU at `start`: adds payload, padding and checksum. Requires that the caller has written the headers,
- * which have `headers` bytes. Copies the payload if the payload is short or if `copies` is true. Otherwise, sends the
- * payload from the caller's memory.
+ * Completes the FPDU at `start`: adds payload, padding and checksum. The caller must have written the headers, which
+ * have `headers` bytes. If the payload is short or `copies` is true, copies the payload. Otherwise the payload will be
+ * sent from the caller's memory.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -126,8 +128,8 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
 }
 
 /*
- * Adds a message in one or more FPDUs. If the message is a read response and checksums are used, copies the data:
- * otherwise the application could change the data after the checksum was computed.
+ * Adds a message as one or more FPDUs. Copies the data if the message is a read response and checksums are used,
+ * because the application could change the data after the checksum was computed.
  */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
@@ -238,7 +240,9 @@ static void floor_handle_ulpdu(struct link *l, const uint8_t *ulpdu, size_t len)
         l->received++;
 }
 
-/* Handles the FPDU at `at`. Returns the size of the FPDU, or 0 if the `len` bytes at `at` are not the whole FPDU. */
+/*
+ * Handles the FPDU at `at`. Returns the size of the FPDU, or 0 if the `len` bytes at `at` are only a part of the FPDU.
+ */
 static size_t floor_handle_fpdu(struct link *l, const uint8_t *at, size_t len)
 {
     const struct floor *f = l->own;

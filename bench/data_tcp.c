@@ -19,7 +19,10 @@ enum { CHUNK = 1 << 20, POSTS_PER_CLOCK = 16 };
 
 static const double WARM_UP = 0.1;
 
-/* Receives `size` bytes. Polls if the socket is non-blocking. Returns false if the peer has closed the connection. */
+/*
+ * Receives `size` bytes and returns true. Polls if the socket is non-blocking. Returns false if the peer has closed the
+ * connection.
+ */
 static bool tcp_receive(int fd, uint8_t *to, size_t size)
 {
     size_t have = 0;

@@ -59,7 +59,7 @@ static void run_set_times(struct run *r)
 
 /*
  * Records the duration of the round trip that has just ended, divided by `parts`. Returns true if the deadline has
- * passed, so that the next round trip must be the last round trip.
+ * passed, so that the caller makes only one more round trip.
  */
 static bool run_next_trip(struct run *r, double parts)
 {
@@ -90,7 +90,7 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* called after the post, so that the answer is sent earlier; other receives are posted */
+        l->ops->receive(l); /* after the post, so that the answer is sent earlier; other receives are posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -167,7 +167,7 @@ static void drive_write_pong(struct link *l, struct run *r)
             atomic_store_explicit(&l->ending, last, memory_order_release);
             link_write_value(l, value);
             if (passive && trips % REAP == 0)
-                l->ops->poll(l); /* removes completions, so that the send queue does not become full */
+                l->ops->poll(l); /* removes completions, because otherwise the send queue would become full */
         }
     }
 }
@@ -184,8 +184,8 @@ static void drive_end(struct link *l)
 }
 
 /*
- * The server polls until the client's last message arrives, and then answers it. If `credits` is true, the server also
- * sends a message after every CREDIT messages that it has received.
+ * The server polls until the client's last message arrives, and then answers this message. If `credits` is true, the
+ * server also sends a message after every CREDIT messages that it has received.
  */
 static void drive_serve(struct link *l, bool credits)
 {
@@ -201,7 +201,7 @@ static void drive_serve(struct link *l, bool credits)
             }
         }
     }
-    while (l->completed < sent) /* the source memory must not change until all sends have completed */
+    while (l->completed < sent) /* the sends' memory must not change until all sends have completed */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
@@ -289,7 +289,7 @@ static void drive_measure(struct link *l, struct run *r)
         drive_one_way(l, r);
 }
 
-/* Waits until the other process is ready. Polls meanwhile, because the other process may wait for an answer. */
+/* Waits until the other process is ready. Polls during this wait, because the other process may wait for an answer. */
 static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;

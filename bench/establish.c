@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures establishments per second: connect, accept, complete, disconnect, close, against one listener in a second
- * process. Requests and replies have 64 bytes of private data. Prints one line of JSON.
+ * Measures how many connections two processes establish per second, with one listener in the second process. A measured
+ * connection consists of connect, accept, complete, disconnect and close. Requests and replies have 64 bytes of private
+ * data. Prints one line of JSON.
  *   establish ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>
  * ndk continues inside the provider's callbacks. ndk-waiting continues in a thread of the consumer that sleeps between
  * callbacks. tcp uses epoll. tcp-owned also reserves each local address by binding a Unix socket to a name, as the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A link is one connection between the two processes of a measurement, over NDK or a library such as libfabric. drive.c
- * measures all links in the same way. A link only counts its completed requests, because they complete in order.
+ * measures all links in the same way. The requests of a link complete in order, so the link only counts them.
  */
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
@@ -27,12 +27,15 @@ struct link;
 
 struct link_ops {
     const char *kind;
-    void (*open)(struct link *l, int control);                /* called in both processes; connects the two */
+    void (*open)(struct link *l, int control);                /* called in both processes; connects the two processes */
     void (*receive)(struct link *l);                          /* posts a receive of l->message bytes at link_messages */
     void (*post)(struct link *l, enum link_op op, bool more); /* more: another request follows at once */
     void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
-    void (*wait)(struct link *l); /* sleeps until a message has been received; NULL if not supported */
-    /* After this call, each notification calls l->on_message for each received message. NULL if not supported. */
+    void (*wait)(struct link *l); /* sleeps until a message has been received; NULL: not supported */
+    /*
+     * After this call, each notification calls l->on_message for each received message. The pointer is NULL if the link
+     * does not support notifications.
+     */
     void (*notify)(struct link *l);
     void (*close)(struct link *l, int control);
 };
@@ -45,7 +48,7 @@ struct link_target {
 struct link {
     const struct link_ops *ops;
     void *own;            /* for the implementation of ops */
-    bool client, sleeps;  /* sleeps: ops->wait or ops->notify will be called */
+    bool client, sleeps;  /* sleeps: true if ops->wait or ops->notify will be called */
     size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
     uint8_t *memory;      /* three areas: data to send; data of the peer's writes and of own reads; received messages */
     struct link_target peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A load opens and closes the connections of a backend. Each connection has a number, its slot. The backend reports
- * when the connection of a slot is established, is closed or has failed.
+ * when a slot's connection is established, is closed or has failed.
  *   load_churn       opens, closes and reopens `window` slots until the time is over
  *   load_open_all    opens all slots, at most `window` at a time; load_close_all closes them in the same way
  * At the end of each of these operations, the load sets `over` and posts `end`.
@@ -50,6 +50,6 @@ void load_close_all(struct load *l);
 /* The backend calls these functions, on any thread. */
 void load_established(struct load *l, unsigned slot);
 void load_closed(struct load *l, unsigned slot);
-void load_failed(struct load *l, unsigned slot, const char *what); /* the backend must have closed the slot before */
+void load_failed(struct load *l, unsigned slot, const char *what); /* requires that the slot has been closed */
 
 #endif

@@ -3,13 +3,13 @@
  * Measures many connections from one process to listeners in a second process: the memory of an idle connection, and
  * the time to open and to close all connections. Prints one line of JSON.
  *   many ndk|ndk-shared|tcp <connections> <operations at a time>
- * With ndk-shared all connections use one shared endpoint, and each connection has its own listener. A listener and
- * its connection need three descriptors. Therefore a process has at most LISTENERS listeners, and more listeners need
- * more processes.
+ * With ndk-shared all connections use one shared endpoint, and each connection has its own listener. A listener and its
+ * connection need three descriptors. Therefore a process has at most LISTENERS listeners, and further listeners are in
+ * further processes.
  *
  * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The size of a queue
- * pair's two queues is measured separately: the memory of an unconnected queue pair of depth DEPTH, minus the memory
- * of a queue pair of depth 1. The rest of a queue pair counts as the connection's own memory.
+ * pair's two queues is measured separately: this size is the memory of an unconnected queue pair of depth DEPTH, minus
+ * the memory of a queue pair of depth 1. The rest of a queue pair counts as memory of the connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct servers {
 struct figures {
     double open_us, close_us;         /* time for each connection */
     double open_cpu_us, close_cpu_us; /* CPU time of all processes, for each connection */
-    double heap[2], rss[2];           /* bytes for each connection: [0] in the client, [1] in the servers */
+    double heap[2], rss[2];           /* bytes for each connection: [0] in the client, [1] in all servers */
     double queues;                    /* bytes of one connection's two queues, which have depth DEPTH */
     struct bench_sockets sockets;
 };
@@ -91,7 +91,7 @@ static void many_memory_difference(const struct bench_usage *before, const struc
     *rss = ((double)after->rss - (double)before->rss) / count;
 }
 
-/* Returns the sum of the servers' usage. */
+/* Returns the sum of the memory and CPU time of all servers. */
 static struct bench_usage servers_usage(const struct servers *o)
 {
     struct bench_usage sum = { .heap = 0 };
@@ -130,7 +130,7 @@ static void many_warm_up(struct load *l, void (*wait_for)(struct load *l))
     l->slots = slots;
 }
 
-/* Stores the usage of this process, and the sum of the other processes' usage. */
+/* Stores the memory and CPU time of this process, and those of the other processes together. */
 static void many_usage(const struct servers *others, struct bench_usage now[2])
 {
     now[0] = bench_usage();

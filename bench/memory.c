@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures requests that manage memory, or a CQ or SRQ that many queue pairs share. Prints one line of JSON.
+ * Measures requests that manage memory, and queues that many queue pairs share (CQ or SRQ). Prints one line of JSON.
  *   memory fast-register <pages> <seconds>   pairs of FastRegister and Invalidate, with adjacent pages
  *   memory scattered <pages> <seconds>       pairs of FastRegister and Invalidate, with pages in reverse order
  *   memory bind <bytes> <seconds>            pairs of Bind and Invalidate
  *   memory register <bytes> <seconds>        pairs of NdkRegisterMr and NdkDeregisterMr
  *   memory cq <queue pairs> <seconds>        64 B messages over each queue pair in turn; one CQ at each end
  *   memory srq <queue pairs> <seconds>       as cq, and the receiving queue pairs share one receive queue
- * Both ends are in one process. each_us and cpu_us are elapsed time and CPU time for each pair or message.
+ * Both ends are in one process. each_us is the elapsed time of one pair or message, cpu_us its CPU time.
  */
 #include <stdio.h>
 #include <stdlib.h>

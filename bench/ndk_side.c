@@ -76,14 +76,16 @@ static void ndk_side_on_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER
     bench_die("a create was pending: run without ONDK_PEND_CREATES");
 }
 
-/* Sets the name of a step that is about to begin, and the function to call when the step has completed. */
+/* Stores the name of the next step, and the function to call when that step has completed. */
 static void ndk_conn_set_step(struct ndk_conn *c, const char *step, void (*next)(struct ndk_conn *c, NTSTATUS status))
 {
     c->step = step;
     c->next = next;
 }
 
-/* Begins the next step, unless `status`, the status that the call of the current step returned, is STATUS_PENDING. */
+/*
+ * Begins the next step, unless `status` is STATUS_PENDING. `status` must be what the call of the current step returned.
+ */
 static void ndk_conn_handle_status(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_PENDING)

@@ -30,7 +30,7 @@ struct ndk_conn {
     bool has_failed;
 };
 
-/* A completion that the consumer's thread handles later (option `waiting`). */
+/* A completion that the consumer's thread handles later (only with the option `waiting`). */
 struct ndk_job {
     void (*run)(struct ndk_conn *c, NTSTATUS status);
     struct ndk_conn *conn;
@@ -41,9 +41,9 @@ struct ndk_options {
     unsigned depth; /* depth of each receive queue and of each initiator queue */
     unsigned cq_depth;
     unsigned conns;     /* the maximum number of connections at a time */
-    unsigned cqs;       /* number of completion queues, which new queue pairs use in rotation; 0 means 1 */
-    unsigned listeners; /* server: number of listeners; 0 means 1 */
-    unsigned reads;     /* inbound and outbound read limit; 0 means 1 */
+    unsigned cqs;       /* number of completion queues; new queue pairs use them in turn; 0 means 1 */
+    unsigned listeners; /* server: the number of listeners; 0 means 1 */
+    unsigned reads;     /* the read limit, inbound and outbound; 0 means 1 */
     ULONG private_len;  /* client: bytes of private data in the connect request */
     bool waiting;
     bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */
@@ -81,7 +81,7 @@ struct ndk_side {
 struct ndk_side *ndk_side_open(const struct ndk_options *options);
 void ndk_side_close(struct ndk_side *s);
 
-/* The backend for a client's load. The member `context` of the load must be the struct ndk_side. */
+/* The backend of a client's load. The load's `context` must be the struct ndk_side. */
 extern const struct load_backend ndk_backend;
 /* Waits until the load is over. With the option `waiting`, the calling thread runs the connections' steps. */
 void ndk_side_run(struct ndk_side *s, struct load *l);

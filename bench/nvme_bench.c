@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvme_bench DRIVER ADDRESS NQN [SECONDS]: reads and writes of the disk that the driver of samples/nvme-initiator gets
- * from an NVMe over Fabrics target, by size and queue depth. Each command in flight has a thread that waits for it, so
- * the figures contain the switches between these threads. bench/nvme runs this program against nvme-target.
+ * nvme_bench DRIVER ADDRESS NQN [SECONDS] measures reads and writes of a disk, by size and queue depth. The driver of
+ * samples/nvme-initiator gets the disk from an NVMe over Fabrics target. Each command in flight has a thread that waits
+ * for it, so the results include the switches between these threads. bench/nvme runs this program against nvme-target.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -126,7 +126,7 @@ static bool measure_all(double seconds)
     return true;
 }
 
-/* Loads the driver with the target in its registry, and reads the disk's capacity. */
+/* Loads the driver, with the target's address in the driver's registry, and reads the disk's capacity. */
 static bool open_disk(const char *driver, const char *address, const char *name, ondk_wdk_driver_t **loaded)
 {
     uint8_t capacity[8];

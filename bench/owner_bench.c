@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the owner token of a shard (src/base/owner.h): acquire and release by one thread, the hand-over between two
- * threads, and how long the shard's thread takes to wake. The thread normally sleeps in epoll, woken by an eventfd.
- * While a consumer's polls serve the sockets (a polling lease), it sleeps on a futex. Prints medians in nanoseconds.
+ * Measures the owner token of a shard (src/base/owner.h): how long acquire and release by one thread take, how long the
+ * hand-over between two threads takes, and how long the shard's thread takes to wake. The shard's thread normally
+ * sleeps in epoll, and an eventfd wakes it. While a consumer's polls serve the sockets (a polling lease), the shard's
+ * thread sleeps on a futex. Prints medians in nanoseconds.
  *
- * The waking thread spins, so the waking and the woken thread are pinned to different processors. On the same
- * processor the woken thread would wait for the end of a time slice, which would then be the result.
+ * The thread that wakes the shard's thread spins, so the two threads are pinned to different processors. On the same
+ * processor the woken thread could run only at the end of a time slice, and the result would be the length of that
+ * slice.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -61,7 +63,7 @@ static double samples_median(size_t count)
     return samples[count / 2];
 }
 
-/* Pins the thread to the n-th processor that this process may use, if there is one. */
+/* Pins the thread to the n-th processor that this process may use, if that processor exists. */
 static void bench_pin_thread(pthread_t thread, unsigned n)
 {
     cpu_set_t one;
@@ -106,8 +108,8 @@ static void bench_alone(void)
 }
 
 /*
- * Tries to acquire the owner token PAIRS times. If this thread acquires the token, increments the counter. Otherwise
- * rings the doorbell, so that the owner (the other thread) increments the counter again before it releases the token.
+ * Tries to acquire the owner token PAIRS times. If this thread acquires the token, it increments the counter. Otherwise
+ * it rings the doorbell, and the owner (the other thread) increments the counter before it releases the token.
  */
 static void *contend_thread(void *arg)
 {
@@ -153,7 +155,7 @@ static void *handover_thread(void *arg)
         owner_release_to_thread(&o);
         atomic_fetch_add(&awake, 1);
         while (!owner_is_owned(&o) && !atomic_load(&stop))
-            (void)poll(NULL, 0, 1); /* sched_yield would use CPU time, and delay the next wake */
+            (void)poll(NULL, 0, 1); /* poll, because sched_yield would use CPU time and delay the next wake */
     }
     return NULL;
 }
@@ -162,7 +164,7 @@ static void bench_wait_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* the thread has changed o.word, but perhaps does not sleep in the kernel yet */
+    (void)poll(NULL, 0, 1); /* the thread has changed o.word, but perhaps it does not sleep in the kernel yet */
 }
 
 static void bench_handover(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens any number of connections whose two ends are both in this process, over loopback. The active end connects, and
- * the passive end accepts. Each end has an adapter, a protection domain and one completion queue. The passive end can
- * also have a shared receive queue.
+ * Opens any number of connections over loopback, with both ends in this process. The active end connects, and the
+ * passive end accepts. Each end has an adapter, a protection domain and one completion queue. The passive end can also
+ * have a shared receive queue.
  */
 #ifndef BENCH_PAIRS_H
 #define BENCH_PAIRS_H
@@ -22,7 +22,7 @@ struct pair_end {
     NDK_QP **qps;
     NDK_CONNECTOR **connectors;
     struct consumer_region region;                /* PAIRS_MEMORY bytes */
-    void (*_Atomic notified)(struct pair_end *e); /* called in each notification callback of `cq`; may be NULL */
+    void (*_Atomic notified)(struct pair_end *e); /* called in each notification callback of `cq`; can be NULL */
 };
 
 struct pairs {
@@ -34,8 +34,8 @@ struct pairs {
 enum { PAIRS_MEMORY = 4 << 20 };
 
 /*
- * Opens both ends and establishes `count` connections. Both queues of each QP have the depth `depth`. If srq_depth is
- * 0, there is no shared receive queue. Ends the program on failure.
+ * Opens both ends and establishes `count` connections. Both queues of each QP have `depth` entries. If srq_depth is 0,
+ * there is no shared receive queue. Ends the program on failure.
  */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);

@@ -3,7 +3,7 @@
  * The main program for a peer: a library (libfabric or UCX) that the benchmark compares with OpenNDK. Prints one line
  * of JSON.
  *   <peer> <test> <size> <window> <burst> <seconds>   one connection: see drive.c
- *   <peer> establish <at a time> <seconds>            connections that are established and closed
+ *   <peer> establish <at a time> <seconds>            establishes and closes connections
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -25,13 +25,13 @@ struct peer {
 extern const struct peer peer;
 
 /*
- * Returns true if the other process has closed the control socket. Checks the socket at most once in a millisecond. If
- * the last check was less than a millisecond ago, returns false without a check.
+ * Returns true if the other process has closed the control socket. Checks the socket only if the last check was at
+ * least a millisecond ago; otherwise returns false.
  */
 bool peer_is_over(int control);
 
 /*
- * A queue of slot numbers. A callback of the library must not call functions of load.h, so the callback pushes the slot
+ * A queue of slot numbers. A callback of the library must not call functions of load.h. So the callback pushes the slot
  * number, and `run` pops the number and calls the function.
  */
 struct peer_queue {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libfabric as the measured library: provider tcp with connected endpoints (FI_EP_MSG). See peer.h. */
+/* libfabric as the peer of this benchmark: provider tcp with connected endpoints (FI_EP_MSG). See peer.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -100,7 +100,9 @@ static uint16_t fabric_listen(struct side *s)
     return ntohs(at.sin_port);
 }
 
-/* Waits for the next event and returns its number. Returns 0 if no event has happened after `ms` milliseconds. */
+/*
+ * Waits for the next event and returns the event's number. Returns 0 if no event has happened after `ms` milliseconds.
+ */
 static uint32_t fabric_next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
 {
     char bytes[EVENT_BYTES] __attribute__((aligned(16)));
@@ -237,8 +239,8 @@ static void fabric_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * The client closes the control socket after it has received the last answer. The server polls until then. The objects
- * are not closed here: the end of the process closes them.
+ * The client closes the control socket after it has received the last answer; the server polls until then. The objects
+ * are closed only by the end of the process.
  */
 static void fabric_link_close(struct link *l, int control)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX as the measured library: UCP over the transport tcp. Messages are tagged. The connections have no private data.
- * See peer.h.
+ * UCX as the peer of this benchmark: UCP over the transport tcp. Messages are tagged. The connections have no private
+ * data. See peer.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -254,8 +254,8 @@ static void ucx_link_post(struct link *l, enum link_op op, bool more)
 }
 
 /*
- * The client closes the control socket after it has received the last answer. The server polls until then. The objects
- * are not closed here: the end of the process closes them.
+ * The client closes the control socket after it has received the last answer; the server polls until then. The objects
+ * are closed only by the end of the process.
  */
 static void ucx_link_close(struct link *l, int control)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bare TCP that opens and closes connections in the same steps as NDK: see tcp_side.h. */
+/* Opens and closes bare TCP connections in the same steps as NDK: see tcp_side.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -118,10 +118,11 @@ static void tcp_side_watch(struct tcp_side *s, int fd, void *data, uint32_t even
 /* ---- client ---- */
 
 /*
- * Reserves the port, as the provider reserves an address: binds a Unix socket to a name that contains the port. Only
- * one socket can be bound to a name. Returns the socket, or -1 if the name is in use. The kernel hashes a name by the
- * sum of its bytes. Therefore the port's bits are scattered over the digits of the name, so that successive ports have
- * different sums.
+ * Reserves the port as the provider reserves an address: binds a Unix socket to a name that contains the port, because
+ * only one socket can be bound to a name. Returns the socket, or -1 if the name is in use.
+ *
+ * The kernel hashes a name by the sum of its bytes. Therefore the port's bits are scattered over the digits of the
+ * name, so that successive ports have different sums.
  */
 static int tcp_bind_name(uint16_t port)
 {
@@ -164,7 +165,7 @@ static void tcp_client_open(struct load *l, unsigned slot)
         c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     }
     if (s->owns && tcp_try_send(c->fd, TCP_MESSAGE))
-        c->state = BARE_REPLY; /* on loopback the socket is connected already, so it can send without epoll */
+        c->state = BARE_REPLY; /* on loopback the socket is already connected, so it can send before epoll reports it */
     tcp_side_watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 

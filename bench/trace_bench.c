@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures the cost of recording a call: trace_bench FILE. Calls a provider that does nothing, in turn directly and
- * through dispatch tables that record each call into FILE. The turns alternate, so that other programs slow down both
- * kinds of calls equally. Prints medians of the thread's CPU time.
+ * through dispatch tables that record each call in FILE. The two kinds of calls alternate, so that other programs slow
+ * down both equally. Prints medians of the thread's CPU time.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the workload from which scripts/train creates a profile. Two ends in this process exchange messages of all
- * kinds and sizes, by polling and by notification. Then they open and close connections. The program measures nothing
- * and prints only failures.
+ * Runs the workload from which scripts/train creates a profile. Two ends in this process exchange messages of all kinds
+ * and sizes, by polling and by notification. Then the program opens and closes connections. It measures nothing and
+ * prints only failures.
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -29,11 +29,11 @@ enum op { SEND, WRITE, READ };
 
 static struct pairs pairs;
 static sem_t over;
-static atomic_bool ending; /* set before the disconnects: from then on requests may be flushed */
+static atomic_bool ending; /* true before the disconnects begin: from then on requests may be flushed */
 
 /*
- * Numbers of completions at one end of a connection: `received` counts receives, `done` counts all other requests. The
- * request context of a receive is the struct pair_end. The request context of every other request is NULL.
+ * The numbers of completions at one end of a connection: `received` counts receives, `done` counts all other requests.
+ * The request context of a receive is the struct pair_end; all other request contexts are NULL.
  */
 struct counts {
     unsigned long received, done;
@@ -149,7 +149,10 @@ static void train_one_way(enum op op, size_t size, unsigned long total, unsigned
     for (unsigned i = 0; op == SEND && i < window; i++)
         train_receive(p);
     while (mine.done < total) {
-        /* At most `window` requests are in flight. A send also needs a receive: p has posted `window` + `again`. */
+        /*
+         * At most `window` requests are in flight. Each send needs a receive, and p has posted `window` + `again`
+         * receives.
+         */
         unsigned long limit = (op == SEND && again < mine.done ? again : mine.done) + window;
         unsigned long end = posted + burst < limit ? posted + burst : limit;
 
@@ -181,7 +184,7 @@ static void train_many(void)
     }
 }
 
-/* ---- by notification: each end answers inside the notification ---- */
+/* ---- messages by notification: each end answers inside the notification ---- */
 
 static void train_answer(struct pair_end *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the services of the user-space kernel (src/wdk) with what a Linux program would use instead: pthread
- * mutexes, conditions and spin locks, a queue lock made of atomics, a pool of pthreads, and malloc. Measures a service
- * and its counterpart alternately, so that other programs slow down both equally, and compares the medians.
- * Measurements of one thread use the thread's CPU time. Measurements of several threads use elapsed time.
+ * Compares the services of the user-space kernel (src/wdk) with their counterparts in a Linux program: pthread mutexes,
+ * conditions and spin locks, a queue lock made of atomics, a pool of pthreads, and malloc. Measures each service and
+ * its counterpart alternately, so that other programs slow down both equally, and compares the medians. Measurements of
+ * one thread use the thread's CPU time. Measurements of several threads use elapsed time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -269,7 +269,7 @@ static void work_bare(int n)
 
 /* ---- Pool -------------------------------------------------------------------------------------------------------- */
 
-/* Eight live blocks, like eight requests in flight. */
+/* The number of blocks that are allocated at the same time, as for eight requests in flight. */
 enum { LIVE = 8, SMALL = 128, LARGE = 4000 };
 
 static void pool_ours(int n, size_t size)
@@ -367,7 +367,10 @@ static double samples_median(double *values)
     return values[ROUNDS / 2];
 }
 
-/* Measures the nanoseconds of one operation. *ours receives the kernel service's median, *bare the counterpart's. */
+/*
+ * Measures the nanoseconds of one operation: stores the median of the kernel's service in *ours, and that of its
+ * counterpart in *bare.
+ */
 static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {
     double of_bare[ROUNDS], of_ours[ROUNDS];

@@ -3,7 +3,8 @@
  * Measures the cost of the checks on NDK calls. A driver that has both ends of a connection makes the same calls with
  * the provider's objects (checks off) and with the proxies of src/verify (checks on). The measurements with checks off
  * and with checks on alternate, so that other programs slow down both equally. The results are medians of CPU time. If
- * the call does all the work, the CPU time is that of the calling thread. Otherwise it is that of the process.
+ * a call does all the work itself, the program measures the CPU time of the calling thread, otherwise that of the
+ * process.
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -72,7 +73,7 @@ static void call_end(struct call *c, NTSTATUS status, const char *what)
 
 static void call_close(void *object)
 {
-    NDK_PD *any = object; /* every dispatch table begins with the close function */
+    NDK_PD *any = object; /* Every dispatch table begins with the close function. */
     struct call c;
 
     call_end(&c, any->Dispatch->NdkClosePd(&any->Header, call_on_close, call_begin(&c)), "a close");
@@ -358,7 +359,7 @@ static void driver_establish(struct driver *d, int n)
     }
 }
 
-/* Allocates and frees pool memory. With checks on, each free searches the posted requests for that memory. */
+/* Allocates and frees pool memory. With checks on, each free searches the posted requests for the freed memory. */
 static void driver_use_pool(struct driver *d, int n)
 {
     (void)d;
