@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that an adapter uses. The memory is freed after its region, mapping and MDL, because the adapter can access
- * the memory through them. All functions except EchoBufferRegister and EchoBufferSge need PASSIVE_LEVEL.
+ * Creates and frees memory that an adapter uses. The memory is freed after its region, mapping and MDL, because the
+ * adapter can access the memory through them. All functions except EchoBufferRegister and EchoBufferSge need
+ * PASSIVE_LEVEL.
  */
 #include "echo.h"
 
@@ -87,9 +88,11 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posts a fast registration of the whole memory. The request is silent and has no context, so only a failure has a
- * result. After a failure the later requests of the queue pair fail, too. NdkFastRegister requires a base address
- * whose offset in its page is FBO. The memory's own virtual address has this offset.
+ * Posts a fast registration of the whole memory. The request is silent and has no context, so it has a result only if
+ * it fails. After a failure the later requests of the queue pair fail, too.
+ *
+ * NdkFastRegister requires a base address that has the same offset in its page as the memory. The memory's own virtual
+ * address has this offset.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run against the service. In each round the client registers its memory, the service reads and writes this memory,
- * and the service's answer invalidates the memory's token. All of this happens in the thread of the device control at
- * PASSIVE_LEVEL. The requests' contexts are in pool, because a posted request may complete after the wait for it has
- * timed out.
+ * The client of the service. In each round of a run the client registers its memory, the service reads and writes this
+ * memory, and the service's answer invalidates the memory's token. All of this happens in the thread of the device
+ * control at PASSIVE_LEVEL. The requests' contexts are in pool, because a posted request may complete after the time
+ * limit of its wait.
  *
  * Only this thread calls the connector, the queue pair and the completion queue, so nothing is posted after
  * CloseObjects has begun. The two event callbacks only store a status and set an event in CLIENT. The closes of
@@ -17,15 +17,15 @@
 typedef struct _CLIENT {
     ECHO_WAIT Wait;
     KEVENT Event;         /* set when results have arrived or Failure was set */
-    LONG Failure;         /* the status that explains why no more results will arrive, or STATUS_SUCCESS */
+    LONG Failure;         /* the reason that no more results will arrive, or STATUS_SUCCESS */
     NDK_ADAPTER *Adapter;
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;
     NDK_CONNECTOR *Connector;
     BOOLEAN Connected;
-    ECHO_BUFFER Messages; /* the request, then room for the answer */
-    ECHO_BUFFER Bulk;     /* the source of the read, then the target of the write */
+    ECHO_BUFFER Messages; /* two halves: the request, and room for the answer */
+    ECHO_BUFFER Bulk;     /* two halves: the source of the read, and the target of the write */
 } CLIENT;
 
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
@@ -37,7 +37,7 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* If the service disconnects, a pending receive does not complete. This callback ends the wait for its result. */
+/* Ends the wait for a receive's result, because a pending receive does not complete when the service disconnects. */
 static VOID Disconnected(PVOID Context)
 {
     CLIENT *client = Context;
@@ -90,9 +90,9 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 }
 
 /*
- * Waits for the next result, and returns its status. If Failure is set and the queue is empty, returns Failure,
- * because the answer cannot arrive any more. If Answered is TRUE, ignores Failure: only the send's result is missing,
- * which arrives in any case.
+ * Waits for the next result, and returns its status. If the client was notified of a failure and the queue is empty,
+ * returns that failure, because the answer will not arrive. If Answered is TRUE, ignores the failure: then only the
+ * send's result is missing, which arrives in any case.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {

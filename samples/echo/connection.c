@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from its request until it is freed. Two invariants: A queue pair gets no request, and a
- * connector gets no call, after its close may have begun. The memory of a connection outlives every callback and every
- * result that refers to the connection.
+ * One client's connection, from the connect request until the connection is freed. Two invariants: A queue pair gets no
+ * request, and a connector gets no call, after its close may have begun. The memory of a connection outlives every
+ * callback and every result that refers to the connection.
  *
  * Three states, changed and read only with Service->Lock held:
  *
@@ -44,8 +44,8 @@
  *   EchoConnectionEndAll          DISPATCH, Lock  state
  *   the work item's routines      PASSIVE         connector, queue pair, buffer
  *
- * A slot belongs to the service, not to a connection. Whatever happens to the connection that received into it, the
- * slot's result arrives, and EchoConnectionResult posts the slot to the shared receive queue again.
+ * A slot belongs to the service, not to a connection. A slot's result arrives even if the connection has ended, and
+ * then EchoConnectionResult posts the slot to the shared receive queue again.
  */
 #include "echo.h"
 
@@ -62,12 +62,12 @@ struct _ECHO_CONNECTION {
     NDK_QP *Qp;
     PIO_WORKITEM Work;
     ECHO_BUFFER Bulk;
-    LONG References;          /* one until ConnectionEnd, one until NdkAccept has returned */
+    LONG References;          /* one until ConnectionEnd, one until NdkAccept returns */
     /* Service->Lock guards the following members. */
     CONNECTION_STATE State;
     BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect must be called */
     BOOLEAN BulkRegistered, BulkBusy;
-    LIST_ENTRY Early;         /* slots with messages that arrived before ConnectionAccepted ran */
+    LIST_ENTRY Early;         /* slots with messages that arrived before ConnectionAccepted */
 };
 
 static IO_WORKITEM_ROUTINE ConnectionAccept, ConnectionDisconnect, ConnectionClose;
@@ -174,8 +174,9 @@ static VOID ConnectionReceived(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 }
 
 /*
- * A result may arrive in each of the three states: even before ConnectionAccepted has run, and until ConnectionClose
- * has read the last result. Requests without a slot are silent, so they have a result only if they failed.
+ * Handles a result. A result may arrive in each of the three states: even before ConnectionAccepted has run, and until
+ * ConnectionClose has read the last result. Requests without a slot are silent, so they have a result only if they
+ * failed.
  */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
 {
@@ -292,7 +293,7 @@ static VOID ConnectionDisconnected(PVOID Context)
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
-/* Handles the completion of NdkAccept. The connection may have ended before. */
+/* Handles the completion of NdkAccept. The connection may already have ended. */
 static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;
@@ -346,7 +347,7 @@ static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;
 
-    UNREFERENCED_PARAMETER(Status); /* whatever the status is, the connection is closed next */
+    UNREFERENCED_PARAMETER(Status); /* the connection is closed next, even if the disconnect failed */
     IoQueueWorkItem(connection->Work, ConnectionClose, DelayedWorkQueue, connection);
 }
 
@@ -387,6 +388,6 @@ static VOID ConnectionClose(PDEVICE_OBJECT DeviceObject, PVOID Context)
     RemoveEntryList(&connection->Link);
     service->Counters.Open--;
     KeReleaseSpinLock(&service->Lock, irql);
-    ConnectionFree(connection); /* also frees the work item, which left the queue before this routine ran */
+    ConnectionFree(connection); /* also frees the work item, which was removed from its queue before this routine ran */
     ExReleaseRundownProtection(&service->Alive);
 }

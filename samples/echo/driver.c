@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver, its device and the device's controls. */
+/* The driver, its device and the device controls. */
 #include "echo.h"
 
 DRIVER_INITIALIZE DriverEntry;
@@ -25,7 +25,7 @@ static NTSTATUS OpenOrClose(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return Complete(Irp, STATUS_SUCCESS, 0);
 }
 
-/* Runs the client. Copies the input before it writes the output: METHOD_BUFFERED has one buffer for both. */
+/* Runs the client. Copies the input before it writes the output, because METHOD_BUFFERED uses one buffer for both. */
 static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
     ECHO_REPORT report;

@@ -31,7 +31,7 @@
 /* ---- settings.c ---- */
 typedef struct _ECHO_SETTINGS {
     ULONG ServiceInterface, ClientInterface;
-    ULONG ServiceAddress, ClientAddress; /* IPv4, in the processor's order */
+    ULONG ServiceAddress, ClientAddress; /* IPv4, in the processor's byte order */
     USHORT Port;
 } ECHO_SETTINGS;
 VOID EchoReadSettings(PUNICODE_STRING RegistryPath, ECHO_SETTINGS *Settings);
@@ -45,8 +45,8 @@ VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
 
 /* ---- wait.c ---- */
 /*
- * The state of a wait for one request. The structure must exist until the request has completed. It may be on a
- * thread's stack only if that thread waits until then.
+ * The state of a wait for one request. The structure must exist until the request has completed, so it may be on a
+ * thread's stack only if that thread waits for the completion.
  */
 typedef struct _ECHO_WAIT {
     KEVENT Done;
@@ -101,17 +101,17 @@ typedef struct _ECHO_SERVICE {
     NDK_LISTENER *Listener;
     ECHO_BUFFER Messages;
     ECHO_SLOT Slots[ECHO_SLOTS];
-    EX_RUNDOWN_REF Alive;      /* each connection holds one acquisition */
+    EX_RUNDOWN_REF Alive;      /* acquired once for each connection */
     KSPIN_LOCK Lock;           /* guards the members below, slots, connection states, posts, and calls to Cq and Srq */
     LIST_ENTRY Connections;
     BOOLEAN Refusing;          /* new connections are refused */
-    BOOLEAN CqClosing;         /* Cq must not be called any more */
+    BOOLEAN CqClosing;         /* Cq must no longer be called */
     ECHO_COUNTERS Counters;
 } ECHO_SERVICE;
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
 /*
- * Reads and handles all results that are in the completion queue now. A call after the close of a queue pair reads the
+ * Reads and handles all results that are in the completion queue now. After a queue pair's close, a call reads the
  * queue pair's last results.
  */
 VOID EchoServicePollResults(ECHO_SERVICE *Service);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winsock Kernel provides the two functions that open and close an NDK adapter. PASSIVE_LEVEL. */
+/* Opens and closes an NDK adapter by two functions of Winsock Kernel. Needs PASSIVE_LEVEL. */
 #include "echo.h"
 
 static WSK_REGISTRATION Registration;

@@ -5,7 +5,7 @@
  *
  * A slot is in one place at a time: posted to the shared receive queue, in a connection's list of early messages, or in
  * use by a request of the connection that received into it. Service->Lock guards the slots. Results are read, and
- * answers are posted, with the lock held. That is allowed, because a provider calls no callback inside a post.
+ * answers are posted, with the lock held. This cannot deadlock, because a provider calls no callback inside a post.
  *
  * All clients share the slots. A client that sends faster than the service can answer may use up all slots. Then no
  * receive is posted for the other clients. If the clients do not trust each other, each queue pair should have its own

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
+/* Waits for requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
 #include "echo.h"
 
 VOID EchoWaitInitialize(ECHO_WAIT *Wait)
@@ -15,7 +15,7 @@ VOID EchoCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 
     wait->Status = Status;
     wait->Object = Object;
-    KeSetEvent(&wait->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return now: no access after this */
+    KeSetEvent(&wait->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return and free `wait` now */
 }
 
 VOID EchoCompleted(PVOID Context, NTSTATUS Status)

@@ -3,7 +3,7 @@
  * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a
  * line, receives it back and disconnects. DriverUnload closes the adapter.
  *
- * DriverEntry waits for each request that it starts, so contexts may be on the stack. Larger drivers, for example
+ * DriverEntry waits for each request that it starts, so contexts can be on its stack. Larger drivers, for example
  * samples/echo, keep contexts in pool and continue in callbacks.
  */
 #include <ntddk.h>
@@ -25,13 +25,13 @@ typedef struct _HELLO {
     NTSTATUS Status;
     NDK_OBJECT_HEADER *Object;
     KEVENT Event;              /* set when results have arrived or Failure was set */
-    LONG Failure;              /* why no more results will arrive */
+    LONG Failure;              /* the reason that no more results will arrive, or STATUS_SUCCESS */
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;
     NDK_MR *Mr;
     NDK_CONNECTOR *Connector;
-    CHAR *Buffer;              /* the sent line, then the received line */
+    CHAR *Buffer;              /* two halves: the sent line, and the received line */
     MDL *Mdl;
 } HELLO;
 
@@ -40,7 +40,7 @@ static WSK_PROVIDER_NPI HelloProvider;
 static WSK_PROVIDER_NDK_DISPATCH HelloNdk;
 static NDK_ADAPTER *HelloAdapter;
 
-/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that started the request has returned. */
+/* The callbacks run at up to DISPATCH_LEVEL, perhaps before the function that started the request has returned. */
 static VOID HelloCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 {
     HELLO *hello = Context;
@@ -59,12 +59,13 @@ static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
     KeSetEvent(&hello->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* If the peer disconnects, a pending receive does not complete. This callback ends the wait for its result. */
+/* Ends the wait for a receive's result, because a pending receive does not complete when the peer disconnects. */
 static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_CONNECTION_DISCONNECTED); }
 
 /*
- * Waits for the completion if Status is STATUS_PENDING, and returns the request's final status. A pending create does
- * not write its out parameter: the create's callback receives the object.
+ * Returns the final status of a request that returned Status. If Status is STATUS_PENDING, waits for the completion. A
+ * pending create does not write its out parameter: its callback receives the object, and this function stores it in
+ * *Object.
  */
 static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
 {
@@ -118,13 +119,13 @@ static NTSTATUS HelloConnect(HELLO *H)
 }
 
 /*
- * Sends the line and waits for the result of the receive. The send is silent: it has a result only if it fails, and its
+ * Sends the line and waits for the result of the receive. The send is silent, so it has a result only if it fails. Its
  * memory must stay until the queue pair is closed.
  */
 static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
 {
     NDK_SGE out = { 0 }, in = { 0 };
-    LARGE_INTEGER limit = { .QuadPart = -10LL * 10000000 }; /* ten seconds from now, in 100 ns */
+    LARGE_INTEGER limit = { .QuadPart = -10LL * 10000000 }; /* 10 seconds, in units of 100 ns */
     NDK_RESULT result = { 0 };
     NTSTATUS status, failure;
 
@@ -137,12 +138,12 @@ static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
     if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
         status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS);
     while (NT_SUCCESS(status)) {
-        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* read first, so that no result is lost */
+        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* read before the queue, so that no result is lost */
         if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
             status = result.Status;
             break;
         }
-        H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if a result arrived in between */
+        H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if a result has arrived */
         if (failure)
             status = failure;
         else if (KeWaitForSingleObject(&H->Event, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
