@@ -2,7 +2,7 @@
 /*
  * A spin lock for sections of a few dozen instructions. Any thread may use it, even at DISPATCH_LEVEL. The invariant:
  * the holder calls nothing that waits or acquires another lock; docs/threads.md lists the exceptions. A thread that
- * waits for the lock yields after a while, because the holder may not be running.
+ * waits for the lock yields after a while, in case the holder is not running.
  */
 #ifndef BASE_SPIN_H
 #define BASE_SPIN_H

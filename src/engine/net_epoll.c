@@ -48,7 +48,7 @@ enum {
      * are not in the set, this number replaces MAX_DIRECT_TURNS.
      */
     LEASED_TURNS = 64,
-    WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may not be in the epoll set */
+    WATCH_RETRY_NS = 1000000, /* longest sleep while a direct connection may be outside of the epoll set */
 };
 
 struct poller {
@@ -61,7 +61,7 @@ struct poller {
     unsigned direct_turns;      /* number of turns that may still read directly before the next epoll_wait */
     unsigned leased_turns;      /* consecutive turns that have read directly under a polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
-    atomic_bool some_unwatched; /* some of the direct connections may not be in the epoll set */
+    atomic_bool some_unwatched; /* true: a direct connection may be outside of the epoll set */
     atomic_bool has_slept;      /* net_wait has been called since the last call of epoll_wait */
 };
 

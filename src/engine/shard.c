@@ -534,7 +534,7 @@ int shard_create(struct executor *e, struct net *net, const struct shard_config 
 void shard_destroy(struct shard *s)
 {
     s->executor->ops->stop(s->executor, s);
-    /* A consumer's call may not have returned yet, although its task has run. */
+    /* A consumer's call may still be running, although its task has run. */
     while (atomic_load_explicit(&s->n_callers, memory_order_acquire))
         sched_yield();
     assert(!s->work.first && !s->calls.first && task_stack_is_empty(&s->posted) && task_stack_is_empty(&s->called));

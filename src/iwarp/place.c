@@ -47,7 +47,7 @@ static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bo
 }
 
 /*
- * Adds a range piece by piece, because its pages may not be contiguous. The cached region's protection protects the
+ * Adds a range piece by piece, because its pages may be scattered. The cached region's protection protects the
  * pieces in that region. Each other piece has a protection of its own.
  */
 static enum wire_error pieces_add_range(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag,

@@ -84,7 +84,7 @@ struct object {
     LIST_ENTRY(object) live_link; /* live.c uses the members from here on */
     uint32_t live_id; /* unique, from 1, among the adapter's objects of this type; constant after the insertion */
     bool live_inserted;
-    bool live_retiring;  /* no reference is left, so the fabric's object behind this one may not be accessed */
+    bool live_retiring;  /* no reference is left, so the fabric's object behind this one must not be accessed */
     bool live_hidden;    /* the object is ending, so only its struct object may be accessed */
     bool live_is_queued; /* the object is in live.closes, the queue of pending closes */
     TAILQ_ENTRY(object) live_close; /* link in live.closes */

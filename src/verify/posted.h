@@ -64,7 +64,7 @@ struct posted {
     unsigned count, silent; /* number of outstanding records, and number of those that belong to silent requests */
     uint64_t posts;         /* number of posts so far */
     struct posted_chain chain;
-    bool ended;   /* a flush or disconnect has ended every request; failed ones may not be polled yet */
+    bool ended;   /* a flush or disconnect has ended every request; perhaps not all failures are polled yet */
     bool retired; /* the queue is closed */
 };
 
