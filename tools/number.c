@@ -50,8 +50,8 @@ static const char *number_parse_digits(const char *text, double *number)
     len += strspn(text + len, "0123456789");
     *number = strtod(text, &end);
     /*
-     * strtod reads more than these `len` characters if an exponent or an "x" follows. It reads fewer if the locale's
-     * decimal point is not ".".
+     * strtod reads more than these `len` characters if an exponent or an "x" follows. strtod reads fewer if the
+     * locale's decimal point is not ".".
      */
     return len > 0 && end == text + len ? end : NULL;
 }

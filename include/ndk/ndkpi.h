@@ -175,7 +175,7 @@ typedef struct _NDK_RESULT {
 } NDK_RESULT;
 
 /*
- * Like NDK_RESULT, with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding. The code is zero
+ * NDK_RESULT with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding. The code is zero
  * with STATUS_SUCCESS. Otherwise the code is the provider's reason, or zero if the provider gives none.
  * TypeSpecificCompletionOutput is defined only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token
  * that was invalidated.
@@ -218,7 +218,7 @@ typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
 
-/* Like NDK_FN_GET_CQ_RESULTS, but also returns each request's type and the provider's reason. */
+/* Works like NDK_FN_GET_CQ_RESULTS, but also returns each request's type and the provider's reason. */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS_EX)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT_EX Results[], _In_ ULONG nResults);
 
@@ -435,8 +435,8 @@ typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ ULONG Flags);
 
 /*
- * Like NDK_FN_SEND, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A
- * token that the peer does not have ends the connection. Since NDK 1.2.
+ * Works like NDK_FN_SEND, and also invalidates the peer's region or window of RemoteToken before the peer's receive
+ * completes. A token that the peer does not have ends the connection. Since NDK 1.2.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
@@ -584,7 +584,10 @@ typedef NTSTATUS (*NDK_FN_CREATE_QP)(
     _In_ ULONG MaxInitiatorRequestSge, _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion,
     _In_opt_ PVOID RequestContext, _Outptr_ NDK_QP **ppNdkQp);
 
-/* Like NDK_FN_CREATE_QP, but the QP takes its receives from an SRQ. The SRQ's close stays pending while the QP exists. */
+/*
+ * Works like NDK_FN_CREATE_QP, but the QP takes its receives from an SRQ. The SRQ's close stays pending while the QP
+ * exists.
+ */
 typedef NTSTATUS (*NDK_FN_CREATE_QP_WITH_SRQ)(
     _In_ NDK_PD *pNdkPd, _In_ NDK_CQ *pReceiveCq, _In_ NDK_CQ *pInitiatorCq, _In_ NDK_SRQ *pSrq,
     _In_opt_ PVOID QPContext, _In_ ULONG InitiatorQueueDepth, _In_ ULONG MaxInitiatorRequestSge,
@@ -641,8 +644,8 @@ struct _NDK_SHARED_ENDPOINT {
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
 /*
- * Like NDK_FN_DISCONNECT_EVENT_CALLBACK, with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx
- * or NdkAcceptEx. Since NDK 2.1.
+ * NDK_FN_DISCONNECT_EVENT_CALLBACK with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx or
+ * NdkAcceptEx. Since NDK 2.1.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
     _In_opt_ PVOID DisconnectEventContext, _In_ ULONG ProviderDisconnectReason);
@@ -677,9 +680,9 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Like NDK_FN_CONNECT, but from the address of a shared endpoint. Connectors can connect from one endpoint to any number
- * of destinations. The endpoint's close stays pending while the connector exists. The endpoint has already reserved its
- * address, so only these statuses of NdkConnect occur:
+ * Works like NDK_FN_CONNECT, but from the address of a shared endpoint. Connectors can connect from one endpoint to any
+ * number of destinations. The endpoint's close stays pending while the connector exists. The endpoint has already
+ * reserved its address, so only these statuses of NdkConnect occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
  *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_UNSUCCESSFUL, STATUS_CANCELLED
  */
@@ -705,7 +708,7 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* Like NDK_FN_COMPLETE_CONNECT, with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* Works like NDK_FN_COMPLETE_CONNECT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK_EX DisconnectEvent,
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
@@ -728,7 +731,7 @@ typedef NTSTATUS (*NDK_FN_ACCEPT)(
     _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK DisconnectEvent, _In_opt_ PVOID DisconnectEventContext,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Like NDK_FN_ACCEPT, with a disconnect callback that receives a reason. Since NDK 2.1. */
+/* Works like NDK_FN_ACCEPT, with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp, _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
     _In_reads_bytes_opt_(PrivateDataLength) CONST PVOID pPrivateData, _In_ ULONG PrivateDataLength,
@@ -767,7 +770,7 @@ typedef NTSTATUS (*NDK_FN_GET_LOCAL_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* Like NDK_FN_GET_LOCAL_ADDRESS, but copies the connection's remote address. */
+/* Works like NDK_FN_GET_LOCAL_ADDRESS, but copies the connection's remote address. */
 typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
@@ -868,8 +871,8 @@ typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO)(
     _Inout_ ULONG *pBufferSize);
 
 /*
- * The interface declares this type, but no dispatch table has it. Like NDK_FN_QUERY_ADAPTER_INFO, for a given version of
- * the struct.
+ * The interface declares this type, but no dispatch table has it. It works like NDK_FN_QUERY_ADAPTER_INFO, for a given
+ * version of the struct.
  */
 typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO_EX)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_VERSION Version,

@@ -44,11 +44,11 @@ typedef void (*ondk_log_callback)(void *context, uint32_t level, const char *tex
  * ONDK_LOG_ERROR to ONDK_LOG_DEBUG. text is the line without time, process and level, at most 1023 characters of
  * printable ASCII without an end of line. It is valid until the callback returns.
  *
- * Several threads may call the callback at once, up to DISPATCH_LEVEL. The library calls the callback inside any
- * function that the program calls, and on its own threads. These threads do not serve connections until the callback
- * returns, so the callback must return soon. The callback must not acquire a lock that the program holds during any
- * call of the library. The callback may call the ondk_status_ and ondk_reason_ functions, and no other function of the
- * library or of NDK. Lines that the callback's own calls cause are left out.
+ * Several threads may call the callback at the same time, up to DISPATCH_LEVEL. The library calls the callback inside
+ * any function that the program calls, and on its own threads. These threads do not serve connections until the
+ * callback returns, so the callback must return soon. The callback must not acquire a lock that the program holds
+ * during any call of the library. The callback may call the ondk_status_ and ondk_reason_ functions, and no other
+ * function of the library or of NDK. Lines that the callback's own calls cause are left out.
  * Returns
  *   STATUS_SUCCESS               0: the level and the callback are set
  *   STATUS_INVALID_PARAMETER     negative, and nothing changes: the level does not exist

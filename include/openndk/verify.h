@@ -245,7 +245,7 @@ typedef void (*ondk_verify_callback_t)(void *context, const ondk_verify_report_t
  *   callback  receives the reports; NULL: none
  *   context   for the callback
  * The callback runs on the thread that broke the rule, inside that thread's call, or inside a completion. No lock of
- * the verifier is held, so the callback may call NDK. Several threads may call the callback at once. In mode
+ * the verifier is held, so the callback may call NDK. Several threads may call the callback at the same time. In mode
  * ONDK_VERIFY_STOP the process ends when the callback returns. The callback is not called for reports about its own
  * calls. A call of the former callback may still be running on another thread when the function returns.
  * Context: any thread.

@@ -92,15 +92,15 @@ struct net_ops {
      */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
     /*
-     * Ends the present wait of the shard's thread. If the thread is not waiting, its next wait ends at once. Any
-     * thread.
+     * Ends the present wait of the shard's thread. If the thread is not waiting, its next wait ends at once. Any thread
+     * may call this function.
      */
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Any thread. Reserves the local address for a use. Port 0 selects a free port from 49152-65535 and stores it in
-     * *local. The search is not slower if most ports are in use. `peer` may be NULL, except for NET_USE_CONNECT.
-     * Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
+     * Any thread may call this function. Reserves the local address for a use. Port 0 selects a free port from
+     * 49152-65535 and stores it in *local. The search is not slower if most ports are in use. `peer` may be NULL,
+     * except for NET_USE_CONNECT. Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
      *   EADDRINUSE     the address is in use
      *   EADDRNOTAVAIL  the address is not an address of this host
      *   ENOSPC         the range of ports is exhausted
@@ -111,7 +111,7 @@ struct net_ops {
     /*
      * Acquire and release a reference on a reservation. A listener and its accepted connections share a reservation,
      * and so do a shared endpoint and its connections. The last unref releases the address before it returns. Any
-     * thread.
+     * thread may call these functions.
      */
     void (*reservation_ref)(struct net_reservation *r);
     void (*reservation_unref)(struct net_reservation *r);
@@ -206,7 +206,7 @@ struct net {
 
 /*
  * Finds the socket that uses a local address. Returns false if there is no such socket, or if the kernel does not
- * report the socket. Any thread.
+ * report the socket. Any thread may call this function.
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 

@@ -251,8 +251,8 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * Does what shard.h describes. If the token is free and the task is not queued, this thread runs one round of the
- * queued work. If no work remains, it then runs the task. In all other cases the task is queued.
+ * Implements shard_post_once of shard.h. If the token is free and the task is not queued, this thread runs one round of
+ * the queued work, and then the task if no work remains. In all other cases the task is queued.
  */
 void shard_post_once(struct shard *s, struct task *task)
 {

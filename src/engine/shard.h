@@ -91,8 +91,8 @@ uint64_t shard_clock(struct shard *s); /* always reads the clock; for turns that
 
 /*
  * Drives the shard for a consumer that polls an empty queue. If the token is free, serves a limited amount of input,
- * work and timers, but runs no callbacks. Otherwise only renews the polling lease or counts the poll. Any thread. Never
- * blocks.
+ * work and timers, but runs no callbacks. Otherwise only renews the polling lease or counts the poll. Any thread may
+ * call this function. Never blocks.
  *
  * During the polling lease, the shard's thread does not wait for sockets, but serves timers and callbacks. Polls in
  * quick succession begin the lease, and each poll renews it. If the shard's thread is always busy, so that the polls do
@@ -146,7 +146,8 @@ void *shard_poller(const struct shard *s); /* the poller that net_ops.poller_cre
 /* For net backends: reports that a socket became ready outside of net_ops.poll. Requires the token. */
 void shard_set_sockets_ready(struct shard *s);
 /*
- * For net backends whose poller does not itself end the thread's wait: makes the shard's thread run a turn. Any thread.
+ * For net backends whose poller does not itself end the thread's wait: makes the shard's thread run a turn. Any thread
+ * may call this function.
  */
 void shard_wake(struct shard *s);
 

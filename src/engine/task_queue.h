@@ -13,7 +13,7 @@
 
 #include "base/task.h"
 
-/* A stack of tasks. Any thread may push a task. The thread that runs the tasks removes all of them at once. */
+/* A stack of tasks. Any thread may push a task. The thread that runs the tasks removes all of them together. */
 struct task_stack {
     struct task *_Atomic newest;
 };

@@ -18,7 +18,7 @@ struct fabric_iwarp_config {
     /*
      * The time until the first nudge; 0: no nudges. A nudge is a zero-length RDMA write of the initiator. It is needed
      * because Linux siw as responder may leave the initiator's first FPDU unprocessed until more bytes arrive. This
-     * happens if that FPDU arrives right after siw has sent its reply. So an initiator that has received nothing since
+     * happens if the FPDU arrives right after siw has sent its reply. So an initiator that has received nothing since
      * the reply sends a nudge, nudge_ms after its first FPDU. At most five more nudges follow, and the wait doubles
      * each time. If the peer has selected the empty FPDU as ready-to-receive message, no nudge is sent, because siw
      * does not select that message.

@@ -87,8 +87,8 @@ uint32_t mem_group_newest_stag(struct mem_group *g);
  */
 void mem_group_unprepare(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
 /*
- * Ends (kills) all registrations of the group, so that no new lookup finds them. Refuses new registrations. Any thread.
- * Idempotent.
+ * Ends (kills) all registrations of the group, so that no new lookup finds them. Refuses new registrations. Any thread
+ * may call this function, even repeatedly.
  */
 void mem_group_kill(struct mem_group *g);
 /*
@@ -103,7 +103,7 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
  * Registers `len` bytes at `memory`. Peers and requests address the first byte as base_to. Only lookups with the same
  * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. The table uses it again
  * only after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
- * Any thread.
+ * Any thread may call this function.
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
                  struct mem_region **out, uint32_t *stag);
@@ -113,7 +113,8 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
 /*
  * Ends (kills) the region, so that no new lookup finds it. Returns true if nothing protects the region; the region has
  * then been freed. Otherwise returns false. The thread that releases the last protection then frees the region and
- * calls done(context), unless `done` is NULL. Requires that the region was not invalidated earlier. Any thread.
+ * calls done(context), unless `done` is NULL. Requires that the region was not invalidated earlier. Any thread may call
+ * this function.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
 

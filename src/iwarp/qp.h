@@ -185,9 +185,15 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  * waits until iw_qp_post has ended. So the caller needs no reference if it does not access the queue pair afterwards.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
-/* Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring. Any thread. */
+/*
+ * Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring. Any thread may call this
+ * function.
+ */
 bool iw_qp_has_deferred(struct iw_qp *qp);
-/* Ends the deferral of the posted requests. The caller must then make the owner call tx_want. Any thread. */
+/*
+ * Ends the deferral of the posted requests. The caller must then make the owner call tx_want. Any thread may call this
+ * function.
+ */
 void iw_qp_ring(struct iw_qp *qp);
 /*
  * The next three functions return numbers of posted requests. Any thread may call them. The values may be a moment old.
@@ -305,7 +311,10 @@ struct iw_qp_state {
     uint32_t initiators, receives; /* posted requests that have not completed */
     bool is_open;                  /* initiator requests are accepted */
 };
-/* Fills *s. Acquires for a moment the initiator queue's lock, which posts also acquire. Any thread. */
+/*
+ * Fills *s. Acquires for a moment the initiator queue's lock, which posts also acquire. Any thread may call this
+ * function.
+ */
 void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s);
 
 #endif

@@ -181,7 +181,7 @@ static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
 
 enum { NS_PER_MS = 1000000 };
 
-/* Wakes the closing thread, which may free the adapter at once. Called when the adapter has no references. */
+/* Wakes the closing thread, which may then free the adapter. Called when the adapter has no more references. */
 static bool adapter_retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));

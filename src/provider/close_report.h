@@ -26,9 +26,9 @@ struct close_reporter {
     struct gate wake;    /* opened when `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Until this time, the thread does not sleep longer than to this time, even if no close is pending. So a close that
-     * begins earlier need not wake the thread. Its report is still in time, because it is due only close_report_ms
-     * after the close began. Later the thread sleeps until a close wakes it. Only the thread uses this member.
+     * Before this time, every sleep of the thread ends at this time at the latest. So a close that begins before this
+     * time need not wake the thread: the report of the close is due later, close_report_ms after the close began. After
+     * this time, the thread sleeps until a close wakes it. Only the thread uses this member.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */

@@ -7,8 +7,9 @@
  *
  * The number of lines is limited, because peers could otherwise fill a disk. Each role (initiator or responder) and
  * each level has limits of its own. A keyed hash of the peer's IPv4 address or IPv6 /64 assigns each peer to a group. A
- * group may write LIMIT_BURST lines at once, and then one line every group_interval_ns. The groups that have reached
- * this limit may together write one more line every shared_interval_ns. Lines beyond these limits are only counted.
+ * group may write LIMIT_BURST lines without a pause, and then one line every group_interval_ns. The groups that have
+ * reached this limit may together write one more line every shared_interval_ns. Lines beyond these limits are only
+ * counted.
  */
 #include "provider/connection_log.h"
 

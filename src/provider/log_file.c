@@ -121,8 +121,8 @@ static bool log_file_is_same(const struct log_descriptor *d, mode_t *mode)
 
 /*
  * Opens the log's file again, because the program has closed lost->fd. The number lost->fd may now belong to another
- * file of the program. If several threads call this function at once, only the first thread's descriptor is used.
- * Returns false if *d is not usable.
+ * file of the program. If several threads call this function at the same time, only the first thread's descriptor is
+ * used. Returns false if *d is not usable.
  */
 static bool log_file_reopen(const struct log_descriptor *lost, struct log_descriptor *d)
 {

@@ -191,8 +191,8 @@ static bool mr_retire(struct object *o)
 
 /*
  * Sets the maximum number of pages of future fast registrations, and whether they may have remote rights. Does not
- * change registrations that exist or are queued. May be called again, even by several threads at once. The last call
- * determines the values.
+ * change registrations that exist or are queued. May be called again, even by several threads at the same time. The
+ * last call determines the values.
  */
 static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {

@@ -6,8 +6,8 @@
  * guards the list of adapters, and is held while a snapshot is written to memory, but not while the snapshot is sent.
  * The invariant: the thread takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
- * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
- * The shutdown of the listening socket ends that wait.
+ * The thread serves several readers at the same time, each with a snapshot and a time limit of its own, and waits only
+ * in poll. The shutdown of the listening socket ends that wait.
  *
  * Any user can bind the server's usual name before the server binds it. The server then binds a name that nobody can
  * predict. Readers find that name in the list of sockets, and the kernel reports to the readers which user listens.
@@ -45,7 +45,7 @@
 enum {
     READER_MS = 2000,  /* time limit of a reader, after which it is dropped */
     RETRY_MS = 100,    /* pause if there is no free descriptor for a reader */
-    MAX_READERS = 8,   /* maximum number of readers that are served at once */
+    MAX_READERS = 8,   /* maximum number of readers that are served at the same time */
     MAX_WAITING = 128, /* maximum number of readers that wait to be served */
     MAX_NAME_TRIES = 4,
     MAX_TRACE_TURN = 8, /* maximum requests for the trace that are answered before the other readers are served */

@@ -45,8 +45,8 @@ trace_next_name schema_names(enum trace_names list);
 const char *schema_value_name(enum trace_names list, uint64_t value);
 
 /*
- * Writes the schema as text. Like snprintf, writes at most `room` bytes including a final 0, and returns the length of
- * the whole text.
+ * Writes the schema as text. Works like snprintf: writes at most `room` bytes including a final 0, and returns the
+ * length of the whole text.
  */
 size_t schema_print(char *text, size_t room);
 

@@ -82,8 +82,8 @@ void call_follow_fork(void);
 enum { CALL_HISTORY = 4 };
 
 /*
- * The latest calls on an object. No lock guards the ring. So if several threads call at once, an entry may have the
- * routine of one call and the thread of another.
+ * The latest calls on an object. No lock guards the ring. So if several threads call at the same time, an entry may
+ * have the routine of one call and the thread of another.
  */
 struct call_history {
     atomic_uint count; /* number of all calls on the object so far */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports calls that a consumer makes at once but must make one at a time, for example posts to one queue. No lock is
- * used, because two calls that are made at once must also reach the provider at once. The report has the stacks of both
- * calls. Each call captures its stack when it ends, and the call that ends last reports.
+ * Reports calls that a consumer makes at the same time but must make one after the other, for example posts to one
+ * queue. No lock is used, because such calls must also reach the provider at the same time. The report has the stacks
+ * of both calls. Each call captures its stack when it ends, and the call that ends last reports.
  *
  * `word` changes atomically and has:
  *

@@ -150,7 +150,7 @@ void queue_translate_result(PVOID *qp_context, PVOID *request_context, NTSTATUS 
 }
 
 /*
- * Removes the queue pairs that were closed before the caller's poll began. That poll has emptied the completion queue,
+ * Removes the queue pairs that were closed before the caller's poll began. The poll has emptied the completion queue,
  * so there are no more results of these queue pairs. If another poll is in progress, it may still have such results.
  * Then nothing is removed, and a later poll tries again.
  */

@@ -161,8 +161,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
     /*
-     * The sentence demands that the provider keeps the close pending. The close of an adapter has no pending state, so
-     * it blocks.
+     * `sentence` requires a close that stays pending. The close of an adapter cannot return STATUS_PENDING, so it
+     * blocks.
      */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "

@@ -67,7 +67,7 @@ struct advice {
     uint32_t count;
 };
 
-/* Finds the rules that a settings text names. Returns false if no rule has one of the names. */
+/* set before the mode, so that no rule stops the process */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
     advice->count = 0;

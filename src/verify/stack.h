@@ -21,9 +21,9 @@ struct stack {
 };
 
 /*
- * The consumer's call of this library in which a thread is. A stack that is captured during the call begins at the
- * call's return address. So the library's frames are omitted even if the library is linked statically, where no module
- * name distinguishes them.
+ * The consumer's call of this library that a thread is executing. A stack that is captured during the call begins at
+ * the call's return address. So the library's frames are omitted even if the library is linked statically, where no
+ * module name distinguishes them.
  */
 struct stack_call {
     const void *by; /* return address of the call; NULL: the thread is in no call */

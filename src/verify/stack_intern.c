@@ -35,7 +35,7 @@ static bool stack_equal(const struct stack *a, const struct stack *b)
 
 /*
  * Adds the stack to the bucket. Returns NULL if the table is full or memory ran out. If two threads add the same stack
- * at once, the table has the stack twice, which is harmless.
+ * at the same time, the table has the stack twice, which is harmless.
  */
 static struct interned *stack_intern_new(const struct stack *s, _Atomic(struct interned *) *bucket)
 {

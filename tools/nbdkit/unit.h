@@ -2,7 +2,8 @@
 /*
  * Accesses a SCSI logical unit of a Storport miniport as a disk. unit_init queries the disk's size and the commands
  * that it supports. The other functions read, write, trim or zero a range of bytes. They divide a request of any length
- * into SCSI commands that are short enough for the disk and its adapter. Several threads may use a unit at once.
+ * into SCSI commands that are short enough for the disk and its adapter. Several threads may use a unit at the same
+ * time.
  */
 #ifndef NBDKIT_UNIT_H
 #define NBDKIT_UNIT_H

@@ -59,7 +59,7 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
     for (;;) {
         uint64_t burst = s->pump.burst;
         /*
-         * A burst is at most half a window. Credits arrive for several sends at once, so a whole window may never be
+         * A burst is at most half a window. Credits arrive for several sends together, so a whole window may never be
          * free.
          */
         if (burst > s->window / 2)

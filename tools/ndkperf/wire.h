@@ -75,7 +75,7 @@ struct order {
      */
     uint64_t first;
     uint64_t count;
-    uint32_t burst; /* ORDER_RUN with HELLO_BOTH: number of requests that the server posts at once */
+    uint32_t burst; /* ORDER_RUN with HELLO_BOTH: number of requests that the server posts together */
 };
 
 /* The server's answer to an order. */

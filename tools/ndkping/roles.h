@@ -21,9 +21,9 @@ void roles_report_agreement(struct consumer *c, json_t *result);
 void roles_print_counters(struct consumer *c);
 /* Prints a failed step and its reason, and adds them to `result`. Returns NDKPING_FAILED. */
 int roles_report_failed(const char *step, NTSTATUS status, uint32_t reason, json_t *result);
-/* Like roles_report_failed, with the tool's own text instead of a reason of the provider. */
+/* Works like roles_report_failed, with the tool's own text instead of a reason of the provider. */
 int roles_report_failed_text(const char *step, NTSTATUS status, const char *text, json_t *result);
-/* Like roles_report_failed_text, without a status. */
+/* Works like roles_report_failed_text, without a status. */
 int roles_report_problem(const char *step, const char *text, json_t *result);
 /*
  * Checks that the server can read, because every ping needs a read. Returns NDKPING_OK, or NDKPING_FAILED after a

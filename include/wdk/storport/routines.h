@@ -110,7 +110,7 @@ NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ 
 /* Writes the error to the event log, which is the host's output. */
 NTKERNELAPI VOID StorPortLogError(_In_ PVOID HwDeviceExtension, _In_opt_ PSCSI_REQUEST_BLOCK Srb, _In_ UCHAR PathId,
                                   _In_ UCHAR TargetId, _In_ UCHAR Lun, _In_ ULONG ErrorCode, _In_ ULONG UniqueId);
-/* Prints the message, whatever its level. */
+/* Prints the message with any level. */
 NTKERNELAPI VOID StorPortDebugPrint(_In_ ULONG DebugPrintLevel, _In_z_ PCCHAR DebugMessage, ...);
 NTKERNELAPI VOID StorPortStallExecution(_In_ ULONG Delay);
 NTKERNELAPI VOID StorPortMoveMemory(_Out_ PVOID WriteBuffer, _In_ PVOID ReadBuffer, _In_ ULONG Length);

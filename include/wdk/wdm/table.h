@@ -88,7 +88,10 @@ NTKERNELAPI PVOID RtlLookupElementGenericTableFullAvl(_In_ PRTL_AVL_TABLE Table,
                                                       _Out_ TABLE_SEARCH_RESULT *SearchResult);
 /* Returns the next element in ascending order. The driver may delete the last returned element before the next call. */
 NTKERNELAPI PVOID RtlEnumerateGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ BOOLEAN Restart);
-/* Returns the next element in ascending order. *RestartKey is NULL at first. Its element must not be deleted. */
+/*
+ * Returns the next element in ascending order. *RestartKey is NULL at first, and then the element that was returned
+ * last, which must not be deleted.
+ */
 NTKERNELAPI PVOID RtlEnumerateGenericTableWithoutSplayingAvl(_In_ PRTL_AVL_TABLE Table, _Inout_ PVOID *RestartKey);
 /* Returns the element with the index I in ascending order, or NULL if there is no such element. */
 NTKERNELAPI PVOID RtlGetElementGenericTableAvl(_In_ PRTL_AVL_TABLE Table, _In_ ULONG I);

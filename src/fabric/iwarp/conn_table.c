@@ -7,7 +7,7 @@
  *   passive:  WAIT_REQUEST > REQUESTED > REPLYING > WAIT_RTR ----------------+> ESTABLISHED
  *                                            '--- (no ready-to-receive) -----'
  *   end:      ESTABLISHED > DRAINING > NOTICE_SENT > DEAD         (this side half-closes first)
- *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer first; DRAINING > CLOSING: both at once)
+ *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer first; DRAINING > CLOSING: both together)
  *             any > LINGERING > DEAD                              (this side still sends a Terminate or a reject)
  *             any > DEAD                                          (lost)
  *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent

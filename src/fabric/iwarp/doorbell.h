@@ -37,9 +37,12 @@ struct doorbell {
     _Atomic uint64_t waiting_since; /* the time in nanoseconds when the first waiting request was posted */
 };
 
-/* Returns true if the request that has just been posted may wait for a poll. Any thread. */
+/* Returns true if the request that has just been posted may wait for a poll. Any thread may call this function. */
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
-/* Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread. */
+/*
+ * Leaves transmission to the consumer's polls. If the consumer does not poll, the shard transmits. Any thread may call
+ * this function.
+ */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
 /* Updates the counts in struct doorbell, which the rules read. The owner calls this just before each transmission. */
 void doorbell_note_transmission(struct fabric_qp *qp);

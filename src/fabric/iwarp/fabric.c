@@ -50,7 +50,7 @@ enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr
     int error = f->interfaces->owns(f->interfaces, f->if_index, a);
 
     /*
-     * iwarp_reason_reserve maps EACCES and EPERM to PORT_FORBIDDEN. That would be wrong here, because nothing was
+     * iwarp_reason_reserve would map EACCES and EPERM to PORT_FORBIDDEN, which would be wrong here, because nothing was
      * bound.
      */
     return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error);

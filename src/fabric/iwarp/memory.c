@@ -14,7 +14,7 @@
 
 /*
  * The maximum size of one part. A mapping of logical addresses consists of parts, because mem_map maps less than 4 GiB
- * at once. Each part except the last ends at a page boundary.
+ * in one call. Each part except the last ends at a page boundary.
  */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 

@@ -23,12 +23,12 @@ struct unfinished {
 
 /*
  * Installs a fork handler, so that a child process begins with an empty table. Must be called before the first insert.
- * Idempotent. Any thread.
+ * Any thread may call this function, even repeatedly.
  */
 void unfinished_watch_forks(void);
 /*
- * Inserts c as the newest connection of its source, which is the peer's IPv4 address or IPv6 /64. Any thread. Returns
- * false if out of memory.
+ * Inserts c as the newest connection of its source, which is the peer's IPv4 address or IPv6 /64. Returns false if out
+ * of memory. Any thread may call this function.
  */
 bool unfinished_insert(struct fabric_conn *c);
 /*
@@ -40,7 +40,7 @@ void unfinished_remove(struct fabric_conn *c);
  * Removes the oldest connection of one source (a peer's address) from the table, and returns the connection with a
  * reference. The owner of the connection's shard must release this reference. The source is the one with the most
  * connections; among equals, the one with the oldest connection. Returns NULL if at most `limit` connections are in the
- * table. Any thread.
+ * table. Any thread may call this function.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);

@@ -18,7 +18,7 @@
 
 _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
-static LIST_ENTRY threads = { &threads, &threads }; /* under the dispatcher's lock */
+static LIST_ENTRY threads = { &threads, &threads }; /* guarded by the dispatcher's lock */
 
 static const struct thread_objects *thread_objects;
 

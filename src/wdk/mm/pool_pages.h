@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pages that are resident when they are allocated, as in nonpaged pool. The first access to a page of malloc causes a
- * page fault. It takes some hundred times as long as the access alone, and the threads of a process wait for each other
- * meanwhile. Freed pages are never returned to the host.
+ * page fault. A page fault takes some hundred times as long as the access alone, and the threads of a process wait for
+ * each other during it. Freed pages are never returned to the host.
  *
  * Single pages are for blocks of a quarter of a page or more, which malloc often places across two pages. Each thread
  * caches some single pages.
