@@ -152,7 +152,8 @@ struct net_ops {
     /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
     void (*reset_accept_queue)(struct net_socket *listener);
     /*
-     * Returns how many more sockets the process may open under its limit, at most `max`. Any thread; takes up to 1 ms.
+     * Returns how many more sockets the process may open under its limit, at most `max`. Any thread may call this
+     * function, which takes up to 1 ms.
      */
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 

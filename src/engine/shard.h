@@ -59,8 +59,8 @@ bool shard_post_lazy(struct shard *s, struct task *task);
  */
 void shard_enqueue(struct shard *s, struct task *task);
 /*
- * Queues a callback into the consumer. Any thread, with or without the token. The callback never runs inside
- * shard_call.
+ * Queues a callback into the consumer. Any thread may call this function, with or without the token. The callback never
+ * runs inside shard_call.
  */
 void shard_call(struct shard *s, struct task *task);
 

@@ -581,7 +581,7 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 
 /*
  * Activates r and returns MEM_DONE. The caller must protect r, so that r stays a member of its group. Exceptions:
- *   - If r is not prepared any more, returns MEM_GONE.
+ *   - If r is no longer prepared, returns MEM_GONE.
  *   - If an older member is alive, protects it, stores it in *other, and returns MEM_BUSY. The caller must kill it
  *   first.
  *   - If r is a window whose region has died (`whole` is false), kills r and returns MEM_GONE.

@@ -23,8 +23,8 @@ void pieces_release(struct pieces *p)
 
 /*
  * Looks up the memory of one piece. `local` is true if the piece is in a request's own SGE. Uses the cached region if
- * it contains the range. Only the first piece of `p` may replace the cached region, because an earlier piece may need
- * the protection of the cached region.
+ * it contains the range. Replaces the cached region only for the first piece of `p`, because later the earlier pieces
+ * may need the cached region's protection.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)

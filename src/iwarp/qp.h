@@ -170,9 +170,9 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  */
 
 /*
- * Posts a request. Any thread, concurrently with any call. Stores the sum of the SGEs' lengths in *bytes, unless bytes
- * is NULL. The caller must not read the SGEs afterwards, because the request may have completed. Returns 0, or queues
- * nothing and returns:
+ * Posts a request. Any thread may call this function, concurrently with any other call. Stores the sum of the SGEs'
+ * lengths in *bytes, unless bytes is NULL. The caller must not read the SGEs afterwards, because the request may have
+ * completed. Returns 0, or queues nothing and returns:
  *   ENOSPC      the queue is full
  *   EINVAL      too many SGEs, a sum above 4 GiB - 1 or the inline size, SGEs that change during the call, or a receive
  *               although receives come from a shared queue

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the log's lines to standard error, or to the file of ONDK_LOG. Any thread, up to DISPATCH_LEVEL. */
+/*
+ * Writes the log's lines to standard error, or to the file of ONDK_LOG. Any thread may call these functions, up to
+ * DISPATCH_LEVEL.
+ */
 #ifndef PROVIDER_LOG_FILE_H
 #define PROVIDER_LOG_FILE_H
 

@@ -2,7 +2,7 @@
 /*
  * Detects memory of the consumer that is freed while NDK uses it. In drivers, the kernel's pool checks each free. In
  * plain programs, AddressSanitizer calls this layer at each free(), and marks the memory of ended stack frames. Without
- * the sanitizer, memory counts as freed only if its address is not mapped any more.
+ * the sanitizer, memory counts as freed only if its address is no longer mapped.
  */
 #ifndef VERIFY_MEMORY_H
 #define VERIFY_MEMORY_H

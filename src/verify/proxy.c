@@ -86,7 +86,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     if (!p)
         return NULL;
     if (parent && parent->type == NdkObjectTypeListener)
-        p->created_by = parent->created_by; /* the consumer has called nothing: a connect event creates it */
+        p->created_by = parent->created_by; /* the stack of the listener's creation: a connect event has no call */
     else if (verify_on())
         stack_capture_call(&p->created_by, __builtin_return_address(0));
     p->type = type;
@@ -556,7 +556,7 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     if (!p) /* Regions are searched last, because a request that uses the buffer makes a better report. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* so that it is not reported again */
+        (void)proxy_find_region(start, size, &of_region); /* so that the region is not reported again */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

@@ -298,8 +298,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
     /*
-     * Only advice, because no page demands a posted receive: on InfiniBand the message is sent again until there is
-     * one.
+     * Only advice, because no page demands a posted receive: on InfiniBand the message is sent again until a receive is
+     * posted.
      */
     [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,
         .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",

@@ -31,7 +31,7 @@ struct doctor {
     pthread_t thread;
     struct gate wake;
     atomic_bool ends;
-    bool is_detached;    /* set by the thread itself: it frees the struct when it ends */
+    bool is_detached;    /* set by the thread itself, which then frees the struct when it ends */
     struct doctor *next; /* next in the list `inherited` */
 };
 

@@ -322,7 +322,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* Returns true for two states. ESTABLISHED has no time limit. In DRAINING, received bytes renew the time limit. */
+/* Returns true for ESTABLISHED, which has no time limit, and for DRAINING, whose time limit received bytes renew. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -9,8 +9,8 @@
 #include "fabric/iwarp/reason.h"
 
 /*
- * If the error means that a resource ran out, returns its reason. Otherwise returns FABRIC_OK. iwarp_reason_reserve
- * handles ENOSPC itself, because a reservation fails with ENOSPC if no port is free.
+ * If the error means that a resource ran out, returns the reason for that resource. Otherwise returns FABRIC_OK.
+ * iwarp_reason_reserve handles ENOSPC itself, because a reservation fails with ENOSPC if no port is free.
  */
 static enum fabric_reason reason_of_shortage(int error)
 {

@@ -210,7 +210,7 @@ void stream_start(struct fabric_conn *c)
 
 /*
  * Sends a Terminate although no stream runs. It fits into the socket's buffer, because this side has sent only the
- * request, and the peer has received that. Does not change the queue pair.
+ * request, and the peer has received the request. Does not change the queue pair.
  */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {

@@ -113,7 +113,8 @@ struct wsk_socket {
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
 /*
- * Any thread: posts the close of a socket that the driver has not received, or that it has refused in WskAcceptEvent.
+ * Posts the close of a socket that the driver has not received, or that it has refused in WskAcceptEvent. Any thread
+ * may call this function.
  */
 void wsk_socket_abandon(struct wsk_socket *s);
 /*
@@ -125,7 +126,7 @@ void wsk_socket_close(struct wsk_socket *s);
 void wsk_socket_pump(struct wsk_socket *s);
 /* Socket thread: handles a host socket that has become ready. `failed` is true if that socket may have an error. */
 void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
-/* Any thread: makes the socket thread pump the socket. */
+/* Makes the socket thread pump the socket. Any thread may call this function. */
 void wsk_socket_post_pump(struct wsk_socket *s);
 /*
  * Socket thread: pumps the socket again in the next round. `starved` is true if memory or file descriptors ran out. The
