@@ -152,8 +152,8 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     if (fd < 0)
         return listener_handle_accept_error(listener, errno);
     /*
-     * If no other peer waits, ready() need not be called before a new event. Otherwise the next ready() would find no
-     * peer, and its accept would take ten times as long as this check.
+     * If no other peer waits, ready() need not be called before a new event. Without this check, the next ready() would
+     * find no peer, and its accept would take ten times as long as the check.
      */
     if (!listener_has_waiting(listener))
         listener_clear_readable(listener);

@@ -150,7 +150,7 @@ struct request {
     NDK_FN_REQUEST_COMPLETION done;
     void *context;
     NTSTATUS status;
-    atomic_bool pending; /* from request_begin until shortly before done, or until request_cancel */
+    atomic_bool pending; /* true from request_begin until shortly before `done`, or until request_cancel */
 };
 void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context);
 void request_complete(struct request *r, NTSTATUS status);
@@ -163,7 +163,7 @@ bool request_is_pending(const struct request *r);
 enum { OBJECT_OFFSET = sizeof(NDK_QP) }; /* all public structs have one size */
 static_assert(sizeof(NDK_QP) == sizeof(NDK_ADAPTER) && sizeof(NDK_QP) == sizeof(NDK_CONNECTOR), "one size");
 
-/* true from request_begin until shortly before `done`, or until request_cancel */
+/* Returns the struct object that follows the public struct `header`. */
 static inline struct object *object_of(NDK_OBJECT_HEADER *header)
 {
     return (struct object *)((char *)header + OBJECT_OFFSET);

@@ -67,7 +67,7 @@ struct advice {
     uint32_t count;
 };
 
-/* set before the mode, so that no rule stops the process */
+/* Finds the rules that a settings text names. Returns false if no rule has one of the names. */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
     advice->count = 0;
@@ -104,7 +104,7 @@ bool verify_read_environment(enum verify_mode standard)
     is_first = !is_set;
     if (is_first) {
         (void)setting_find_advice(&setting, &advice);
-        report_set_advice(advice.rules, advice.count); /* before the mode, so that no rule stops the process */
+        report_set_advice(advice.rules, advice.count); /* before the mode is set, so that no rule stops the process */
         setting_apply(&setting);
     }
     spin_unlock(&setting_lock);

@@ -10,7 +10,10 @@
 
 /* Fills a message. Its bytes depend on the queue pair's index `lane` and on the message's number `message`. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
-/* Returns the last byte of a message that the peer writes by RDMA. This end polls this byte to detect the write. */
+/*
+ * Returns the offset of the first byte that differs from the bytes that pattern_fill writes. Returns `len` if none
+ * differs.
+ */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Returns the last byte of a message that the peer writes by RDMA. This end polls the byte to detect the write. */
 uint8_t written_mark(const uint8_t *at);
