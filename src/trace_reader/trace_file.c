@@ -308,7 +308,7 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* the sequence number is read again after the events */
         /*
-         * While one thread owns the segment, the sequence number stays the same and the size only grows. If not,
+         * While one thread owns the segment, the sequence number stays the same and the size only grows. Otherwise
          * another thread has taken over the segment, and the copy may be mixed.
          */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&

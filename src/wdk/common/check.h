@@ -15,7 +15,7 @@
 #include "verify/report.h"
 #include "verify/stack.h"
 
-/* Returns whether checks are on. One mode applies to drivers and to NDK consumers. */
+/* Returns true if checks are on. One mode applies to drivers and to NDK consumers. */
 static inline bool check_on(void)
 {
     return verify_on();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IRQL, critical and guarded regions. Each is a field of the calling thread. */
+/* Implements the IRQL, critical regions and guarded regions. Their state is in fields of the calling thread. */
 #include "wdm.h"
 
 #include "wdk/ke/thread.h"

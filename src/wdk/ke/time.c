@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks. The performance counter omits the time that the machine has slept. Its frequency is 10 MHz, as usual on
- * Windows.
+ * Implements the clocks. The performance counter omits the time that the machine has slept. Its frequency is 10 MHz, as
+ * usual on Windows.
  */
 #include <time.h>
 

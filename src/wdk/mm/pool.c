@@ -320,7 +320,7 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
 
 /*
  * Returns true if the block was allocated while checks were off, and so has a header. The driver may free any address,
- * so the memory in front of the address may not be readable.
+ * so the memory in front of the address is perhaps not readable.
  */
 static bool pool_has_header(const void *block)
 {
