@@ -10,18 +10,24 @@ FAMILIES = (
     ('WFP callouts', r'Fwp[msk]?[A-Z]?\w*|FWP[MS]?_\w+|FwpsCallout\w*', r'fwp\w*\.h'),
     ('NDIS drivers', r'Ndis(?!MoveMemory|ZeroMemory|EqualMemory|FillMemory)[A-Z]\w*|NET_BUFFER\w*|PNET_BUFFER\w*|'
      r'NDIS_(?:MINIPORT|FILTER|PROTOCOL|OID|STATUS_INDICATION)\w*', r'ndis\w*\.h|net(?:adapter|ring|packet)\w*\.h'),
-    ('WMI and event tracing', r'IoWMI\w*|Wmi[A-Z]\w*|WMI\w+|Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evntrace\.h'),
-    ('power management', r'Po(?!CallDriver)[A-Z]\w*|PoFx\w*|WdfDevice\w*(?:Power|Wake|Idle)\w*|PO_FX_\w+',
+    ('WMI and event tracing', r'IoWMI\w*|WdfWmi\w*|WDFWMI\w+|P?WDF_WMI_\w+|Wmi[A-Z]\w*|WMI\w+|'
+     r'Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evntrace\.h'),
+    ('power management', r'Po(?!CallDriver)[A-Z]\w*|PoFx\w*|WdfDevice\w*(?:Power|Wake|Idle)\w*|PO_FX_\w+|'
+     r'P?WDF_\w*POWER\w*|P?WDF_DEVICE_\w*(?:WAKE|IDLE)\w*',
      r'poclass\.h|wdmguid_po\.h'),
     ('DMA', r'IoGetDmaAdapter|\w*DmaAdapter|\w*ScatterGather\w*|WdfDma\w*|WdfCommonBuffer\w*|WDF_?DMA\w*|'
      r'P?DMA_ADAPTER|P?DMA_OPERATIONS|P?SCATTER_GATHER_LIST|HalAllocate\w*|\w*MapRegisters', r'dma\w*\.h'),
     ('hardware', r'IoConnectInterrupt\w*|IoDisconnectInterrupt\w*|KeSynchronizeExecution|Hal[A-Z]\w*|'
      r'(?:READ|WRITE)_(?:PORT|REGISTER)_\w+|MmMapIoSpace\w*|MmUnmapIoSpace|WdfInterrupt\w*|WdfIoResourceList\w*|'
-     r'WdfCmResourceList\w*|P?CM_(?:PARTIAL_)?RESOURCE_\w+|P?IO_RESOURCE_\w+|P?KINTERRUPT|'
+     r'WdfCmResourceList\w*|P?WDF_?INTERRUPT\w*|WDFUSB\w*|P?WDF_USB_\w+|WDFCMRESLIST|WDFIORES\w*|'
+     r'P?CM_(?:PARTIAL_)?RESOURCE_\w+|P?IO_RESOURCE_\w+|P?KINTERRUPT|'
      r'(?:Usb|USB|Gpio|Spb|Hid|HID|WdfUsb|Acpi|Pci|PCI)[A-Z_]\w*', r'usb\w*\.h|hid\w*\.h|acpi\w*\.h|spb\w*\.h|'
      r'wdfusb\.h|gpio\w*\.h|pci\w*\.h|poclass\.h|ks\w*\.h|portcls\.h|d3d\w*\.h|disp\w*\.h|bth\w*\.h|video\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
-     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*',
+     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*|'
+     r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDevice(?:Create|Set)DeviceInterface\w*|WdfDeviceSetDeviceState|'
+     r'WdfDevice(?:Add|Get|Query)\w*(?:Interface|Usage|Removal|PhysicalDevice)\w*|WdfDeviceSetPnpCapabilities|'
+     r'P?WDF_(?:DEVICE_PNP|QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|WdfDeviceWdmGetPhysicalDevice',
      r'wdfbus\.h'),
 )
 
