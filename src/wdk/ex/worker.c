@@ -17,7 +17,7 @@
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
-enum { MAX_WORKERS = 64, BLOCKED_MS = 2, MAX_OWN_ROUTINES = 4 };
+enum { MAX_WORKERS = 64, BLOCKED_MS = 2, MAX_OWN_ROUTINES = 8 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
