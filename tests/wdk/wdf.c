@@ -146,7 +146,7 @@ static void test_refused(void **state)
     (void)state;
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
     attributes.SynchronizationScope = WdfSynchronizationScopeDevice;
-    assert_int_equal(WdfObjectCreate(&attributes, &made), STATUS_NOT_SUPPORTED);
+    assert_int_equal(WdfObjectCreate(&attributes, &made), STATUS_WDF_SYNCHRONIZATION_SCOPE_INVALID);
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
     attributes.Size--;
     assert_int_equal(WdfObjectCreate(&attributes, &made), STATUS_INFO_LENGTH_MISMATCH);
@@ -159,14 +159,14 @@ static void test_handles(void **state)
 
     (void)state;
     assert_false(WdfTimerStart((WDFTIMER)a, -1));
-    report_is(r, "handle-invalid in WdfTimerStart");
+    report_is(r, "wdf-handle in WdfTimerStart");
     WdfObjectDelete(a);
     r = report_start();
     WdfObjectDelete(a);
-    report_is(r, "handle-invalid in WdfObjectDelete");
+    report_is(r, "wdf-handle in WdfObjectDelete");
     r = report_start();
     WdfObjectDelete(driver);
-    report_is(r, "handle-invalid in WdfObjectDelete");
+    report_is(r, "wdf-delete in WdfObjectDelete");
 }
 
 /* ---- Timers, work items ------------------------------------------------------------------------------------------ */

@@ -28,6 +28,7 @@ enum {
     WORKER_INVALID = 0xe4,
     DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
     SCSI_VERIFIER_DETECTED_VIOLATION = 0xf1,
+    WDF_VIOLATION = 0x10d,
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
@@ -105,6 +106,23 @@ const struct rule check_rules[CHECK_RULES] = {
         "closed; data that it has not kept is not released." },
     [CHECK_SRB_COMPLETED] = { "srb-completed", SCSI_VERIFIER_DETECTED_VIOLATION,
         "A miniport completes each SRB once, with a final SrbStatus; afterwards the SRB belongs to the port." },
+    [CHECK_WDF_HANDLE] = { "wdf-handle", WDF_VIOLATION,
+        "A KMDF routine gets the handle of an object of its kind that is not deleted." },
+    [CHECK_WDF_PARAMETER] = { "wdf-parameter", WDF_VIOLATION,
+        "Only parameters that the routine's page calls optional are NULL." },
+    [CHECK_WDF_REQUEST] = { "wdf-request", WDF_VIOLATION,
+        "A KMDF driver completes, forwards or uses a request only while it owns the request, which is not cancelable "
+        "then, and completes it with no more output than there is room for." },
+    [CHECK_WDF_DELETE] = { "wdf-delete", WDF_VIOLATION,
+        "A KMDF object is deleted once, by the driver or the framework, and each WdfObjectDereference matches a "
+        "WdfObjectReference." },
+    [CHECK_WDF_QUEUE] = { "wdf-queue", WDF_VIOLATION,
+        "A KMDF queue's state is changed again after the callback of the change before, a stopped queue is not drained, "
+        "and a request handler does not wait for a queue." },
+    [CHECK_WDF_LOCK] = { "wdf-lock", WDF_VIOLATION,
+        "WdfObjectAcquireLock is for devices and queues, once, and the thread that has acquired the lock releases it." },
+    [CHECK_WDF_CALLBACK] = { "wdf-callback", WDF_VIOLATION,
+        "A KMDF callback returns at the IRQL and in the critical regions in which it was called." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "A driver's assertions are true." },
 };

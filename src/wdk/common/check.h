@@ -59,7 +59,15 @@ enum check_rule {
     CHECK_WSK_CLOSED_USED,  /* a socket is used after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,   /* list p1 is released but not retained, or socket p1 is closed with p2 bytes retained */
     CHECK_SRB_COMPLETED,    /* SRB p2 is completed, but is not started (p1 0x1003) or has status pending (p1 0x1004) */
-    CHECK_RULES             /* the number of rules */
+    /* KMDF. p1 is the error code of WDF_VIOLATION: see wdf/object.h. */
+    CHECK_WDF_HANDLE,
+    CHECK_WDF_PARAMETER,
+    CHECK_WDF_REQUEST,
+    CHECK_WDF_DELETE,
+    CHECK_WDF_QUEUE,
+    CHECK_WDF_LOCK,
+    CHECK_WDF_CALLBACK,
+    CHECK_RULES /* the number of rules */
 };
 
 extern const struct rule check_rules[CHECK_RULES];

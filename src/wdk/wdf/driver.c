@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's driver object, and a miniport's device. A driver is removed from `drivers` before its objects are
+ * The framework's driver object. A driver is removed from `drivers` before its objects are
  * deleted, so no new object finds the driver as its parent.
  */
 #ifndef _GNU_SOURCE
@@ -8,11 +8,13 @@
 #endif
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "wdf.h"
 
 #include "wdk/io/driver.h"
 #include "wdk/ke/thread.h"
+#include "wdk/wdf/device.h"
 #include "wdk/wdf/object.h"
 
 struct wdf_driver {
@@ -20,12 +22,8 @@ struct wdf_driver {
     struct wdf_driver *next;
     PDRIVER_OBJECT driver;
     PFN_WDF_DRIVER_UNLOAD unload;
+    UNICODE_STRING registry_path;
     bool miniport;
-};
-
-struct wdf_device {
-    struct wdf_object object;
-    PDEVICE_OBJECT device;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,9 +59,17 @@ struct wdf_object *wdf_driver_of_code(const void *address)
     return d ? &d->object : NULL;
 }
 
-/*
- * Calls EvtDriverUnload if requested, deletes the driver's object and all objects below it, and waits for work items.
- */
+static void wdf_driver_destroy(struct wdf_object *o)
+{
+    free(CONTAINING_RECORD(o, struct wdf_driver, object)->registry_path.Buffer);
+}
+
+const UNICODE_STRING *wdf_driver_registry_path(struct wdf_object *driver)
+{
+    return &CONTAINING_RECORD(driver, struct wdf_driver, object)->registry_path;
+}
+
+/* Calls EvtDriverUnload if requested, deletes the driver's object and all objects below it, and waits for activity. */
 static void wdf_driver_delete(struct wdf_driver *d, bool call_unload)
 {
     struct wdf_driver **at = &drivers;
@@ -77,7 +83,7 @@ static void wdf_driver_delete(struct wdf_driver *d, bool call_unload)
     pthread_mutex_unlock(&lock);
     wdf_object_ref(&d->object);
     (void)wdf_object_delete(&d->object);
-    wdf_work_wait(&d->object);
+    wdf_activity_wait(&d->object);
     wdf_object_unref(&d->object);
 }
 
@@ -105,29 +111,55 @@ __attribute__((constructor)) static void wdf_register(void)
     driver_add_model(&wdf_model);
 }
 
+static NTSTATUS wdf_driver_check_config(const WDF_DRIVER_CONFIG *c)
+{
+    if (c->Size != sizeof *c)
+        return STATUS_INFO_LENGTH_MISMATCH;
+    return c->DriverInitFlags & WdfDriverInitNonPnpDriver && c->EvtDriverDeviceAdd ? STATUS_INVALID_PARAMETER
+                                                                                   : STATUS_SUCCESS;
+}
+
+/* Takes over the driver's IRPs and its unload, unless the driver is a miniport. */
+static void wdf_driver_set_routines(struct wdf_driver *d)
+{
+    if (d->miniport)
+        return;
+    d->driver->DriverUnload = wdf_driver_unload;
+    for (int i = 0; i <= IRP_MJ_MAXIMUM_FUNCTION; i++)
+        d->driver->MajorFunction[i] = wdf_dispatch;
+}
+
 NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryPath,
                          PWDF_OBJECT_ATTRIBUTES DriverAttributes, PWDF_DRIVER_CONFIG DriverConfig, WDFDRIVER *Driver)
 {
+    const void *caller = __builtin_return_address(0);
     struct wdf_object *o;
     struct wdf_driver *d;
     NTSTATUS status;
 
     irql_check_max("WdfDriverCreate", PASSIVE_LEVEL);
-    if (!DriverObject || !RegistryPath || !DriverConfig)
+    if (!wdf_check_pointer("WdfDriverCreate", DriverObject, caller) ||
+        !wdf_check_pointer("WdfDriverCreate", RegistryPath, caller) ||
+        !wdf_check_pointer("WdfDriverCreate", DriverConfig, caller))
         return STATUS_INVALID_PARAMETER;
-    if (DriverConfig->Size != sizeof *DriverConfig)
-        return STATUS_INFO_LENGTH_MISMATCH;
-    if (wdf_driver_find(DriverObject))
-        return STATUS_DRIVER_INTERNAL_ERROR;
-    status = wdf_object_new(WDF_DRIVER, sizeof *d, DriverAttributes, NULL, &o);
+    status = wdf_driver_check_config(DriverConfig);
+    if (!status && wdf_driver_find(DriverObject))
+        status = STATUS_DRIVER_INTERNAL_ERROR;
+    if (!status)
+        status = wdf_object_new(WDF_DRIVER, sizeof *d, DriverAttributes, NULL, &o);
     if (status)
         return status;
     d = CONTAINING_RECORD(o, struct wdf_driver, object);
+    o->destroy = wdf_driver_destroy;
+    o->framework = true;
+    if (!wdf_copy_string(&d->registry_path, RegistryPath)) {
+        (void)wdf_object_delete(o);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
     d->driver = DriverObject;
     d->unload = DriverConfig->EvtDriverUnload;
     d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
-    if (!d->miniport)
-        DriverObject->DriverUnload = wdf_driver_unload;
+    wdf_driver_set_routines(d);
     pthread_mutex_lock(&lock);
     d->next = drivers;
     drivers = d;
@@ -135,6 +167,14 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
     if (Driver)
         *Driver = (WDFDRIVER)d;
     return STATUS_SUCCESS;
+}
+
+PWSTR WdfDriverGetRegistryPath(WDFDRIVER Driver)
+{
+    struct wdf_driver *d = wdf_object_lookup("WdfDriverGetRegistryPath", Driver, WDF_DRIVER);
+
+    irql_check_max("WdfDriverGetRegistryPath", PASSIVE_LEVEL);
+    return d ? d->registry_path.Buffer : NULL;
 }
 
 VOID WdfDriverMiniportUnload(WDFDRIVER Driver)
@@ -156,30 +196,4 @@ PDRIVER_OBJECT WdfDriverWdmGetDriverObject(WDFDRIVER Driver)
 WDFDRIVER WdfWdmDriverGetWdfDriverHandle(PDRIVER_OBJECT DriverObject)
 {
     return (WDFDRIVER)wdf_driver_find(DriverObject);
-}
-
-NTSTATUS WdfDeviceMiniportCreate(WDFDRIVER Driver, PWDF_OBJECT_ATTRIBUTES Attributes, PDEVICE_OBJECT DeviceObject,
-                                 PDEVICE_OBJECT AttachedDeviceObject, PDEVICE_OBJECT Pdo, WDFDEVICE *Device)
-{
-    struct wdf_object *driver = wdf_object_lookup("WdfDeviceMiniportCreate", Driver, WDF_DRIVER), *o;
-    NTSTATUS status;
-
-    UNREFERENCED_PARAMETER(AttachedDeviceObject);
-    UNREFERENCED_PARAMETER(Pdo);
-    irql_check_max("WdfDeviceMiniportCreate", DISPATCH_LEVEL);
-    if (!driver || !DeviceObject || (Attributes && Attributes->ParentObject))
-        return STATUS_INVALID_PARAMETER;
-    status = wdf_object_new(WDF_DEVICE, sizeof(struct wdf_device), Attributes, driver, &o);
-    if (status)
-        return status;
-    CONTAINING_RECORD(o, struct wdf_device, object)->device = DeviceObject;
-    *Device = (WDFDEVICE)o;
-    return STATUS_SUCCESS;
-}
-
-PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(WDFDEVICE Device)
-{
-    struct wdf_device *d = wdf_object_lookup("WdfDeviceWdmGetDeviceObject", Device, WDF_DEVICE);
-
-    return d ? d->device : NULL;
 }

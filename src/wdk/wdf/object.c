@@ -20,13 +20,47 @@ struct wdf_context {
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type;
     PFN_WDF_OBJECT_CONTEXT_CLEANUP cleanup;
     PFN_WDF_OBJECT_CONTEXT_DESTROY destroy;
-    void *data; /* from pool_alloc, so that overruns are detected */
+    struct wdf_context_block *block; /* from pool_alloc, so that overruns are detected; NULL: no data */
+};
+
+struct wdf_context_block {
+    _Alignas(16) struct wdf_object *object;
+    _Alignas(16) char data[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards trees, references and contexts */
 
-static const char *const names[] = { "object",   "WDFDRIVER",   "WDFDEVICE",   "WDFOBJECT",
-                                     "WDFTIMER", "WDFWORKITEM", "WDFSPINLOCK", "WDFWAITLOCK" };
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* broadcast when an activity has ended */
+
+/* The properties of each kind: its name, what its attributes may set, and the highest IRQL of its deletion. */
+static const struct kind {
+    const char *name;
+    bool has_scope, has_level;
+    KIRQL delete_irql;
+} kinds[WDF_KINDS] = {
+    [WDF_ANY] = { "object", false, false, PASSIVE_LEVEL },
+    [WDF_DRIVER] = { "WDFDRIVER", true, true, PASSIVE_LEVEL },
+    [WDF_DEVICE] = { "WDFDEVICE", true, true, PASSIVE_LEVEL },
+    [WDF_GENERAL] = { "WDFOBJECT", false, true, DISPATCH_LEVEL },
+    [WDF_TIMER] = { "WDFTIMER", false, true, PASSIVE_LEVEL },
+    [WDF_WORKITEM] = { "WDFWORKITEM", false, false, PASSIVE_LEVEL },
+    [WDF_SPINLOCK] = { "WDFSPINLOCK", false, false, DISPATCH_LEVEL },
+    [WDF_WAITLOCK] = { "WDFWAITLOCK", false, false, DISPATCH_LEVEL },
+    [WDF_QUEUE] = { "WDFQUEUE", true, true, PASSIVE_LEVEL },
+    [WDF_REQUEST] = { "WDFREQUEST", false, false, DISPATCH_LEVEL },
+    [WDF_FILE] = { "WDFFILEOBJECT", true, true, PASSIVE_LEVEL },
+    [WDF_MEMORY] = { "WDFMEMORY", false, false, DISPATCH_LEVEL },
+    [WDF_LOOKASIDE] = { "WDFLOOKASIDE", false, false, DISPATCH_LEVEL },
+    [WDF_STRING] = { "WDFSTRING", false, false, PASSIVE_LEVEL },
+    [WDF_COLLECTION] = { "WDFCOLLECTION", false, false, DISPATCH_LEVEL },
+    [WDF_KEY] = { "WDFKEY", false, false, PASSIVE_LEVEL },
+    [WDF_DPC] = { "WDFDPC", false, false, PASSIVE_LEVEL },
+};
+
+const char *wdf_kind_name(const struct wdf_object *o)
+{
+    return kinds[o->kind].name;
+}
 
 static struct wdf_object *wdf_object_of_link(LIST_ENTRY *e)
 {
@@ -43,9 +77,17 @@ void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind k
     if (good)
         return o;
     if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "%p is not a %s, or was deleted",
-                     handle, names[kind]);
+        check_failed(CHECK_WDF_HANDLE, routine, WDF_WRONG_HANDLE, (uintptr_t)handle, 0, 0,
+                     "%p is not a %s, or was deleted", handle, kinds[kind].name);
     return NULL;
+}
+
+bool wdf_check_pointer(const char *routine, const void *pointer, const void *caller)
+{
+    if (!pointer && check_on())
+        check_failed(CHECK_WDF_PARAMETER, routine, WDF_NULL_PARAMETER, 0, (uintptr_t)caller, 0,
+                     "a parameter is NULL that must not be");
+    return pointer != NULL;
 }
 
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes)
@@ -66,12 +108,17 @@ bool wdf_is_below_device(const struct wdf_object *o)
 
 static void wdf_context_free(struct wdf_context *c)
 {
-    if (c->data)
-        pool_free("WdfObjectDelete", c->data);
+    if (c->block)
+        pool_free("WdfObjectDelete", c->block);
     free(c);
 }
 
-static struct wdf_context *wdf_context_new(PWDF_OBJECT_ATTRIBUTES attributes)
+static void *wdf_context_data(const struct wdf_context *c)
+{
+    return c && c->block ? c->block->data : NULL;
+}
+
+static struct wdf_context *wdf_context_new(struct wdf_object *o, PWDF_OBJECT_ATTRIBUTES attributes)
 {
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type = attributes->ContextTypeInfo;
     struct wdf_context *c = calloc(1, sizeof *c);
@@ -83,12 +130,14 @@ static struct wdf_context *wdf_context_new(PWDF_OBJECT_ATTRIBUTES attributes)
     c->cleanup = attributes->EvtCleanupCallback;
     c->destroy = attributes->EvtDestroyCallback;
     size = !type ? 0 : size > type->ContextSize ? size : type->ContextSize;
-    if (size)
-        c->data = pool_alloc(size);
-    if (size && !c->data) {
+    if (!size)
+        return c;
+    c->block = pool_alloc(sizeof *c->block + size);
+    if (!c->block) {
         free(c);
         return NULL;
     }
+    c->block->object = o;
     return c;
 }
 
@@ -110,7 +159,12 @@ PVOID WdfObjectGetTypedContextWorker(WDFOBJECT Handle, PCWDF_OBJECT_CONTEXT_TYPE
     pthread_mutex_lock(&lock);
     c = wdf_context_find(o, TypeInfo->UniqueType);
     pthread_mutex_unlock(&lock);
-    return c ? c->data : NULL;
+    return wdf_context_data(c);
+}
+
+WDFOBJECT WdfObjectContextGetObject(PVOID ContextPointer)
+{
+    return CONTAINING_RECORD(ContextPointer, struct wdf_context_block, data)->object;
 }
 
 NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES ContextAttributes, PVOID *Context)
@@ -121,7 +175,7 @@ NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES Conte
     irql_check_max("WdfObjectAllocateContext", DISPATCH_LEVEL);
     if (!o || !ContextAttributes || !ContextAttributes->ContextTypeInfo)
         return STATUS_INVALID_PARAMETER;
-    c = wdf_context_new(ContextAttributes);
+    c = wdf_context_new(o, ContextAttributes);
     if (!c)
         return STATUS_INSUFFICIENT_RESOURCES;
     pthread_mutex_lock(&lock);
@@ -131,7 +185,7 @@ NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES Conte
         o->contexts = c;
     }
     pthread_mutex_unlock(&lock);
-    *Context = existing ? existing->data : c->data;
+    *Context = wdf_context_data(existing ? existing : c);
     if (existing)
         wdf_context_free(c);
     return existing ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
@@ -139,7 +193,7 @@ NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES Conte
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS wdf_check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
+static NTSTATUS wdf_check_attributes(enum wdf_kind kind, const WDF_OBJECT_ATTRIBUTES *a)
 {
     if (!a)
         return STATUS_SUCCESS;
@@ -147,10 +201,25 @@ static NTSTATUS wdf_check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
         return STATUS_INFO_LENGTH_MISMATCH;
     if (a->ContextSizeOverride && (!a->ContextTypeInfo || a->ContextSizeOverride < a->ContextTypeInfo->ContextSize))
         return STATUS_INVALID_PARAMETER;
-    if (a->ExecutionLevel == WdfExecutionLevelPassive || a->SynchronizationScope == WdfSynchronizationScopeDevice ||
-        a->SynchronizationScope == WdfSynchronizationScopeQueue)
-        return STATUS_NOT_SUPPORTED;
+    if (a->SynchronizationScope > WdfSynchronizationScopeNone ||
+        (a->SynchronizationScope > WdfSynchronizationScopeInheritFromParent && !kinds[kind].has_scope))
+        return STATUS_WDF_SYNCHRONIZATION_SCOPE_INVALID;
+    if (a->ExecutionLevel > WdfExecutionLevelDispatch ||
+        (a->ExecutionLevel > WdfExecutionLevelInheritFromParent && !kinds[kind].has_level))
+        return STATUS_WDF_EXECUTION_LEVEL_INVALID;
     return STATUS_SUCCESS;
+}
+
+/* Sets the execution level and the scope from the attributes, or from the parent. A driver's defaults are weakest. */
+static void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *a,
+                                       const struct wdf_object *parent)
+{
+    o->passive = parent && parent->passive;
+    o->scope = parent ? parent->scope : WdfSynchronizationScopeNone;
+    if (a && a->ExecutionLevel > WdfExecutionLevelInheritFromParent)
+        o->passive = a->ExecutionLevel == WdfExecutionLevelPassive;
+    if (a && a->SynchronizationScope > WdfSynchronizationScopeInheritFromParent)
+        o->scope = a->SynchronizationScope;
 }
 
 /*
@@ -172,19 +241,21 @@ static bool wdf_object_insert_below(struct wdf_object *o, struct wdf_object *par
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out)
 {
-    NTSTATUS status = wdf_check_attributes(attributes);
+    NTSTATUS status = wdf_check_attributes(kind, attributes);
     struct wdf_object *o;
     bool inserted;
 
     if (status)
         return status;
     o = calloc(1, size);
-    if (!o || (attributes && !(o->contexts = wdf_context_new(attributes)))) {
+    if (!o || (attributes && !(o->contexts = wdf_context_new(o, attributes)))) {
         free(o);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     o->kind = kind;
     o->references = 1;
+    o->unmanaged = o->framework = kind == WDF_REQUEST || kind == WDF_FILE;
+    wdf_object_set_constraints(o, attributes, parent);
     InitializeListHead(&o->children);
     InitializeListHead(&o->sibling);
     pthread_mutex_lock(&lock);
@@ -196,7 +267,7 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
         free(o);
         return STATUS_DELETE_PENDING;
     }
-    live_add(LIVE_WDF, o, names[kind]);
+    live_add(LIVE_WDF, o, kinds[kind].name);
     *out = o;
     return STATUS_SUCCESS;
 }
@@ -211,6 +282,20 @@ NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBU
     if (!parent)
         parent = wdf_driver_of_code(caller);
     return parent ? wdf_object_new(kind, size, attributes, parent, out) : STATUS_INVALID_DEVICE_STATE;
+}
+
+NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
+                                     struct wdf_object **out)
+{
+    struct wdf_object *parent;
+
+    if (!attributes || !attributes->ParentObject)
+        return STATUS_WDF_PARENT_NOT_SPECIFIED;
+    parent = wdf_parent_of(attributes);
+    if (!parent)
+        return STATUS_INVALID_PARAMETER;
+    return wdf_is_below_device(parent) ? wdf_object_new(kind, size, attributes, parent, out)
+                                       : STATUS_INVALID_DEVICE_REQUEST;
 }
 
 NTSTATUS WdfObjectCreate(PWDF_OBJECT_ATTRIBUTES Attributes, WDFOBJECT *Object)
@@ -236,6 +321,8 @@ static void wdf_object_destroy(struct wdf_object *o)
         next = c->next;
         wdf_context_free(c);
     }
+    if (o->destroy)
+        o->destroy(o);
     free(o);
 }
 
@@ -244,6 +331,46 @@ void wdf_object_ref(struct wdf_object *o)
     pthread_mutex_lock(&lock);
     o->references++;
     pthread_mutex_unlock(&lock);
+}
+
+bool wdf_object_try_ref(struct wdf_object *o)
+{
+    bool alive;
+
+    pthread_mutex_lock(&lock);
+    alive = o->references > 0;
+    if (alive)
+        o->references++;
+    pthread_mutex_unlock(&lock);
+    return alive;
+}
+
+void wdf_object_ref_for_driver(struct wdf_object *o)
+{
+    pthread_mutex_lock(&lock);
+    o->references++;
+    o->driver_references++;
+    pthread_mutex_unlock(&lock);
+}
+
+int wdf_object_driver_references(struct wdf_object *o)
+{
+    int n;
+
+    pthread_mutex_lock(&lock);
+    n = o->driver_references;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+bool wdf_object_is_deleted(struct wdf_object *o)
+{
+    bool deleted;
+
+    pthread_mutex_lock(&lock);
+    deleted = o->deleted;
+    pthread_mutex_unlock(&lock);
+    return deleted;
 }
 
 void wdf_object_unref(struct wdf_object *o)
@@ -273,11 +400,12 @@ static struct wdf_object *wdf_object_next_child(struct wdf_object *o, enum pass 
 
     pthread_mutex_lock(&lock);
     for (LIST_ENTRY *e = o->children.Blink; e != &o->children && !found; e = e->Blink) {
-        bool *mark = pass == PASS_CLEAN ? &wdf_object_of_link(e)->deleted : &wdf_object_of_link(e)->released;
+        struct wdf_object *child = wdf_object_of_link(e);
+        bool *mark = pass == PASS_CLEAN ? &child->deleted : &child->released;
 
-        if (!*mark) {
+        if (!*mark && !child->unmanaged) {
             *mark = true;
-            found = wdf_object_of_link(e);
+            found = child;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -303,10 +431,7 @@ static void wdf_object_clean(struct wdf_object *o)
     wdf_object_call_cleanups(o);
 }
 
-/*
- * Each object has one reference from its creation. Drops this reference for all objects below `o`, then for `o` itself.
- */
-static void wdf_object_release(struct wdf_object *o)
+void wdf_object_release(struct wdf_object *o)
 {
     struct wdf_object *child;
 
@@ -315,7 +440,7 @@ static void wdf_object_release(struct wdf_object *o)
     wdf_object_unref(o);
 }
 
-bool wdf_object_delete(struct wdf_object *o)
+bool wdf_object_dispose(struct wdf_object *o)
 {
     bool first;
 
@@ -323,11 +448,25 @@ bool wdf_object_delete(struct wdf_object *o)
     first = !o->deleted;
     o->deleted = o->released = true;
     pthread_mutex_unlock(&lock);
-    if (first) {
+    if (first)
         wdf_object_clean(o);
-        wdf_object_release(o);
-    }
     return first;
+}
+
+bool wdf_object_delete(struct wdf_object *o)
+{
+    bool first = wdf_object_dispose(o);
+
+    if (first)
+        wdf_object_release(o);
+    return first;
+}
+
+static void wdf_report_delete(const char *routine, struct wdf_object *o, const char *why)
+{
+    if (check_on())
+        check_failed(CHECK_WDF_DELETE, routine, WDF_WRONG_DELETE, (uintptr_t)o, 0, 0, "%s %p %s", wdf_kind_name(o),
+                     (void *)o, why);
 }
 
 VOID WdfObjectDelete(WDFOBJECT Object)
@@ -336,24 +475,69 @@ VOID WdfObjectDelete(WDFOBJECT Object)
 
     if (!o)
         return;
-    irql_check_max("WdfObjectDelete", o->kind == WDF_TIMER || o->kind == WDF_WORKITEM ? PASSIVE_LEVEL : DISPATCH_LEVEL);
-    if ((o->kind == WDF_DRIVER || !wdf_object_delete(o)) && check_on())
-        check_failed(CHECK_HANDLE_INVALID, "WdfObjectDelete", (uintptr_t)o, 0, 0, 0, "%s %p %s", names[o->kind],
-                     (void *)o, o->kind == WDF_DRIVER ? "must be deleted by the framework" : "is deleted already");
+    irql_check_max("WdfObjectDelete", kinds[o->kind].delete_irql);
+    if (o->framework)
+        wdf_report_delete("WdfObjectDelete", o, "is deleted by the framework");
+    else if (!wdf_object_delete(o))
+        wdf_report_delete("WdfObjectDelete", o, "is deleted already");
 }
 
 VOID WdfObjectReference(WDFOBJECT Handle)
 {
     struct wdf_object *o = wdf_object_lookup("WdfObjectReference", Handle, WDF_ANY);
 
+    irql_check_max("WdfObjectReference", DISPATCH_LEVEL);
     if (o)
-        wdf_object_ref(o);
+        wdf_object_ref_for_driver(o);
 }
 
 VOID WdfObjectDereference(WDFOBJECT Handle)
 {
     struct wdf_object *o = wdf_object_lookup("WdfObjectDereference", Handle, WDF_ANY);
+    bool held;
 
-    if (o)
+    irql_check_max("WdfObjectDereference", DISPATCH_LEVEL);
+    if (!o)
+        return;
+    pthread_mutex_lock(&lock);
+    held = o->driver_references > 0;
+    if (held)
+        o->driver_references--;
+    pthread_mutex_unlock(&lock);
+    if (held)
         wdf_object_unref(o);
+    else
+        wdf_report_delete("WdfObjectDereference", o, "has no reference that the driver has added");
+}
+
+/* ---- Activity ---------------------------------------------------------------------------------------------------- */
+
+struct wdf_object *wdf_root_of(struct wdf_object *o)
+{
+    while (o->parent)
+        o = o->parent;
+    return o;
+}
+
+void wdf_activity_begin(struct wdf_object *root)
+{
+    pthread_mutex_lock(&lock);
+    root->activity++;
+    pthread_mutex_unlock(&lock);
+}
+
+void wdf_activity_end(struct wdf_object *root)
+{
+    pthread_mutex_lock(&lock);
+    root->activity--;
+    pthread_cond_broadcast(&idle);
+    pthread_mutex_unlock(&lock);
+}
+
+void wdf_activity_wait(struct wdf_object *root)
+{
+    pthread_mutex_lock(&lock);
+    while (root->activity)
+        pthread_cond_wait(&idle, &lock);
+    pthread_mutex_unlock(&lock);
 }

@@ -12,9 +12,20 @@
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/timer.h"
+#include "wdk/wdf/callback.h"
 #include "wdk/wdf/object.h"
 
 enum { UNITS_PER_MS = 10000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the members that name it */
+static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
+/*
+ * The work item whose callback this thread runs, or NULL once the callback has deleted the item; and the timer whose
+ * callback this thread runs. The TLS model is initial-exec, because LeakSanitizer of GCC 12 often crashes with other
+ * models if the library is loaded after the program's start.
+ */
+static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
+static _Thread_local struct wdf_timer *running_timer __attribute__((tls_model("initial-exec")));
 
 /* ---- Timers ------------------------------------------------------------------------------------------------------ */
 
@@ -24,8 +35,37 @@ struct wdf_timer {
     KDPC dpc;
     PFN_WDF_TIMER routine;
     LONGLONG period;
-    atomic_uint stopping; /* threads in wdf_timer_stop_and_wait; if not 0, WdfTimerStart fails */
+    struct wdf_sync *sync; /* held during the callback, or NULL */
+    bool passive;          /* a worker calls the callback at PASSIVE_LEVEL */
+    WORK_QUEUE_ITEM item;  /* for a passive timer */
+    unsigned unfinished;   /* a passive timer's callbacks that are queued or running; under the lock */
+    atomic_uint stopping;  /* threads in wdf_timer_stop_and_wait; if not 0, WdfTimerStart fails */
 };
+
+static void wdf_timer_call(struct wdf_timer *t)
+{
+    struct wdf_call call;
+
+    wdf_call_begin(&call, t->sync);
+    t->routine((WDFTIMER)t);
+    wdf_call_end(&call, "EvtTimerFunc", (const void *)(uintptr_t)t->routine);
+}
+
+static VOID wdf_timer_run_passive(PVOID context)
+{
+    struct wdf_timer *t = context;
+    struct wdf_object *root = wdf_root_of(&t->object);
+
+    wdf_activity_begin(root);
+    running_timer = t;
+    wdf_timer_call(t);
+    running_timer = NULL;
+    pthread_mutex_lock(&lock);
+    t->unfinished--;
+    pthread_cond_broadcast(&finished);
+    pthread_mutex_unlock(&lock);
+    wdf_activity_end(root);
+}
 
 static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
@@ -34,7 +74,23 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
     UNREFERENCED_PARAMETER(SystemArgument2);
-    t->routine((WDFTIMER)t);
+    if (!t->passive) {
+        wdf_timer_call(t);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (worker_queue(&t->item, NULL, NULL))
+        t->unfinished++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Waits until no callback of a passive timer is queued or running, except one on this thread. */
+static void wdf_timer_flush_passive(struct wdf_timer *t)
+{
+    pthread_mutex_lock(&lock);
+    while (t->unfinished > (running_timer == t))
+        pthread_cond_wait(&finished, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /*
@@ -48,8 +104,10 @@ static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
     atomic_fetch_add(&t->stopping, 1);
     was = timer_cancel(&t->timer);
     dpc_flush();
+    wdf_timer_flush_passive(t);
     was = timer_cancel(&t->timer) || was;
     dpc_flush();
+    wdf_timer_flush_passive(t);
     atomic_fetch_sub(&t->stopping, 1);
     return was;
 }
@@ -59,36 +117,30 @@ static void wdf_timer_stop(struct wdf_object *o)
     (void)wdf_timer_stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
 }
 
-/* Creates an object below the parent in the attributes. The parent must be a device, or an object below a device. */
-static NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
-                                            struct wdf_object **o)
-{
-    struct wdf_object *parent;
-
-    if (!attributes || !attributes->ParentObject)
-        return STATUS_WDF_PARENT_NOT_SPECIFIED;
-    parent = wdf_parent_of(attributes);
-    if (!parent)
-        return STATUS_INVALID_PARAMETER;
-    return wdf_is_below_device(parent) ? wdf_object_new(kind, size, attributes, parent, o)
-                                       : STATUS_INVALID_DEVICE_REQUEST;
-}
-
 NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFTIMER *Timer)
 {
+    struct wdf_sync *sync = NULL;
     struct wdf_object *o;
     struct wdf_timer *t;
     NTSTATUS status;
+    bool passive;
 
     irql_check_max("WdfTimerCreate", DISPATCH_LEVEL);
     if (!Config || !Timer || !Config->EvtTimerFunc || Config->Period > MAXLONG)
         return STATUS_INVALID_PARAMETER;
     if (Config->Size != sizeof *Config)
         return STATUS_INFO_LENGTH_MISMATCH;
-    status = wdf_object_new_below_parent(WDF_TIMER, sizeof *t, Attributes, &o);
+    passive = Attributes && Attributes->ExecutionLevel == WdfExecutionLevelPassive;
+    status = Config->AutomaticSerialization ? wdf_serialize(Attributes, passive, &sync) : STATUS_SUCCESS;
+    if (!status)
+        status = wdf_object_new_below_parent(WDF_TIMER, sizeof *t, Attributes, &o);
     if (status)
         return status;
     t = CONTAINING_RECORD(o, struct wdf_timer, object);
+    t->sync = sync;
+    t->passive = passive;
+    worker_add_own_routine(wdf_timer_run_passive);
+    ExInitializeWorkItem(&t->item, wdf_timer_run_passive, t);
     KeInitializeTimer(&t->timer);
     KeInitializeDpc(&t->dpc, wdf_timer_run, t);
     t->routine = Config->EvtTimerFunc;
@@ -130,26 +182,11 @@ struct wdf_work {
     struct wdf_object object;
     WORK_QUEUE_ITEM item;
     PFN_WDF_WORKITEM routine;
-    /* The static `lock` below guards the following members. */
+    struct wdf_sync *sync; /* held during the callback, or NULL */
+    /* The lock guards the following members. */
     bool queued;
     unsigned unfinished; /* callbacks that are queued or running */
 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
-/*
- * The item whose callback this thread runs, or NULL once the callback has deleted the item. The TLS model is
- * initial-exec, because LeakSanitizer of GCC 12 often crashes with other models if the library is loaded after the
- * program's start.
- */
-static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
-
-static struct wdf_object *wdf_root_of(struct wdf_object *o)
-{
-    while (o->parent)
-        o = o->parent;
-    return o;
-}
 
 /*
  * Runs the item's callback. If the callback deletes the item, wdf_work_stop adds a reference, which this function
@@ -158,15 +195,19 @@ static struct wdf_object *wdf_root_of(struct wdf_object *o)
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
-    struct wdf_object *root = wdf_root_of(&w->object); /* exists until `callbacks` is decremented below */
+    struct wdf_object *root = wdf_root_of(&w->object); /* exists until wdf_activity_end below */
+    PFN_WDF_WORKITEM routine = w->routine;
+    struct wdf_call call;
     bool is_deleted;
 
+    wdf_activity_begin(root);
     pthread_mutex_lock(&lock);
     w->queued = false; /* the item can be queued again now */
-    root->callbacks++;
     pthread_mutex_unlock(&lock);
     running = w;
-    w->routine((WDFWORKITEM)w);
+    wdf_call_begin(&call, w->sync);
+    routine((WDFWORKITEM)w);
+    wdf_call_end(&call, "EvtWorkItemFunc", (const void *)(uintptr_t)routine);
     is_deleted = !running;
     running = NULL;
     pthread_mutex_lock(&lock);
@@ -176,10 +217,7 @@ static VOID wdf_work_run(PVOID context)
     /* If the callback has deleted the item, this thread has a reference. Otherwise the item may be freed already. */
     if (is_deleted)
         wdf_object_unref(&w->object);
-    pthread_mutex_lock(&lock);
-    root->callbacks--;
-    pthread_cond_broadcast(&finished);
-    pthread_mutex_unlock(&lock);
+    wdf_activity_end(root);
 }
 
 /*
@@ -206,16 +244,9 @@ static void wdf_work_stop(struct wdf_object *o)
     wdf_object_ref(o); /* released by wdf_work_run */
 }
 
-void wdf_work_wait(struct wdf_object *root)
-{
-    pthread_mutex_lock(&lock);
-    while (root->callbacks)
-        pthread_cond_wait(&finished, &lock);
-    pthread_mutex_unlock(&lock);
-}
-
 NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFWORKITEM *WorkItem)
 {
+    struct wdf_sync *sync = NULL;
     struct wdf_object *o;
     struct wdf_work *w;
     NTSTATUS status;
@@ -225,10 +256,13 @@ NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES A
         return STATUS_INVALID_PARAMETER;
     if (Config->Size != sizeof *Config)
         return STATUS_INFO_LENGTH_MISMATCH;
-    status = wdf_object_new_below_parent(WDF_WORKITEM, sizeof *w, Attributes, &o);
+    status = Config->AutomaticSerialization ? wdf_serialize(Attributes, true, &sync) : STATUS_SUCCESS;
+    if (!status)
+        status = wdf_object_new_below_parent(WDF_WORKITEM, sizeof *w, Attributes, &o);
     if (status)
         return status;
     w = CONTAINING_RECORD(o, struct wdf_work, object);
+    w->sync = sync;
     worker_add_own_routine(wdf_work_run);
     ExInitializeWorkItem(&w->item, wdf_work_run, w);
     w->routine = Config->EvtWorkItemFunc;

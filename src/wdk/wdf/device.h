@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The framework's devices and files. */
+#ifndef WDK_WDF_DEVICE_H
+#define WDK_WDF_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "wdf.h"
+
+#include "wdk/wdf/callback.h"
+#include "wdk/wdf/object.h"
+
+enum { WDF_QUEUED_TYPES = WdfRequestTypeDeviceControlInternal + 1 }; /* types of requests that may have a queue */
+
+/* A driver sets this up before it creates a device. WDFDEVICE_INIT is the public name. */
+struct WDFDEVICE_INIT {
+    struct wdf_object *driver;
+    UNICODE_STRING name, sddl; /* copies; Buffer is NULL if there is none */
+    WDF_DEVICE_IO_TYPE io_type;
+    DEVICE_TYPE type;
+    ULONG characteristics;
+    BOOLEAN exclusive;
+    bool has_class;
+    WDF_FILEOBJECT_CONFIG file;
+    WDF_OBJECT_ATTRIBUTES file_attributes, request_attributes; /* Size 0: not set */
+    PFN_WDF_IO_IN_CALLER_CONTEXT in_caller_context;
+    PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION shutdown;
+};
+
+struct wdf_queue;
+
+struct wdf_device {
+    struct wdf_object object;
+    struct wdf_device *next; /* in the list of all devices */
+    PDEVICE_OBJECT device;
+    bool miniport; /* the device belongs to the port driver */
+    struct wdf_sync sync;
+    struct WDFDEVICE_INIT init;
+    UNICODE_STRING link;  /* the symbolic link; Buffer is NULL if there is none */
+    bool finished;        /* WdfControlFinishInitializing was called */
+    pthread_mutex_t lock; /* guards the members below, and `finished` */
+    LIST_ENTRY queues, files;
+    struct wdf_queue *default_queue, *queue_of[WDF_QUEUED_TYPES];
+};
+
+/* Returns the device with a reference, which the caller drops, or NULL if the framework has none. */
+struct wdf_device *wdf_device_find(PDEVICE_OBJECT device);
+/* The routine for all IRPs of a driver that is not a miniport. */
+DRIVER_DISPATCH wdf_dispatch;
+/* Completes an IRP that has no request object, and returns the status. */
+NTSTATUS wdf_complete_irp(PIRP irp, NTSTATUS status);
+
+struct wdf_request;
+/*
+ * Puts the request into the queue for its type. Returns STATUS_INVALID_DEVICE_REQUEST if there is none, STATUS_WDF_BUSY
+ * if the queue accepts none; the caller then still owns the request.
+ */
+NTSTATUS wdf_device_enqueue(struct wdf_device *d, struct wdf_request *r, bool by_driver);
+
+/* Copies a string. Returns false if out of memory. The caller frees the buffer. */
+bool wdf_copy_string(UNICODE_STRING *to, PCUNICODE_STRING from);
+
+struct wdf_file {
+    struct wdf_object object;
+    PFILE_OBJECT file;
+    LIST_ENTRY link; /* in the device's list */
+};
+
+NTSTATUS wdf_file_create(struct wdf_device *d, PIRP irp);
+NTSTATUS wdf_file_cleanup(struct wdf_device *d, PIRP irp);
+NTSTATUS wdf_file_close(struct wdf_device *d, PIRP irp);
+/* Returns the framework's object for the file, or NULL. The object exists until IRP_MJ_CLOSE. */
+struct wdf_file *wdf_file_find(struct wdf_device *d, PFILE_OBJECT file);
+/* Calls EvtDeviceFileCreate. */
+void wdf_file_call_create(struct wdf_device *d, struct wdf_request *r);
+/* Deletes the framework's object of a file; NULL: there is none. */
+void wdf_file_discard(struct wdf_device *d, struct wdf_file *f);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The framework's DPCs. After a DPC has been deleted, its callback does not run. */
+#include "wdf.h"
+
+#include "wdk/ke/dpc.h"
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/callback.h"
+#include "wdk/wdf/object.h"
+
+struct wdf_dpc {
+    struct wdf_object object;
+    KDPC dpc;
+    PFN_WDF_DPC routine;
+    struct wdf_sync *sync; /* held during the callback, or NULL */
+};
+
+static VOID wdf_dpc_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    struct wdf_dpc *d = DeferredContext;
+    struct wdf_call call;
+
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    wdf_call_begin(&call, d->sync);
+    d->routine((WDFDPC)d);
+    wdf_call_end(&call, "EvtDpcFunc", (const void *)(uintptr_t)d->routine);
+}
+
+static bool wdf_dpc_cancel(struct wdf_dpc *d, bool wait)
+{
+    bool was = KeRemoveQueueDpc(&d->dpc);
+
+    if (wait)
+        dpc_flush();
+    return was;
+}
+
+static void wdf_dpc_stop(struct wdf_object *o)
+{
+    (void)wdf_dpc_cancel(CONTAINING_RECORD(o, struct wdf_dpc, object), true);
+}
+
+NTSTATUS WdfDpcCreate(PWDF_DPC_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFDPC *Dpc)
+{
+    struct wdf_sync *sync = NULL;
+    struct wdf_object *o;
+    struct wdf_dpc *d;
+    NTSTATUS status;
+
+    irql_check_max("WdfDpcCreate", DISPATCH_LEVEL);
+    if (!Config || !Dpc || !Config->EvtDpcFunc)
+        return STATUS_INVALID_PARAMETER;
+    if (Config->Size != sizeof *Config)
+        return STATUS_INFO_LENGTH_MISMATCH;
+    status = Config->AutomaticSerialization ? wdf_serialize(Attributes, false, &sync) : STATUS_SUCCESS;
+    if (!status)
+        status = wdf_object_new_below_parent(WDF_DPC, sizeof *d, Attributes, &o);
+    if (status)
+        return status;
+    d = CONTAINING_RECORD(o, struct wdf_dpc, object);
+    d->routine = Config->EvtDpcFunc;
+    d->sync = sync;
+    KeInitializeDpc(&d->dpc, wdf_dpc_run, d);
+    o->stop = wdf_dpc_stop;
+    *Dpc = (WDFDPC)d;
+    return STATUS_SUCCESS;
+}
+
+BOOLEAN WdfDpcEnqueue(WDFDPC Dpc)
+{
+    struct wdf_dpc *d = wdf_object_lookup("WdfDpcEnqueue", Dpc, WDF_DPC);
+
+    return d && KeInsertQueueDpc(&d->dpc, NULL, NULL);
+}
+
+BOOLEAN WdfDpcCancel(WDFDPC Dpc, BOOLEAN Wait)
+{
+    struct wdf_dpc *d = wdf_object_lookup("WdfDpcCancel", Dpc, WDF_DPC);
+
+    if (Wait)
+        irql_check_max("WdfDpcCancel", PASSIVE_LEVEL);
+    return d && wdf_dpc_cancel(d, Wait);
+}
+
+WDFOBJECT WdfDpcGetParentObject(WDFDPC Dpc)
+{
+    struct wdf_dpc *d = wdf_object_lookup("WdfDpcGetParentObject", Dpc, WDF_DPC);
+
+    return d ? d->object.parent : NULL;
+}
+
+PKDPC WdfDpcWdmGetDpc(WDFDPC Dpc)
+{
+    struct wdf_dpc *d = wdf_object_lookup("WdfDpcWdmGetDpc", Dpc, WDF_DPC);
+
+    return d ? &d->dpc : NULL;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queues: insertion, delivery and cancellation of requests. See queue.h. The driver is called with no lock held except
+ * that of its callbacks. wdf_queue_dispatch returns only if it has found, under the lock, nothing to deliver. Each
+ * insertion is followed by such a call, so no request is forgotten.
+ */
+#include <limits.h>
+
+#include "wdf.h"
+
+#include "wdk/common/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/queue.h"
+#include "wdk/wdf/request.h"
+
+/* A request handler that this thread runs. */
+struct frame {
+    const struct wdf_queue *queue;
+    struct frame *outer;
+};
+
+static _Thread_local struct frame *frames __attribute__((tls_model("initial-exec")));
+
+bool wdf_in_request_handler(void)
+{
+    return frames != NULL;
+}
+
+static bool queue_has_frame(const struct wdf_queue *q)
+{
+    struct frame *f = frames;
+
+    while (f && f->queue != q)
+        f = f->outer;
+    return f != NULL;
+}
+
+static struct wdf_request *queue_request_of(LIST_ENTRY *e)
+{
+    return CONTAINING_RECORD(e, struct wdf_request, link);
+}
+
+/* ---- Taking requests --------------------------------------------------------------------------------------------- */
+
+/* Moves a waiting request whose cancel routine was removed to the driver's. Requires the lock. */
+static void queue_move_to_driver(struct wdf_queue *q, struct wdf_request *r)
+{
+    RemoveEntryList(&r->link);
+    q->n_waiting--;
+    InsertTailList(&q->owned, &r->link);
+    q->n_owned++;
+    atomic_store(&r->owner, OWNER_DRIVER);
+}
+
+bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r)
+{
+    if (!IoSetCancelRoutine(r->irp, NULL))
+        return false;
+    queue_move_to_driver(q, r);
+    return true;
+}
+
+bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *r)
+{
+    const LIST_ENTRY *e = q->waiting.Flink;
+
+    while (e != &q->waiting && e != &r->link)
+        e = e->Flink;
+    return e != &q->waiting;
+}
+
+bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file)
+{
+    return !file || IoGetCurrentIrpStackLocation(r->irp)->FileObject == file;
+}
+
+struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file)
+{
+    for (LIST_ENTRY *e = q->waiting.Flink; e != &q->waiting; e = e->Flink)
+        if (wdf_queue_is_of_file(queue_request_of(e), file) && wdf_queue_retrieve_this(q, queue_request_of(e)))
+            return queue_request_of(e);
+    return NULL;
+}
+
+/* ---- Cancellation ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Cancels a request that was moved to the driver's: calls EvtIoCanceledOnQueue if the driver has put the request into
+ * the queue, otherwise completes it. Called with no lock held.
+ */
+static void queue_cancel_retrieved(struct wdf_queue *q, struct wdf_request *r)
+{
+    PFN_WDF_IO_QUEUE_IO_CANCELED_ON_QUEUE routine = q->config.EvtIoCanceledOnQueue;
+    struct wdf_sync *sync = wdf_callback_sync(&q->object);
+    struct wdf_call call;
+
+    if (!r->by_driver || !routine) {
+        atomic_store(&r->owner, OWNER_NONE);
+        wdf_request_finish(r, STATUS_CANCELLED, 0, IO_NO_INCREMENT);
+        return;
+    }
+    atomic_store(&r->in_cancel, true);
+    wdf_call_begin(&call, sync);
+    routine((WDFQUEUE)q, (WDFREQUEST)r);
+    wdf_call_end(&call, "EvtIoCanceledOnQueue", (const void *)(uintptr_t)routine);
+}
+
+static void queue_cancel_deferred(void *context)
+{
+    struct wdf_request *r = context;
+    struct wdf_queue *q = r->queue;
+
+    queue_cancel_retrieved(q, r);
+    wdf_object_unref(&q->object);
+}
+
+/* Like queue_cancel_retrieved, on a thread that may not be able to call the driver now. */
+static void queue_cancel(struct wdf_queue *q, struct wdf_request *r)
+{
+    wdf_object_ref(&q->object);
+    if (r->by_driver && q->config.EvtIoCanceledOnQueue && !wdf_can_call(&q->object, wdf_callback_sync(&q->object))) {
+        wdf_defer(&r->deferred, &q->object, queue_cancel_deferred, r);
+        return;
+    }
+    queue_cancel_retrieved(q, r);
+    wdf_object_unref(&q->object);
+}
+
+/* The cancel routine of an IRP that waits in a queue. */
+static VOID queue_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
+{
+    struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
+    struct wdf_queue *q = r->queue; /* this routine takes the request out of the queue, so both stay */
+
+    UNREFERENCED_PARAMETER(device);
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+    pthread_mutex_lock(&q->lock);
+    queue_move_to_driver(q, r);
+    pthread_mutex_unlock(&q->lock);
+    queue_cancel(q, r);
+}
+
+void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
+{
+    struct wdf_request *r;
+    ULONG left;
+
+    pthread_mutex_lock(&q->lock);
+    for (left = q->n_waiting; left && (r = wdf_queue_retrieve(q, file)); left--) {
+        pthread_mutex_unlock(&q->lock);
+        queue_cancel(q, r);
+        pthread_mutex_lock(&q->lock);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- Insertion --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Sets the cancel routine of a request that was inserted. Returns false if the request is cancelled already; it was
+ * moved to the driver's then, and must be cancelled. Requires the lock.
+ */
+static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
+{
+    (void)IoSetCancelRoutine(r->irp, queue_cancel_irp);
+    if (!__atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) || !IoSetCancelRoutine(r->irp, NULL))
+        return true;
+    queue_move_to_driver(q, r);
+    return false;
+}
+
+NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver)
+{
+    bool armed, purged;
+
+    pthread_mutex_lock(&q->lock);
+    purged = q->purged;
+    if (!q->accepts && !at_front) {
+        pthread_mutex_unlock(&q->lock);
+        return STATUS_WDF_BUSY;
+    }
+    wdf_object_ref(&q->object); /* the request's reference, which wdf_queue_finish_one drops */
+    wdf_object_ref(&q->object); /* for wdf_queue_dispatch below */
+    r->queue = q;
+    r->by_driver = by_driver;
+    atomic_store(&r->owner, OWNER_FRAMEWORK);
+    if (!q->n_waiting)
+        q->ready_due = q->on_ready.routine != NULL;
+    if (at_front)
+        InsertHeadList(&q->waiting, &r->link);
+    else
+        InsertTailList(&q->waiting, &r->link);
+    q->n_waiting++;
+    armed = queue_arm_cancel(q, r);
+    pthread_mutex_unlock(&q->lock);
+    if (!armed)
+        queue_cancel(q, r);
+    else if (purged)
+        wdf_queue_cancel_waiting(q, NULL);
+    else
+        wdf_queue_dispatch(q, true);
+    wdf_object_unref(&q->object);
+    return STATUS_SUCCESS;
+}
+
+/* ---- Delivery ---------------------------------------------------------------------------------------------------- */
+
+/* Calls the request handler, and returns its address for reports. Completes the request if there is no handler. */
+static const void *queue_call_handler(struct wdf_queue *q, struct wdf_request *r)
+{
+    const IO_STACK_LOCATION s = *IoGetCurrentIrpStackLocation(r->irp);
+    const WDF_IO_QUEUE_CONFIG *c = &q->config;
+    PFN_WDF_IO_QUEUE_IO_DEVICE_CONTROL control = s.MajorFunction == IRP_MJ_DEVICE_CONTROL ? c->EvtIoDeviceControl
+                                                 : s.MajorFunction == IRP_MJ_INTERNAL_DEVICE_CONTROL
+                                                     ? c->EvtIoInternalDeviceControl
+                                                     : NULL;
+    WDFREQUEST request = (WDFREQUEST)r;
+    WDFQUEUE queue = (WDFQUEUE)q;
+
+    if (s.MajorFunction == IRP_MJ_READ && c->EvtIoRead) {
+        c->EvtIoRead(queue, request, s.Parameters.Read.Length);
+        return (const void *)(uintptr_t)c->EvtIoRead;
+    }
+    if (s.MajorFunction == IRP_MJ_WRITE && c->EvtIoWrite) {
+        c->EvtIoWrite(queue, request, s.Parameters.Write.Length);
+        return (const void *)(uintptr_t)c->EvtIoWrite;
+    }
+    if (control) {
+        control(queue, request, s.Parameters.DeviceIoControl.OutputBufferLength,
+                s.Parameters.DeviceIoControl.InputBufferLength, s.Parameters.DeviceIoControl.IoControlCode);
+        return (const void *)(uintptr_t)control;
+    }
+    if (c->EvtIoDefault) {
+        c->EvtIoDefault(queue, request);
+        return (const void *)(uintptr_t)c->EvtIoDefault;
+    }
+    atomic_store(&r->owner, OWNER_NONE);
+    wdf_request_finish(r, STATUS_INVALID_DEVICE_REQUEST, 0, IO_NO_INCREMENT);
+    return NULL;
+}
+
+static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf_sync *sync)
+{
+    struct frame frame = { q, frames };
+    struct wdf_call call;
+    const void *handler;
+
+    frames = &frame;
+    wdf_call_begin(&call, sync);
+    handler = queue_call_handler(q, r);
+    wdf_call_end(&call, "a request handler", handler);
+    frames = frame.outer;
+}
+
+static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct wdf_sync *sync)
+{
+    struct wdf_call call;
+
+    wdf_call_begin(&call, sync);
+    n->routine((WDFQUEUE)q, n->context);
+    wdf_call_end(&call, "EvtIoQueueState", (const void *)(uintptr_t)n->routine);
+}
+
+/* The next work of a dispatcher. Exactly one of the two members is set. */
+struct step {
+    struct wdf_request *request;
+    struct wdf_notice notice;
+};
+
+/* Returns false if there is nothing to do. Requires the lock. */
+static bool queue_next_step(struct wdf_queue *q, struct step *step)
+{
+    *step = (struct step){ NULL, { NULL, NULL } };
+    if (q->due.routine) {
+        step->notice = q->due;
+        q->due.routine = NULL;
+        return true;
+    }
+    if (!q->delivers || !q->n_waiting)
+        return false;
+    if (q->config.DispatchType == WdfIoQueueDispatchManual) {
+        if (q->ready_due)
+            step->notice = q->on_ready;
+        q->ready_due = false;
+        return step->notice.routine != NULL;
+    }
+    if (q->n_owned < q->max_owned)
+        step->request = wdf_queue_retrieve(q, NULL);
+    return step->request != NULL;
+}
+
+static void queue_dispatch_deferred(void *context)
+{
+    struct wdf_queue *q = context;
+
+    pthread_mutex_lock(&q->lock);
+    q->is_deferred = false;
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_dispatch(q, false);
+    wdf_object_unref(&q->object);
+}
+
+/* Lets a worker dispatch, unless there is nothing to do or a worker will do so already. Requires the lock. */
+static void queue_defer(struct wdf_queue *q)
+{
+    if (q->is_deferred || !(q->due.routine || (q->delivers && q->n_waiting)))
+        return;
+    q->is_deferred = true;
+    wdf_object_ref(&q->object);
+    wdf_defer(&q->deferred, &q->object, queue_dispatch_deferred, q);
+}
+
+/*
+ * Returns whether another call of wdf_queue_dispatch delivers what this one would. If callbacks are serialized, one
+ * thread delivers at a time. A handler that completes its request inside of the queue's limit does not call the next
+ * handler: the call that is around it does. Requires the lock.
+ */
+static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_sync *sync, bool arrival)
+{
+    if (sync && q->dispatchers)
+        return true;
+    return queue_has_frame(q) && (q->max_owned != UINT_MAX || !arrival);
+}
+
+void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
+{
+    struct wdf_sync *sync = wdf_callback_sync(&q->object);
+    struct step step;
+
+    pthread_mutex_lock(&q->lock);
+    if (queue_has_dispatcher(q, sync, arrival)) {
+        pthread_mutex_unlock(&q->lock);
+        return;
+    }
+    if (!wdf_can_call(&q->object, sync)) {
+        queue_defer(q);
+        pthread_mutex_unlock(&q->lock);
+        return;
+    }
+    q->dispatchers++;
+    while (queue_next_step(q, &step)) {
+        pthread_mutex_unlock(&q->lock);
+        if (step.request)
+            queue_deliver(q, step.request, sync);
+        else
+            queue_notify(q, &step.notice, sync);
+        pthread_mutex_lock(&q->lock);
+    }
+    q->dispatchers--;
+    pthread_mutex_unlock(&q->lock);
+}
+
+void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r)
+{
+    pthread_mutex_lock(&q->lock);
+    RemoveEntryList(&r->link);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void wdf_queue_finish_one(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->n_owned--;
+    wdf_queue_end_change(q);
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_dispatch(q, false);
+    wdf_object_unref(&q->object);
+}
+
+/*
+ * The request leaves the driver's list first. If the other queue accepts none, the request returns there, so the driver
+ * owns it as before.
+ */
+NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front)
+{
+    NTSTATUS status;
+
+    wdf_queue_unlink(from, r);
+    status = wdf_queue_insert(to, r, at_front, true);
+    if (NT_SUCCESS(status)) {
+        wdf_queue_finish_one(from);
+        return status;
+    }
+    pthread_mutex_lock(&from->lock);
+    InsertTailList(&from->owned, &r->link);
+    pthread_mutex_unlock(&from->lock);
+    return status;
+}

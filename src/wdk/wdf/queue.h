@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I/O queues. A request is in `waiting` while the framework owns it, and in `owned` from its delivery until it is
+ * completed or put into a queue. While a request waits, its IRP has the cancel routine of queue.c: only the code that
+ * has removed this routine, or the routine itself, takes the request out of `waiting`.
+ */
+#ifndef WDK_WDF_QUEUE_H
+#define WDK_WDF_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "wdf.h"
+
+#include "wdk/wdf/callback.h"
+#include "wdk/wdf/device.h"
+#include "wdk/wdf/object.h"
+
+struct wdf_request;
+
+/* The change of state that has not ended yet. */
+enum wdf_change { CHANGE_NONE, CHANGE_STOP, CHANGE_DRAIN, CHANGE_PURGE };
+
+struct wdf_notice {
+    PFN_WDF_IO_QUEUE_STATE routine;
+    WDFCONTEXT context;
+};
+
+struct wdf_queue {
+    struct wdf_object object;
+    struct wdf_device *device;
+    LIST_ENTRY link; /* in the device's list */
+    WDF_IO_QUEUE_CONFIG config;
+    ULONG max_owned;      /* how many requests the driver may own before the next one is delivered */
+    struct wdf_sync sync; /* unless the scope is that of the device */
+    struct wdf_deferred deferred;
+    pthread_mutex_t lock; /* guards the members below; no other lock except those of object.c is acquired under it */
+    pthread_cond_t done;
+    LIST_ENTRY waiting, owned;
+    ULONG n_waiting, n_owned;
+    bool accepts, delivers;
+    bool purged;          /* WdfIoQueuePurge was called; a request that returns to the queue is cancelled */
+    bool is_deferred;     /* `deferred` is queued */
+    unsigned dispatchers; /* threads in wdf_queue_dispatch */
+    enum wdf_change change;
+    struct wdf_notice changed;  /* called when the change ends; routine NULL: none */
+    struct wdf_notice due;      /* the call that a dispatcher has to make next */
+    struct wdf_notice on_ready; /* WdfIoQueueReadyNotify */
+    bool ready_due;             /* on_ready has to be called */
+};
+
+/*
+ * Puts a request at the end of the queue, or at its front. Returns STATUS_WDF_BUSY if the queue accepts none; the
+ * caller then still owns the request. `by_driver`: the driver has put it there.
+ */
+NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver);
+/*
+ * Delivers what the queue has: notices and requests. `arrival`: a request has arrived; then a request handler of this
+ * thread does not delay it, unless the queue limits what the driver owns.
+ */
+void wdf_queue_dispatch(struct wdf_queue *q, bool arrival);
+/*
+ * Two steps of a completion. wdf_queue_unlink removes the request from the queue's list, but the queue still counts it.
+ * After the IRP is complete, wdf_queue_finish_one ends that, delivers what can be delivered now, and drops the
+ * request's reference on the queue.
+ */
+void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r);
+void wdf_queue_finish_one(struct wdf_queue *q);
+/*
+ * Moves a request of the driver to another queue, or to the front of its own. Returns STATUS_WDF_BUSY as insert does.
+ */
+NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front);
+/*
+ * Takes the first request that is of this file (NULL: any), and that is not being cancelled. The driver owns it then.
+ * Returns NULL if there is none. Requires the lock.
+ */
+struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file);
+/* Takes a waiting request. Returns false if it is being cancelled. Requires the lock. */
+bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r);
+/* Returns whether the request waits in the queue. Does not access the request. Requires the lock. */
+bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *r);
+/* Returns whether a waiting request is of the file (NULL: any). Requires the lock. */
+bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
+/* Cancels the requests of the file (NULL: all) that wait now. */
+void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
+/* If the change has ended, stores its notice in q->due and wakes the waiting threads. Requires the lock. */
+void wdf_queue_end_change(struct wdf_queue *q);
+/* Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests. */
+void wdf_queue_stop_for_delete(struct wdf_object *o);
+/* Returns whether this thread runs a request handler. */
+bool wdf_in_request_handler(void);
+
+#endif

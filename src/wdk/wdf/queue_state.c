@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/* The routines of queues: creation, states, notices and retrieval. See queue.h. */
+#include <limits.h>
+
+#include "wdf.h"
+
+#include "wdk/common/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/queue.h"
+#include "wdk/wdf/request.h"
+
+static void wdf_report_queue(const char *routine, struct wdf_queue *q, const char *what)
+{
+    if (check_on())
+        check_failed(CHECK_WDF_QUEUE, routine, WDF_QUEUE_ERROR, (uintptr_t)q, 0, 0, "WDFQUEUE %p: %s", (void *)q, what);
+}
+
+static struct wdf_queue *wdf_queue_of(const char *routine, WDFQUEUE queue)
+{
+    irql_check_max(routine, DISPATCH_LEVEL);
+    return wdf_object_lookup(routine, queue, WDF_QUEUE);
+}
+
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS wdf_queue_check_config(const WDF_IO_QUEUE_CONFIG *c)
+{
+    bool has_handler = c->EvtIoDefault || c->EvtIoRead || c->EvtIoWrite || c->EvtIoDeviceControl ||
+                       c->EvtIoInternalDeviceControl;
+
+    if (c->Size != sizeof *c)
+        return STATUS_INFO_LENGTH_MISMATCH;
+    if (c->DispatchType <= WdfIoQueueDispatchInvalid || c->DispatchType >= WdfIoQueueDispatchMax)
+        return STATUS_INVALID_PARAMETER;
+    if (c->PowerManaged == WdfTrue ||
+        (c->DispatchType == WdfIoQueueDispatchParallel && !c->Settings.Parallel.NumberOfPresentedRequests))
+        return STATUS_INVALID_PARAMETER;
+    return !has_handler && c->DispatchType != WdfIoQueueDispatchManual ? STATUS_WDF_NO_CALLBACK : STATUS_SUCCESS;
+}
+
+static void wdf_queue_destroy(struct wdf_object *o)
+{
+    struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
+
+    pthread_mutex_destroy(&q->lock);
+    pthread_cond_destroy(&q->done);
+}
+
+/* Returns how many requests the driver may own before the queue delivers no more. */
+static ULONG queue_limit(const WDF_IO_QUEUE_CONFIG *c)
+{
+    switch (c->DispatchType) {
+    case WdfIoQueueDispatchSequential:
+        return 1;
+    case WdfIoQueueDispatchParallel:
+        return c->Settings.Parallel.NumberOfPresentedRequests;
+    default:
+        return UINT_MAX;
+    }
+}
+
+static void wdf_queue_init(struct wdf_queue *q, struct wdf_device *d, const WDF_IO_QUEUE_CONFIG *config)
+{
+    struct wdf_object *o = &q->object;
+
+    q->device = d;
+    q->config = *config;
+    q->max_owned = queue_limit(config);
+    wdf_sync_init(&q->sync, o->passive);
+    o->sync = o->scope == WdfSynchronizationScopeDevice ? &d->sync : &q->sync;
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->done, NULL);
+    InitializeListHead(&q->waiting);
+    InitializeListHead(&q->owned);
+    InitializeListHead(&q->link);
+    q->accepts = q->delivers = true;
+    o->stop = wdf_queue_stop_for_delete;
+    o->destroy = wdf_queue_destroy;
+}
+
+/* Returns false if the device has a default queue already. */
+static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
+{
+    bool added;
+
+    pthread_mutex_lock(&d->lock);
+    added = !q->config.DefaultQueue || !d->default_queue;
+    if (added) {
+        InsertTailList(&d->queues, &q->link);
+        if (q->config.DefaultQueue)
+            d->default_queue = q;
+        q->object.framework = q->config.DefaultQueue;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return added;
+}
+
+NTSTATUS WdfIoQueueCreate(WDFDEVICE Device, PWDF_IO_QUEUE_CONFIG Config, PWDF_OBJECT_ATTRIBUTES QueueAttributes,
+                          WDFQUEUE *Queue)
+{
+    struct wdf_device *d = wdf_object_lookup("WdfIoQueueCreate", Device, WDF_DEVICE);
+    struct wdf_object *parent = wdf_parent_of(QueueAttributes), *o;
+    struct wdf_queue *q;
+    NTSTATUS status;
+
+    irql_check_max("WdfIoQueueCreate", DISPATCH_LEVEL);
+    if (!d || !wdf_check_pointer("WdfIoQueueCreate", Config, __builtin_return_address(0)))
+        return STATUS_INVALID_PARAMETER;
+    if (d->miniport || (parent && !wdf_is_below_device(parent)))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    status = wdf_queue_check_config(Config);
+    if (!status)
+        status = wdf_object_new(WDF_QUEUE, sizeof *q, QueueAttributes, parent ? parent : &d->object, &o);
+    if (status)
+        return status;
+    q = CONTAINING_RECORD(o, struct wdf_queue, object);
+    wdf_queue_init(q, d, Config);
+    if (!wdf_device_add_queue(d, q)) {
+        (void)wdf_object_delete(o);
+        return STATUS_UNSUCCESSFUL;
+    }
+    if (Queue)
+        *Queue = (WDFQUEUE)q;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS WdfDeviceConfigureRequestDispatching(WDFDEVICE Device, WDFQUEUE Queue, WDF_REQUEST_TYPE RequestType)
+{
+    struct wdf_device *d = wdf_object_lookup("WdfDeviceConfigureRequestDispatching", Device, WDF_DEVICE);
+    struct wdf_queue *q = wdf_queue_of("WdfDeviceConfigureRequestDispatching", Queue);
+    NTSTATUS status = STATUS_WDF_BUSY;
+
+    if (!d || !q || q->device != d)
+        return STATUS_INVALID_PARAMETER;
+    switch (RequestType) {
+    case WdfRequestTypeCreate:
+        if (q->config.DefaultQueue)
+            return STATUS_INVALID_PARAMETER;
+        break;
+    case WdfRequestTypeRead:
+    case WdfRequestTypeWrite:
+    case WdfRequestTypeDeviceControl:
+    case WdfRequestTypeDeviceControlInternal:
+        break;
+    default:
+        return STATUS_INVALID_PARAMETER;
+    }
+    pthread_mutex_lock(&d->lock);
+    if (!d->queue_of[RequestType]) {
+        d->queue_of[RequestType] = q;
+        q->object.framework = true;
+        status = STATUS_SUCCESS;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+WDFDEVICE WdfIoQueueGetDevice(WDFQUEUE Queue)
+{
+    struct wdf_queue *q = wdf_queue_of("WdfIoQueueGetDevice", Queue);
+
+    return q ? (WDFDEVICE)q->device : NULL;
+}
+
+WDF_IO_QUEUE_STATE WdfIoQueueGetState(WDFQUEUE Queue, PULONG QueueRequests, PULONG DriverRequests)
+{
+    struct wdf_queue *q = wdf_queue_of("WdfIoQueueGetState", Queue);
+    int state;
+
+    if (!q)
+        return 0;
+    pthread_mutex_lock(&q->lock);
+    state = (q->accepts ? WdfIoQueueAcceptRequests : 0) | (q->delivers ? WdfIoQueueDispatchRequests : 0) |
+            (q->n_waiting ? 0 : WdfIoQueueNoRequests) | (q->n_owned ? 0 : WdfIoQueueDriverNoRequests);
+    if (QueueRequests)
+        *QueueRequests = q->n_waiting;
+    if (DriverRequests)
+        *DriverRequests = q->n_owned;
+    pthread_mutex_unlock(&q->lock);
+    return (WDF_IO_QUEUE_STATE)state;
+}
+
+/* ---- States ------------------------------------------------------------------------------------------------------ */
+
+static bool queue_is_done(const struct wdf_queue *q, enum wdf_change change)
+{
+    return !q->n_owned && (change == CHANGE_STOP || !q->n_waiting);
+}
+
+void wdf_queue_end_change(struct wdf_queue *q)
+{
+    if (q->change != CHANGE_NONE && queue_is_done(q, q->change)) {
+        q->due = q->changed;
+        q->changed.routine = NULL;
+        q->change = CHANGE_NONE;
+    }
+    pthread_cond_broadcast(&q->done);
+}
+
+/* Calls the cancel callbacks of the requests that the driver owns now and has marked cancelable. */
+static void queue_cancel_owned(struct wdf_queue *q)
+{
+    struct wdf_request *r;
+
+    do {
+        r = NULL;
+        pthread_mutex_lock(&q->lock);
+        for (LIST_ENTRY *e = q->owned.Flink; e != &q->owned && !r; e = e->Flink) {
+            struct wdf_request *candidate = CONTAINING_RECORD(e, struct wdf_request, link);
+
+            if (wdf_request_claim(candidate))
+                r = candidate; /* nobody completes it before its cancel callback */
+        }
+        pthread_mutex_unlock(&q->lock);
+        if (r)
+            wdf_request_cancel_claimed(r);
+    } while (r);
+}
+
+/* A change of state. */
+struct change {
+    const char *routine;
+    enum wdf_change change;
+    bool accepts, delivers, cancels;
+    struct wdf_notice notice;
+};
+
+/* Begins the change. Returns false, and changes nothing, if the change breaks a rule. */
+static bool queue_begin_change(struct wdf_queue *q, const struct change *c)
+{
+    const char *broken = NULL;
+
+    pthread_mutex_lock(&q->lock);
+    if (q->changed.routine || q->due.routine)
+        broken = "the callback of the stop, drain or purge before has not been called yet";
+    else if (c->change == CHANGE_DRAIN && !q->delivers)
+        broken = "it is stopped, so its requests would never be delivered";
+    if (!broken) {
+        q->accepts = c->accepts;
+        q->delivers = c->delivers;
+        q->purged = c->change == CHANGE_PURGE;
+        q->change = c->change;
+        q->changed = c->notice;
+        wdf_queue_end_change(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    if (broken)
+        wdf_report_queue(c->routine, q, broken);
+    return !broken;
+}
+
+static void queue_change(WDFQUEUE queue, const struct change *c)
+{
+    struct wdf_queue *q = wdf_queue_of(c->routine, queue);
+
+    if (!q || !queue_begin_change(q, c))
+        return;
+    if (c->cancels) {
+        wdf_queue_cancel_waiting(q, NULL);
+        queue_cancel_owned(q);
+    }
+    wdf_queue_dispatch(q, false);
+}
+
+static void queue_wait(struct wdf_queue *q, enum wdf_change change)
+{
+    pthread_mutex_lock(&q->lock);
+    while (!queue_is_done(q, change))
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void queue_change_synchronously(WDFQUEUE queue, const struct change *c)
+{
+    struct wdf_queue *q;
+
+    irql_check_max(c->routine, PASSIVE_LEVEL);
+    q = wdf_queue_of(c->routine, queue);
+    if (q && wdf_in_request_handler()) {
+        wdf_report_queue(c->routine, q, "a request handler must not wait for a queue");
+        return;
+    }
+    queue_change(queue, c);
+    if (q)
+        queue_wait(q, c->change);
+}
+
+VOID WdfIoQueueStart(WDFQUEUE Queue)
+{
+    struct wdf_queue *q = wdf_queue_of("WdfIoQueueStart", Queue);
+
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->accepts = q->delivers = true;
+    q->purged = false;
+    q->ready_due = q->n_waiting && q->on_ready.routine;
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_dispatch(q, false);
+}
+
+#define STOP(name, ...) (&(struct change){ .routine = #name, .change = CHANGE_STOP, .accepts = true, __VA_ARGS__ })
+#define DRAIN(name, ...) (&(struct change){ .routine = #name, .change = CHANGE_DRAIN, .delivers = true, __VA_ARGS__ })
+#define PURGE(name, ...)                                                                                               \
+    (&(struct change){ .routine = #name, .change = CHANGE_PURGE, .delivers = true, .cancels = true, __VA_ARGS__ })
+
+VOID WdfIoQueueStop(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE StopComplete, WDFCONTEXT Context)
+{
+    queue_change(Queue, STOP(WdfIoQueueStop, .notice = { StopComplete, Context }));
+}
+
+VOID WdfIoQueueDrain(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE DrainComplete, WDFCONTEXT Context)
+{
+    queue_change(Queue, DRAIN(WdfIoQueueDrain, .notice = { DrainComplete, Context }));
+}
+
+VOID WdfIoQueuePurge(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE PurgeComplete, WDFCONTEXT Context)
+{
+    queue_change(Queue, PURGE(WdfIoQueuePurge, .notice = { PurgeComplete, Context }));
+}
+
+VOID WdfIoQueueStopAndPurge(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE StopAndPurgeComplete, WDFCONTEXT Context)
+{
+    queue_change(Queue, STOP(WdfIoQueueStopAndPurge, .cancels = true, .notice = { StopAndPurgeComplete, Context }));
+}
+
+VOID WdfIoQueueStopSynchronously(WDFQUEUE Queue)
+{
+    queue_change_synchronously(Queue, STOP(WdfIoQueueStopSynchronously));
+}
+
+VOID WdfIoQueueDrainSynchronously(WDFQUEUE Queue)
+{
+    queue_change_synchronously(Queue, DRAIN(WdfIoQueueDrainSynchronously));
+}
+
+VOID WdfIoQueuePurgeSynchronously(WDFQUEUE Queue)
+{
+    queue_change_synchronously(Queue, PURGE(WdfIoQueuePurgeSynchronously));
+}
+
+VOID WdfIoQueueStopAndPurgeSynchronously(WDFQUEUE Queue)
+{
+    queue_change_synchronously(Queue, STOP(WdfIoQueueStopAndPurgeSynchronously, .cancels = true));
+}
+
+/* Removes the queue from its device, so that no more requests find it. */
+static void queue_detach(struct wdf_queue *q)
+{
+    struct wdf_device *d = q->device;
+
+    pthread_mutex_lock(&d->lock);
+    RemoveEntryList(&q->link);
+    InitializeListHead(&q->link);
+    if (d->default_queue == q)
+        d->default_queue = NULL;
+    for (int i = 0; i < WDF_QUEUED_TYPES; i++)
+        if (d->queue_of[i] == q)
+            d->queue_of[i] = NULL;
+    pthread_mutex_unlock(&d->lock);
+}
+
+void wdf_queue_stop_for_delete(struct wdf_object *o)
+{
+    struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
+    bool done;
+
+    queue_detach(q);
+    pthread_mutex_lock(&q->lock);
+    q->accepts = q->delivers = false;
+    q->purged = true;
+    q->change = CHANGE_NONE;
+    q->changed.routine = q->due.routine = NULL;
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_cancel_waiting(q, NULL);
+    queue_cancel_owned(q);
+    pthread_mutex_lock(&q->lock);
+    done = queue_is_done(q, CHANGE_PURGE);
+    pthread_mutex_unlock(&q->lock);
+    if (!done && wdf_in_request_handler())
+        wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
+    else
+        queue_wait(q, CHANGE_PURGE);
+}
+
+NTSTATUS WdfIoQueueReadyNotify(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE QueueReady, WDFCONTEXT Context)
+{
+    struct wdf_queue *q = wdf_queue_of("WdfIoQueueReadyNotify", Queue);
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (!q)
+        return STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&q->lock);
+    if (q->config.DispatchType != WdfIoQueueDispatchManual || (QueueReady && q->on_ready.routine) ||
+        (!QueueReady && (!q->on_ready.routine || q->delivers))) {
+        status = STATUS_INVALID_DEVICE_REQUEST;
+    } else {
+        q->on_ready = (struct wdf_notice){ QueueReady, Context };
+        q->ready_due = QueueReady && q->n_waiting;
+    }
+    pthread_mutex_unlock(&q->lock);
+    if (NT_SUCCESS(status))
+        wdf_queue_dispatch(q, false);
+    return status;
+}
+
+/* ---- Retrieval --------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file, WDFREQUEST *out)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    *out = NULL;
+    if (q->config.DispatchType == WdfIoQueueDispatchParallel)
+        return STATUS_INVALID_DEVICE_STATE;
+    pthread_mutex_lock(&q->lock);
+    if (!q->delivers)
+        status = STATUS_WDF_PAUSED;
+    else
+        *out = (WDFREQUEST)wdf_queue_retrieve(q, file);
+    pthread_mutex_unlock(&q->lock);
+    return NT_SUCCESS(status) && !*out ? STATUS_NO_MORE_ENTRIES : status;
+}
+
+NTSTATUS WdfIoQueueRetrieveNextRequest(WDFQUEUE Queue, WDFREQUEST *OutRequest)
+{
+    struct wdf_queue *q = wdf_queue_of("WdfIoQueueRetrieveNextRequest", Queue);
+
+    if (!q || !wdf_check_pointer("WdfIoQueueRetrieveNextRequest", OutRequest, __builtin_return_address(0)))
+        return STATUS_INVALID_PARAMETER;
+    return queue_retrieve(q, NULL, OutRequest);
+}
+
+NTSTATUS WdfIoQueueRetrieveRequestByFileObject(WDFQUEUE Queue, WDFFILEOBJECT FileObject, WDFREQUEST *OutRequest)
+{
+    const char *routine = "WdfIoQueueRetrieveRequestByFileObject";
+    struct wdf_queue *q = wdf_queue_of(routine, Queue);
+    struct wdf_file *f = wdf_object_lookup(routine, FileObject, WDF_FILE);
+
+    if (!q || !f || !wdf_check_pointer(routine, OutRequest, __builtin_return_address(0)))
+        return STATUS_INVALID_PARAMETER;
+    return queue_retrieve(q, f->file, OutRequest);
+}
+
+/* Returns the first request behind `e` that is of the file (NULL: any), with a reference. Requires the lock. */
+static struct wdf_request *queue_find_behind(struct wdf_queue *q, LIST_ENTRY *e, PFILE_OBJECT file)
+{
+    for (e = e->Flink; e != &q->waiting; e = e->Flink) {
+        struct wdf_request *r = CONTAINING_RECORD(e, struct wdf_request, link);
+
+        if (wdf_queue_is_of_file(r, file)) {
+            wdf_object_ref_for_driver(&r->object);
+            return r;
+        }
+    }
+    return NULL;
+}
+
+NTSTATUS WdfIoQueueFindRequest(WDFQUEUE Queue, WDFREQUEST FoundRequest, WDFFILEOBJECT FileObject,
+                               PWDF_REQUEST_PARAMETERS Parameters, WDFREQUEST *OutRequest)
+{
+    const char *routine = "WdfIoQueueFindRequest";
+    struct wdf_queue *q = wdf_queue_of(routine, Queue);
+    struct wdf_file *f = FileObject ? wdf_object_lookup(routine, FileObject, WDF_FILE) : NULL;
+    struct wdf_request *found = FoundRequest ? wdf_object_lookup(routine, FoundRequest, WDF_REQUEST) : NULL, *r = NULL;
+    NTSTATUS status = STATUS_NO_MORE_ENTRIES;
+
+    if (!q || (FileObject && !f) || (FoundRequest && !found) ||
+        !wdf_check_pointer(routine, OutRequest, __builtin_return_address(0)))
+        return STATUS_INVALID_PARAMETER;
+    if (q->config.DispatchType != WdfIoQueueDispatchManual)
+        return STATUS_INVALID_DEVICE_REQUEST;
+    pthread_mutex_lock(&q->lock);
+    if (found && !wdf_queue_has_waiting(q, found))
+        status = STATUS_NOT_FOUND;
+    else
+        r = queue_find_behind(q, found ? &found->link : &q->waiting, f ? f->file : NULL);
+    if (r && Parameters)
+        wdf_request_parameters(r->irp, Parameters);
+    pthread_mutex_unlock(&q->lock);
+    *OutRequest = (WDFREQUEST)r;
+    return r ? STATUS_SUCCESS : status;
+}
+
+NTSTATUS WdfIoQueueRetrieveFoundRequest(WDFQUEUE Queue, WDFREQUEST FoundRequest, WDFREQUEST *OutRequest)
+{
+    const char *routine = "WdfIoQueueRetrieveFoundRequest";
+    struct wdf_queue *q = wdf_queue_of(routine, Queue);
+    struct wdf_request *r = wdf_object_lookup(routine, FoundRequest, WDF_REQUEST);
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (!q || !r || !wdf_check_pointer(routine, OutRequest, __builtin_return_address(0)))
+        return STATUS_INVALID_PARAMETER;
+    *OutRequest = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (!q->delivers)
+        status = STATUS_WDF_PAUSED;
+    else if (!wdf_queue_has_waiting(q, r) || !wdf_queue_retrieve_this(q, r))
+        status = STATUS_NOT_FOUND;
+    else
+        *OutRequest = FoundRequest;
+    pthread_mutex_unlock(&q->lock);
+    return status;
+}

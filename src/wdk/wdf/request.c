@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests: creation, completion, cancellation, and their way between queues. `owner` decides who may end a request:
+ * only the code that has changed it to OWNER_NONE completes the IRP. While the driver owns a cancelable request, the
+ * IRP has request_cancel_irp as its cancel routine; only the code that has removed this routine, or the routine itself,
+ * calls the cancel callback.
+ */
+#include <stdlib.h>
+
+#include "wdf.h"
+
+#include "wdk/common/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/memory.h"
+#include "wdk/wdf/request.h"
+
+/* Values of parameter 2 with WDF_REQUEST_ERROR. 4 is Windows' value, those above 0x100 are ours. */
+enum { TOO_MUCH_OUTPUT = 4, NOT_OWNED = 0x101, IS_CANCELABLE = 0x102, NOT_ANSWERED = 0x103, NOT_STOPPING = 0x104 };
+
+void wdf_report_request(const char *routine, struct wdf_request *r, uint64_t error, const char *what)
+{
+    if (check_on())
+        check_failed(CHECK_WDF_REQUEST, routine, WDF_REQUEST_ERROR, error, (uintptr_t)r, 0, "WDFREQUEST %p %s",
+                     (void *)r, what);
+}
+
+static struct wdf_request *request_of(const char *routine, WDFREQUEST request)
+{
+    irql_check_max(routine, DISPATCH_LEVEL);
+    return wdf_object_lookup(routine, request, WDF_REQUEST);
+}
+
+static bool request_is_drivers(const struct wdf_request *r)
+{
+    enum wdf_owner owner = atomic_load(&r->owner);
+
+    return owner == OWNER_DRIVER || owner == OWNER_CALLER;
+}
+
+struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request)
+{
+    struct wdf_request *r = request_of(routine, request);
+
+    if (!r || request_is_drivers(r))
+        return r;
+    wdf_report_request(routine, r, NOT_OWNED,
+                       atomic_load(&r->owner) == OWNER_NONE ? "is completed already"
+                                                            : "is in a queue, so the driver does not own it");
+    return NULL;
+}
+
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
+
+NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **out)
+{
+    PWDF_OBJECT_ATTRIBUTES attributes = d->init.request_attributes.Size ? &d->init.request_attributes : NULL;
+    const IO_STACK_LOCATION *s = IoGetCurrentIrpStackLocation(irp);
+    struct wdf_object *o;
+    struct wdf_request *r;
+    NTSTATUS status = wdf_object_new(WDF_REQUEST, sizeof *r, attributes, &d->object, &o);
+
+    if (status)
+        return status;
+    r = CONTAINING_RECORD(o, struct wdf_request, object);
+    r->irp = irp;
+    r->device = d;
+    r->is_create = s->MajorFunction == IRP_MJ_CREATE;
+    r->file = s->FileObject ? wdf_file_find(d, s->FileObject) : NULL;
+    InitializeListHead(&r->link);
+    irp->IoStatus.Information = 0;
+    irp->Tail.Overlay.DriverContext[3] = r;
+    *out = r;
+    return STATUS_SUCCESS;
+}
+
+/* ---- Completion -------------------------------------------------------------------------------------------------- */
+
+/* Returns the bytes that fit into the output of the request. */
+static ULONG_PTR request_output_room(PIRP irp)
+{
+    const IO_STACK_LOCATION *s = IoGetCurrentIrpStackLocation(irp);
+
+    switch (s->MajorFunction) {
+    case IRP_MJ_READ:
+        return s->Parameters.Read.Length;
+    case IRP_MJ_DEVICE_CONTROL:
+    case IRP_MJ_INTERNAL_DEVICE_CONTROL:
+        return METHOD_FROM_CTL_CODE(s->Parameters.DeviceIoControl.IoControlCode) == METHOD_BUFFERED
+                   ? s->Parameters.DeviceIoControl.OutputBufferLength
+                   : MAXULONG_PTR;
+    default:
+        return MAXULONG_PTR;
+    }
+}
+
+/* Statuses of the framework are not for other components, so they are replaced as on Windows. */
+static NTSTATUS request_outer_status(NTSTATUS status)
+{
+    switch (status) {
+    case STATUS_WDF_INTERNAL_ERROR:
+        return STATUS_INTERNAL_ERROR;
+    case STATUS_WDF_PAUSED:
+    case STATUS_WDF_BUSY:
+        return STATUS_DEVICE_BUSY;
+    default:
+        return ((ULONG)status & 0xFFFF0000) == 0xC0200000 ? STATUS_INVALID_DEVICE_REQUEST : status;
+    }
+}
+
+static void request_check_memory(struct wdf_request *r)
+{
+    int n = (r->input ? wdf_object_driver_references(wdf_memory_object(r->input)) : 0) +
+            (r->output ? wdf_object_driver_references(wdf_memory_object(r->output)) : 0);
+
+    if (n && check_on())
+        check_failed(CHECK_WDF_REQUEST, "WdfRequestComplete", WDF_MEMORY_REFERENCED, (uintptr_t)r, (uint64_t)n, 0,
+                     "WDFREQUEST %p is completed, and its memory objects have %d references of the driver", (void *)r,
+                     n);
+}
+
+/*
+ * The request object ends before the IRP, because the sender may go on, and the driver may be unloaded, as soon as the
+ * IRP is complete. The queue still counts the request until then.
+ */
+void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR information, CCHAR boost)
+{
+    struct wdf_object *root = wdf_root_of(&r->object);
+    struct wdf_queue *q = r->queue;
+    PIRP irp = r->irp;
+
+    wdf_activity_begin(root);
+    (void)wdf_object_dispose(&r->object);
+    request_check_memory(r);
+    wdf_request_free_mdls(r);
+    if (r->is_create && r->file && !NT_SUCCESS(status))
+        wdf_file_discard(r->device, r->file);
+    r->irp = NULL;
+    irp->IoStatus.Status = request_outer_status(status);
+    irp->IoStatus.Information = information;
+    irp->Tail.Overlay.DriverContext[3] = NULL;
+    if (q)
+        wdf_queue_unlink(q, r);
+    wdf_object_release(&r->object);
+    IoCompleteRequest(irp, boost);
+    if (q)
+        wdf_queue_finish_one(q);
+    wdf_activity_end(root);
+}
+
+void wdf_request_fail(struct wdf_request *r, NTSTATUS status)
+{
+    atomic_store(&r->owner, OWNER_NONE);
+    wdf_request_finish(r, status, 0, IO_NO_INCREMENT);
+}
+
+/* Returns whether the cancel callback may still be called. */
+static bool request_is_cancelable(struct wdf_request *r)
+{
+    enum wdf_cancel state = atomic_load(&r->cancel_state);
+
+    return state == CANCEL_MARKED || state == CANCEL_CLAIMED;
+}
+
+/* Removes the cancel routine. Returns false if it was removed for a cancellation. */
+static bool request_unmark(struct wdf_request *r)
+{
+    if (!IoSetCancelRoutine(r->irp, NULL))
+        return false;
+    atomic_store(&r->cancel_state, CANCEL_NONE);
+    return true;
+}
+
+/* Changes the owner from the driver to nobody. Returns false if the driver is not the owner. */
+static bool request_end_ownership(struct wdf_request *r)
+{
+    enum wdf_owner owner = atomic_load(&r->owner);
+
+    while (owner == OWNER_DRIVER || owner == OWNER_CALLER)
+        if (atomic_compare_exchange_weak(&r->owner, &owner, OWNER_NONE))
+            return true;
+    return false;
+}
+
+/* A request that is marked cancelable is completed by its cancel callback, or after it was unmarked. */
+static bool request_uncancel_for_completion(const char *routine, struct wdf_request *r)
+{
+    wdf_report_request(routine, r, IS_CANCELABLE,
+                       "is cancelable: WdfRequestUnmarkCancelable comes first, and if that returns STATUS_CANCELLED, "
+                       "EvtRequestCancel completes the request");
+    return request_unmark(r);
+}
+
+static void request_complete(const char *routine, WDFREQUEST request, NTSTATUS status, const ULONG_PTR *information,
+                             CCHAR boost)
+{
+    struct wdf_request *r = wdf_request_owned(routine, request);
+    ULONG_PTR bytes;
+
+    if (!r)
+        return;
+    if (request_is_cancelable(r) && !request_uncancel_for_completion(routine, r))
+        return; /* the cancel callback completes it */
+    bytes = information ? *information : r->irp->IoStatus.Information;
+    if (!NT_ERROR(status) && bytes > request_output_room(r->irp)) {
+        wdf_report_request(routine, r, TOO_MUCH_OUTPUT, "is completed with more bytes than its output buffer has");
+        bytes = request_output_room(r->irp);
+    }
+    if (request_end_ownership(r))
+        wdf_request_finish(r, status, bytes, boost);
+    else
+        wdf_report_request(routine, r, NOT_OWNED, "is completed by two threads");
+}
+
+VOID WdfRequestComplete(WDFREQUEST Request, NTSTATUS Status)
+{
+    request_complete("WdfRequestComplete", Request, Status, NULL, IO_NO_INCREMENT);
+}
+
+VOID WdfRequestCompleteWithInformation(WDFREQUEST Request, NTSTATUS Status, ULONG_PTR Information)
+{
+    request_complete("WdfRequestCompleteWithInformation", Request, Status, &Information, IO_NO_INCREMENT);
+}
+
+VOID WdfRequestCompleteWithPriorityBoost(WDFREQUEST Request, NTSTATUS Status, CCHAR PriorityBoost)
+{
+    request_complete("WdfRequestCompleteWithPriorityBoost", Request, Status, NULL, PriorityBoost);
+}
+
+/* ---- Cancellation ------------------------------------------------------------------------------------------------ */
+
+static void request_call_cancel(struct wdf_request *r, struct wdf_sync *sync)
+{
+    PFN_WDF_REQUEST_CANCEL routine = atomic_load(&r->cancel);
+    struct wdf_call call;
+
+    atomic_store(&r->cancel_state, CANCEL_CALLED);
+    wdf_call_begin(&call, sync);
+    routine((WDFREQUEST)r);
+    wdf_call_end(&call, "EvtRequestCancel", (const void *)(uintptr_t)routine);
+}
+
+/* The object whose level and scope the cancel callback has. */
+static struct wdf_object *request_constraints(struct wdf_request *r)
+{
+    return r->queue ? &r->queue->object : &r->device->object;
+}
+
+static void request_cancel_deferred(void *context)
+{
+    struct wdf_request *r = context;
+
+    request_call_cancel(r, wdf_callback_sync(request_constraints(r)));
+    wdf_object_unref(&r->object);
+}
+
+void wdf_request_cancel_claimed(struct wdf_request *r)
+{
+    struct wdf_sync *sync = wdf_callback_sync(request_constraints(r));
+
+    wdf_object_ref(&r->object);
+    if (!wdf_can_call(request_constraints(r), sync)) {
+        wdf_defer(&r->deferred, &r->object, request_cancel_deferred, r);
+        return;
+    }
+    request_call_cancel(r, sync);
+    wdf_object_unref(&r->object);
+}
+
+static VOID request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
+{
+    struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
+
+    UNREFERENCED_PARAMETER(device);
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+    wdf_request_cancel_claimed(r);
+}
+
+bool wdf_request_claim(struct wdf_request *r)
+{
+    if (atomic_load(&r->cancel_state) != CANCEL_MARKED || !IoSetCancelRoutine(r->irp, NULL))
+        return false;
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    return true;
+}
+
+/* Returns STATUS_CANCELLED, and leaves the request not cancelable, if the IRP is cancelled already. */
+static NTSTATUS request_mark_cancelable(const char *routine, WDFREQUEST request, PFN_WDF_REQUEST_CANCEL callback,
+                                        const void *caller, struct wdf_request **out)
+{
+    struct wdf_request *r = wdf_request_owned(routine, request);
+
+    *out = r;
+    if (!r || !wdf_check_pointer(routine, (const void *)(uintptr_t)callback, caller))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    if (atomic_load(&r->cancel_state) != CANCEL_NONE) {
+        wdf_report_request(routine, r, IS_CANCELABLE, "is cancelable already");
+        return STATUS_INVALID_DEVICE_REQUEST;
+    }
+    atomic_store(&r->cancel, callback);
+    atomic_store(&r->cancel_state, CANCEL_MARKED);
+    (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
+    return __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r) ? STATUS_CANCELLED : STATUS_SUCCESS;
+}
+
+VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequestCancel)
+{
+    struct wdf_request *r;
+    struct wdf_sync *sync;
+
+    if (request_mark_cancelable("WdfRequestMarkCancelable", Request, EvtRequestCancel, __builtin_return_address(0),
+                                &r) != STATUS_CANCELLED)
+        return;
+    sync = wdf_callback_sync(request_constraints(r));
+    if (sync && wdf_sync_is_mine(sync))
+        request_call_cancel(r, NULL); /* the handler that calls this routine has the lock */
+    else
+        wdf_request_cancel_claimed(r);
+}
+
+NTSTATUS WdfRequestMarkCancelableEx(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequestCancel)
+{
+    struct wdf_request *r;
+
+    return request_mark_cancelable("WdfRequestMarkCancelableEx", Request, EvtRequestCancel, __builtin_return_address(0),
+                                   &r);
+}
+
+NTSTATUS WdfRequestUnmarkCancelable(WDFREQUEST Request)
+{
+    struct wdf_request *r = wdf_request_owned("WdfRequestUnmarkCancelable", Request);
+
+    if (!r)
+        return STATUS_INVALID_DEVICE_REQUEST;
+    if (atomic_load(&r->cancel_state) == CANCEL_NONE)
+        return STATUS_INVALID_PARAMETER;
+    return request_unmark(r) ? STATUS_SUCCESS : STATUS_CANCELLED;
+}
+
+BOOLEAN WdfRequestIsCanceled(WDFREQUEST Request)
+{
+    struct wdf_request *r = wdf_request_owned("WdfRequestIsCanceled", Request);
+
+    return r && __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST);
+}
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+/* Returns the request if the driver may put it into a queue. */
+static struct wdf_request *request_to_queue(const char *routine, WDFREQUEST request)
+{
+    struct wdf_request *r = wdf_request_owned(routine, request);
+
+    if (!r || atomic_load(&r->cancel_state) == CANCEL_NONE)
+        return r;
+    wdf_report_request(routine, r, IS_CANCELABLE, "is cancelable: WdfRequestUnmarkCancelable comes first");
+    return NULL;
+}
+
+NTSTATUS WdfRequestForwardToIoQueue(WDFREQUEST Request, WDFQUEUE DestinationQueue)
+{
+    const char *routine = "WdfRequestForwardToIoQueue";
+    struct wdf_request *r = request_to_queue(routine, Request);
+    struct wdf_queue *to = wdf_object_lookup(routine, DestinationQueue, WDF_QUEUE);
+
+    if (!r || !to || !r->queue || r->queue == to || to->device != r->device || atomic_load(&r->in_cancel))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    return wdf_queue_move(r->queue, to, r, false);
+}
+
+NTSTATUS WdfRequestRequeue(WDFREQUEST Request)
+{
+    struct wdf_request *r = request_to_queue("WdfRequestRequeue", Request);
+
+    if (!r || !r->queue || r->queue->config.DispatchType != WdfIoQueueDispatchManual || atomic_load(&r->in_cancel))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    return wdf_queue_move(r->queue, r->queue, r, true);
+}
+
+NTSTATUS WdfDeviceEnqueueRequest(WDFDEVICE Device, WDFREQUEST Request)
+{
+    const char *routine = "WdfDeviceEnqueueRequest";
+    struct wdf_device *d = wdf_object_lookup(routine, Device, WDF_DEVICE);
+    struct wdf_request *r = request_to_queue(routine, Request);
+
+    if (!d || !r)
+        return STATUS_INVALID_PARAMETER;
+    if (r->device != d || atomic_load(&r->owner) != OWNER_CALLER) {
+        wdf_report_request(routine, r, NOT_OWNED, "is enqueued outside of EvtIoInCallerContext");
+        return STATUS_INVALID_DEVICE_REQUEST;
+    }
+    return wdf_device_enqueue(d, r, true);
+}
+
+void wdf_request_check_answered(struct wdf_request *r)
+{
+    if (atomic_load(&r->owner) == OWNER_CALLER)
+        wdf_report_request("EvtIoInCallerContext", r, NOT_ANSWERED,
+                           "was neither completed nor passed to WdfDeviceEnqueueRequest");
+}
+
+WDFQUEUE WdfRequestGetIoQueue(WDFREQUEST Request)
+{
+    struct wdf_request *r = request_of("WdfRequestGetIoQueue", Request);
+
+    return r && r->irp ? (WDFQUEUE)r->queue : NULL;
+}
+
+VOID WdfRequestStopAcknowledge(WDFREQUEST Request, BOOLEAN Requeue)
+{
+    struct wdf_request *r = wdf_request_owned("WdfRequestStopAcknowledge", Request);
+
+    UNREFERENCED_PARAMETER(Requeue);
+    if (r)
+        wdf_report_request("WdfRequestStopAcknowledge", r, NOT_STOPPING,
+                           "is not being stopped: the routine is only for EvtIoStop");
+}

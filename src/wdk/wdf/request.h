@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests: their states, completion and cancellation. */
+#ifndef WDK_WDF_REQUEST_H
+#define WDK_WDF_REQUEST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "wdf.h"
+
+#include "wdk/wdf/callback.h"
+#include "wdk/wdf/device.h"
+#include "wdk/wdf/object.h"
+#include "wdk/wdf/queue.h"
+
+/* The owner of a request. CALLER: the driver, in EvtIoInCallerContext. NONE: the request is complete. */
+enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE };
+
+/*
+ * MARKED: the IRP has the cancel routine of request.c. CLAIMED: the routine was removed for a cancellation, so the
+ * cancel callback will be called. CALLED: it was called.
+ */
+enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
+
+struct wdf_memory;
+struct wdf_mdl;
+
+struct wdf_request {
+    struct wdf_object object;
+    PIRP irp; /* NULL after the completion */
+    struct wdf_device *device;
+    struct wdf_queue *queue; /* the request waits there, or comes from there; with a reference; may be NULL */
+    struct wdf_file *file;   /* may be NULL */
+    LIST_ENTRY link;         /* in one of the queue's lists, under the queue's lock */
+    _Atomic(enum wdf_owner) owner;
+    bool by_driver; /* the driver has put the request into the queue */
+    bool is_create;
+    _Atomic(enum wdf_cancel) cancel_state;
+    _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
+    atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
+    struct wdf_deferred deferred;
+    struct wdf_memory *input, *output; /* memory objects of the request's buffers, or NULL */
+    struct wdf_mdl *mdls;              /* MDLs that the framework has built for the request */
+};
+
+struct wdf_mdl {
+    struct wdf_mdl *next;
+    PMDL mdl;
+    bool locked;
+};
+
+/* Creates the request of an IRP, which the framework owns. */
+NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **out);
+WDF_REQUEST_TYPE wdf_request_type(PIRP irp);
+/*
+ * Ends a request that nobody else can complete: calls the cleanup callbacks, deletes the request, completes the IRP,
+ * and removes the request from its queue. Requires that r->owner is OWNER_NONE.
+ */
+void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR information, CCHAR boost);
+/* Completes a request that the framework owns. */
+void wdf_request_fail(struct wdf_request *r, NTSTATUS status);
+/* Returns the request if the driver owns it. Otherwise reports the routine and returns NULL. */
+struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request);
+/*
+ * Claims a request that is marked cancelable, so that nobody else calls its cancel callback. Returns false if it is
+ * not.
+ */
+bool wdf_request_claim(struct wdf_request *r);
+/* Calls the cancel callback of a claimed request, now or on a worker. */
+void wdf_request_cancel_claimed(struct wdf_request *r);
+/* Reports a request that EvtIoInCallerContext has left unanswered. */
+void wdf_request_check_answered(struct wdf_request *r);
+void wdf_report_request(const char *routine, struct wdf_request *r, uint64_t error, const char *what);
+/* Fills in the parameters from the IRP. */
+void wdf_request_parameters(PIRP irp, PWDF_REQUEST_PARAMETERS out);
+/* Frees the MDLs that were built for the request. */
+void wdf_request_free_mdls(struct wdf_request *r);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files of the driver wdfcontrol. */
+#ifndef TESTS_WDK_DRIVERS_WDFCONTROL_DRIVER_H
+#define TESTS_WDK_DRIVERS_WDFCONTROL_DRIVER_H
+
+#include <ntddk.h>
+#include <wdf.h>
+
+#include "wdfcontrol.h"
+
+struct request {
+    WDFMEMORY input, output; /* of WdfRequestProbeAndLockUserBuffer..., or of the first retrieval */
+    CHAR first;              /* the first byte of the input */
+    BOOLEAN noted;           /* the deletion of the request is an event */
+};
+typedef struct request struct_request;
+WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(struct_request, request_of)
+
+struct scoped {
+    volatile LONG inside, most;
+};
+typedef struct scoped struct_scoped;
+WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(struct_scoped, scoped_of)
+
+struct control {
+    WDFDRIVER driver;
+    WDFDEVICE device, unfinished;
+    WDFQUEUE queues[4];
+    WDFSPINLOCK lock; /* guards `marked` */
+    WDFREQUEST marked;
+    WDFREQUEST volatile reading;
+    CHAR events[128];
+    volatile LONG n_events;
+};
+extern struct control control;
+
+/* Breaks the rule of the case, and completes the request. */
+VOID break_rule(WDFREQUEST Request, ULONG Case);
+/* Returns whether the code is one that EvtIoInCallerContext shall leave unanswered. */
+BOOLEAN break_in_caller_context(WDFREQUEST Request, ULONG IoControlCode);
+/* Returns the line of the first check that fails, or 0. */
+ULONG check_objects(WDFDEVICE Device);
+
+#endif
