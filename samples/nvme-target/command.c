@@ -187,6 +187,7 @@ enum target_action target_command_next(struct target_command *command, uint16_t 
 {
     struct target_queue *queue = command->queue;
 
+    target_disk_end(command);
     if (queue->closed)
         return target_disconnect(command, "the queue is closed");
     if (status != NVME_SUCCESS) {

@@ -2,8 +2,8 @@
 /*
  * Checks the configuration, and manages the tables of controllers and queues. Connect of an admin queue creates a
  * controller. The controller is `closing` after its admin queue has closed, and its table entry is free again after its
- * last queue has closed. Invariant: a queue is in the table of a controller exactly while queue->controller points to
- * the controller.
+ * last queue has closed and its last write has ended (drain.c). Invariant: a queue is in the table of a controller
+ * exactly while queue->controller points to the controller.
  */
 #include "internal.h"
 
@@ -102,6 +102,8 @@ const char *target_subsystem_init(struct target_subsystem *subsystem)
     memset(subsystem->controllers, 0, subsystem->max_controllers * sizeof subsystem->controllers[0]);
     subsystem->last_cntlid = 0;
     subsystem->discovery_generation = 1;
+    subsystem->writes = NULL;
+    subsystem->n_enables = 0;
     return NULL;
 }
 
@@ -300,8 +302,7 @@ void target_queue_close(struct target_queue *queue)
         controller->closing = true;
         controller->n_waiting = controller->n_ready = 0;
     }
-    if (controller->n_queues == 0)
-        controller->in_use = false;
+    target_controller_release(controller);
 }
 
 bool target_queue_has_expired(const struct target_queue *queue, uint64_t now_ms)

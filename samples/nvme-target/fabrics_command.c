@@ -121,7 +121,7 @@ static uint64_t property_cap(const struct target_subsystem *subsystem)
 
 static uint16_t property_get_prepare(struct target_command *command)
 {
-    const struct target_controller *controller = command->queue->controller;
+    struct target_controller *controller = command->queue->controller;
     const struct nvme_command *sqe = &command->sqe;
     uint8_t size = NVME_PROPERTY_SIZE_4;
     uint64_t value;
@@ -138,6 +138,7 @@ static uint16_t property_get_prepare(struct target_command *command)
         value = controller->cc;
         break;
     case NVME_PROPERTY_CSTS:
+        target_controller_update(controller);
         value = controller->csts;
         break;
     default:
@@ -178,14 +179,17 @@ static void property_set_cc(struct target_controller *controller, uint32_t cc)
     uint32_t old = controller->cc;
 
     controller->cc = cc;
-    if ((cc & NVME_CC_ENABLE) && !(old & NVME_CC_ENABLE))
-        controller->csts = property_cc_is_valid(controller, cc) ? NVME_CSTS_READY : NVME_CSTS_FATAL;
+    if ((cc & NVME_CC_ENABLE) && !(old & NVME_CC_ENABLE)) {
+        if (property_cc_is_valid(controller, cc))
+            target_controller_enable(controller);
+        else
+            controller->csts = NVME_CSTS_FATAL;
+    }
     if (!(cc & NVME_CC_ENABLE) && (old & NVME_CC_ENABLE)) {
-        controller->csts = 0;
+        controller->csts &= NVME_CSTS_READY;
         target_controller_reset(controller);
     }
-    if (cc & NVME_CC_SHUTDOWN_MASK)
-        controller->csts |= NVME_CSTS_SHUTDOWN_DONE;
+    target_controller_update(controller);
 }
 
 /* Writes a property. If the write starts a normal shutdown, flushes the namespaces first. */

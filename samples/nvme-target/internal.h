@@ -72,6 +72,18 @@ bool target_host_is_allowed(const struct target_subsystem *subsystem, const uint
 /* Copies text without its terminating zero, and fills the rest of the field. */
 void target_fill_text(char *field, size_t size, const char *text, char fill);
 
+/* ---- drain.c ---- */
+/* Enables the controller, whose configuration is valid. It is ready now or, if writes still run, after an update. */
+void target_controller_enable(struct target_controller *controller);
+/* Updates CSTS after a change of CC, or if writes may have ended. */
+void target_controller_update(struct target_controller *controller);
+/* Frees the controller's table entry if the controller has neither queues nor writes. */
+void target_controller_release(struct target_controller *controller);
+/* Adds a command to subsystem->writes. Requires that the command is not in it. */
+void target_disk_request(struct target_command *command);
+/* Aborts the command if it is in subsystem->writes. A running operation continues. Returns false if it is not. */
+bool target_disk_abort(const struct target_controller *controller, uint16_t sqid, uint16_t cid);
+
 /* ---- fabrics_command.c ---- */
 #define TARGET_CONNECT 0
 extern const struct target_operation target_fabrics_operations[3];

@@ -57,6 +57,8 @@ static enum target_action io_disk(struct target_command *command, enum target_di
     command->disk.length = blocks << ns->block_shift;
     command->disk.data = data;
     command->disk.fua = writes && target_feature_writes_through(command->queue->controller);
+    if (writes)
+        target_disk_request(command);
     return command->action = TARGET_DISK;
 }
 

@@ -5,6 +5,7 @@
  * and disks.
  *
  *   controller.c        configuration, queues, controllers, keep-alive
+ *   drain.c             when a controller is ready: writes that still run when a host has lost their controller
  *   command.c           the steps that all commands share: begin, continue, complete
  *   fabrics_command.c   Connect and the properties
  *   event.c             asynchronous events, and Abort
@@ -20,7 +21,7 @@
  *   TARGET_BUFFER       sets command->buffer, of at least command->buffer_needed bytes       next
  *   TARGET_FETCH        copies command->transfer.length bytes from the host's memory to      next
  *                       transfer.data (NdkRead)
- *   TARGET_DISK         carries out command->disk                                            next
+ *   TARGET_DISK         carries out command->disk, between target_disk_begin and next        next
  *   TARGET_PUT          copies transfer.length bytes from transfer.data to the host's        next
  *                       memory (NdkWrite). It need not wait for the write to complete,
  *                       because the response follows the write in the same queue pair.
@@ -110,6 +111,8 @@ struct target_subsystem {
     /* Private. */
     uint16_t last_cntlid;
     uint64_t discovery_generation;
+    struct target_command *writes; /* the commands with a disk operation that changes a disk; see drain.c */
+    uint64_t n_enables;            /* number of times that a controller was enabled */
 };
 
 /*
@@ -154,6 +157,7 @@ struct target_controller {
     uint32_t n_queues;
     struct target_queue *queues[TARGET_MAX_IO_QUEUES + 1]; /* indexed by qid */
     uint32_t cc, csts;
+    uint64_t enable_number; /* the value of subsystem->n_enables when this controller was enabled */
     uint32_t kato_ms;
     uint64_t last_ms;        /* time of the last command on any queue of the controller */
     uint32_t event_config;   /* value of the feature "asynchronous event configuration" */
@@ -188,6 +192,12 @@ struct target_command *target_controller_pop_ready(struct target_controller *con
  */
 bool target_controller_has_expired(const struct target_controller *controller, uint64_t now_ms);
 
+/*
+ * Returns true if the host has to wait until the controller is ready, or until its reset is complete, because earlier
+ * writes of the host still run.
+ */
+bool target_controller_waits(const struct target_controller *controller);
+
 /* ---- Queues ---- */
 
 struct target_queue {
@@ -220,9 +230,10 @@ enum nvme_rdma_status target_queue_init(struct target_queue *queue, struct targe
                                         const void *private_data, size_t len, uint64_t now_ms);
 /*
  * Closes a queue after its connection has ended, for any reason. The transport must not call begin or next for the
- * queue's commands any more, and frees these commands itself, also the waiting ones. After an admin queue has closed,
- * its controller is `closing`, and the transport must close the controller's other queues. When the last queue has
- * closed, the controller's table entry is free. A second call has no effect.
+ * queue's commands any more, and frees these commands itself, also the waiting ones. It frees a command whose action is
+ * TARGET_DISK after target_disk_end; until then the queue must exist. After an admin queue has closed, its controller
+ * is `closing`, and the transport must close the controller's other queues. When the last queue has closed and the last
+ * write has ended, the controller's table entry is free. A second call has no effect.
  */
 void target_queue_close(struct target_queue *queue);
 /* Returns true if the host has not sent Connect in time. The transport must then close the queue. */
@@ -287,11 +298,19 @@ struct target_command {
     uint32_t data_len; /* size of the command's data in bytes; 0: the command has no data */
     uint8_t phase;     /* enum command_phase in command.c */
     uint8_t step;      /* the next step of an operation whose `run` is called several times; 0 at first */
+    bool is_aborted;   /* the host has aborted the command; it begins no disk operation any more */
     uint32_t index;    /* index of the next namespace or range to process */
-    uint32_t done;     /* Compare: number of bytes compared so far */
+    uint32_t done;     /* Compare: number of bytes compared so far. Zeroing: number of blocks requested so far. */
     uint32_t chunk;    /* Compare: number of bytes in the present chunk */
     uint16_t location; /* byte offset of the wrong field in the command, for the error log */
     uint64_t begun_ms;
+    struct {
+        struct target_command *next,
+            **link; /* entry in subsystem->writes; `link` is NULL if the command is not in it */
+        struct target_controller *controller;
+        uint64_t n_enables; /* the value of subsystem->n_enables when the operation was requested */
+        bool is_running;    /* target_disk_begin has returned true */
+    } write;                /* see drain.c */
 };
 
 /*
@@ -307,5 +326,17 @@ enum target_action target_command_begin(struct target_command *command, uint8_t 
  * a disk; NVME_INTERNAL_ERROR for a missing buffer. After an error the command ends with this status.
  */
 enum target_action target_command_next(struct target_command *command, uint16_t status);
+
+/*
+ * Must be called directly before the disk operation of TARGET_DISK. Returns false if the operation must not be executed
+ * any more, because the host has aborted the command, or its queue or controller has ended. The transport then calls
+ * next with NVME_ABORT_REQUESTED, or target_disk_end if the queue is closed.
+ */
+bool target_disk_begin(struct target_command *command);
+/*
+ * Ends a disk operation whose queue was closed, when the operation has returned or will not be executed. Has no effect
+ * after next, which ends an operation, too.
+ */
+void target_disk_end(struct target_command *command);
 
 #endif

@@ -26,6 +26,7 @@ struct pair_slot {
     uint8_t *small;             /* a buffer of TARGET_SMALL_TRANSFER bytes */
     struct pair_buffer *buffer; /* a buffer for larger data, or NULL */
     bool is_registered;         /* fast registration has registered `buffer` */
+    bool may_use_disk;          /* the protocol has permitted the disk operation that this thread executes next */
     struct worker_work work;    /* for a disk operation */
 };
 
@@ -62,7 +63,8 @@ struct target_pair {
     bool is_disconnecting; /* NdkDisconnect is or was pending */
     bool is_connector_closed;
     bool is_cq_closed;
-    bool has_controller; /* Connect has succeeded, and pair_after_command has logged that */
+    bool has_controller; /* Connect has succeeded, and pair_log_controller has logged that */
+    bool has_to_wait;    /* the controller waits for earlier writes, and pair_log_controller has logged that */
     uint32_t references;
     /* Number of reads that may still be posted: the peer limits how many are in progress. */
     uint32_t reads_left;

@@ -117,9 +117,24 @@ NTSTATUS transfer_post_receives(struct target_pair *pair)
 static void slot_run(struct pair_slot *slot);
 static void slot_complete(struct pair_slot *slot);
 
+/* Logs a new controller, and when it begins and ends to wait for earlier writes of its host. Requires target->lock. */
+static void pair_log_controller(struct target_pair *pair, const struct target_controller *controller)
+{
+    bool has_to_wait = controller && target_controller_waits(controller);
+
+    if (controller && !pair->has_controller)
+        host_log("controller %u: %s has connected", controller->cntlid, controller->host_nqn);
+    if (has_to_wait && !pair->has_to_wait)
+        host_log("controller %u: has to wait until earlier writes of the host have ended", controller->cntlid);
+    else if (controller && pair->has_to_wait && !has_to_wait)
+        host_log("controller %u: earlier writes of the host have ended", controller->cntlid);
+    pair->has_controller = controller != NULL;
+    pair->has_to_wait = has_to_wait;
+}
+
 /*
- * Logs a new controller, and completes the event requests that an event has made ready. Called after each step of a
- * command; does nothing for an I/O queue.
+ * Completes the event requests that an event has made ready, and logs changes of the controller. Called after each step
+ * of a command; does nothing for an I/O queue.
  */
 static void pair_after_command(struct target_pair *pair)
 {
@@ -133,12 +148,25 @@ static void pair_after_command(struct target_pair *pair)
             return;
         host_lock_acquire(&pair->target->lock);
         controller = pair->queue.controller;
-        if (controller && !pair->has_controller)
-            host_log("controller %u: %s has connected", controller->cntlid, controller->host_nqn);
-        pair->has_controller = controller != NULL;
+        pair_log_controller(pair, controller);
         ready = controller ? target_controller_pop_ready(controller) : NULL;
         host_lock_release(&pair->target->lock);
     } while (ready);
+}
+
+/* Returns true if the disk operation may wait, so that a callback must not execute it. */
+static bool slot_needs_worker(const struct pair_slot *slot)
+{
+    const struct disk *disk = slot->command.disk.ns->disk;
+
+    return disk->may_wait || slot->command.disk.length > TARGET_MAX_TRANSFER;
+}
+
+/* If the next action is a disk operation for this thread, reports its begin to the protocol. Requires target->lock. */
+static void slot_prepare_disk(struct pair_slot *slot)
+{
+    slot->may_use_disk = slot->command.action == TARGET_DISK && !slot_needs_worker(slot) &&
+                         target_disk_begin(&slot->command);
 }
 
 static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
@@ -153,6 +181,7 @@ static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
     slot->is_registered = false;
     host_lock_acquire(&pair->target->lock);
     target_command_begin(command, receive->capsule, receive->len, host_now_ms());
+    slot_prepare_disk(slot);
     host_lock_release(&pair->target->lock);
     pair_after_command(pair);
     slot_run(slot);
@@ -169,6 +198,7 @@ static void slot_next(struct pair_slot *slot, uint16_t status)
         return;
     host_lock_acquire(&pair->target->lock);
     target_command_next(&slot->command, status);
+    slot_prepare_disk(slot);
     host_lock_release(&pair->target->lock);
     pair_after_command(pair);
 }
@@ -321,50 +351,43 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     return NVME_SUCCESS;
 }
 
-/* Returns true if the host still waits for the queue's commands. Requires pair->lock. */
-static bool pair_is_live(struct target_pair *pair)
+/* Ends the disk operation of a command that the protocol does not continue, because the queue pair has ended. */
+static void slot_end_disk(struct pair_slot *slot)
 {
-    const struct target_queue *queue = &pair->queue;
-    bool is_live;
+    struct target *target = slot->pair->target;
 
-    host_lock_acquire(&pair->target->lock);
-    is_live = pair->state == PAIR_OPEN && !queue->closed && (!queue->controller || !queue->controller->closing);
-    host_lock_release(&pair->target->lock);
-    return is_live;
+    host_lock_acquire(&target->lock);
+    target_disk_end(&slot->command);
+    host_lock_release(&target->lock);
 }
 
 /*
  * Executes the disk operation on a worker. Then continues the command if the queue pair has not ended. Does not execute
- * the operation if the queue pair, its queue or its controller has ended already: the host may have repeated the
- * command on another queue pair, and a late write would overwrite newer data.
+ * the operation if the queue or its controller has ended already: the host may have repeated the command on another
+ * queue pair, and a late write would overwrite newer data.
  */
 static void slot_on_worker(void *context)
 {
     struct pair_slot *slot = context;
     struct target_pair *pair = slot->pair;
+    struct target *target = pair->target;
     uint16_t status = NVME_ABORT_REQUESTED;
-    bool is_live;
+    bool may_use_disk;
 
-    host_lock_acquire(&pair->lock);
-    is_live = pair_is_live(pair);
-    host_lock_release(&pair->lock);
-    if (is_live)
+    host_lock_acquire(&target->lock);
+    may_use_disk = target_disk_begin(&slot->command);
+    host_lock_release(&target->lock);
+    if (may_use_disk)
         status = slot_use_disk(slot);
     host_lock_acquire(&pair->lock);
     if (pair->state == PAIR_OPEN) {
         slot_next(slot, status);
         slot_run(slot);
+    } else {
+        slot_end_disk(slot);
     }
     pair_unref(pair);
     host_lock_release(&pair->lock);
-}
-
-/* Returns true if the disk operation may wait, so that a callback must not execute it. */
-static bool slot_needs_worker(const struct pair_slot *slot)
-{
-    const struct disk *disk = slot->command.disk.ns->disk;
-
-    return disk->may_wait || slot->command.disk.length > TARGET_MAX_TRANSFER;
 }
 
 /* Carries out the command's actions until the command waits or has ended. Requires pair->lock. */
@@ -392,7 +415,7 @@ static void slot_run(struct pair_slot *slot)
                 worker_queue(&pair->target->workers, &slot->work, slot_on_worker, slot);
                 return;
             }
-            slot_next(slot, slot_use_disk(slot));
+            slot_next(slot, slot->may_use_disk ? slot_use_disk(slot) : NVME_ABORT_REQUESTED);
             break;
         case TARGET_WAIT:
             return;
@@ -404,6 +427,7 @@ static void slot_run(struct pair_slot *slot)
             return;
         }
     }
+    slot_end_disk(slot);
 }
 
 /*

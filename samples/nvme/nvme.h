@@ -298,6 +298,7 @@ enum nvme_property {
 #define NVME_CSTS_READY 0x00000001u
 #define NVME_CSTS_FATAL 0x00000002u
 #define NVME_CSTS_SHUTDOWN_MASK 0x0000000cu
+#define NVME_CSTS_SHUTDOWN_RUNS 0x00000004u
 #define NVME_CSTS_SHUTDOWN_DONE 0x00000008u
 
 /* The private data of the RDMA transport's connection request, accept and reject. */

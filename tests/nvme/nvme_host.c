@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "consumer/sync.h"
 
@@ -95,12 +96,11 @@ NTSTATUS host_connect(struct host_queue *q, const struct sockaddr_in *to, uint16
 
 uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char *host_nqn, uint32_t kato_ms)
 {
-    static const uint8_t host_id[NVME_HOST_ID_SIZE] = { 1, 2, 3 };
     struct nvme_connect connect = { .qid = q->qid,
                                     .entries = q->n_commands,
                                     .cntlid = q->qid ? q->cntlid : NVME_CNTLID_DYNAMIC,
                                     .kato_ms = kato_ms,
-                                    .host_id = host_id,
+                                    .host_id = (const uint8_t *)host_nqn + strlen(host_nqn) - NVME_HOST_ID_SIZE,
                                     .host_nqn = host_nqn,
                                     .subsystem_nqn = nqn };
     struct nvme_connect_data *data = (struct nvme_connect_data *)host_data(q, 0);
@@ -115,13 +115,38 @@ uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char 
     return status;
 }
 
-bool host_enable(struct host_queue *admin)
+bool host_set_enabled(struct host_queue *admin, bool is_enabled)
 {
     struct nvme_command command = { .opcode = NVME_FABRICS, .fabrics_type = NVME_FABRICS_PROPERTY_SET };
 
     command.property.offset = NVME_PROPERTY_CC;
-    command.property.value = NVME_CC_ENABLE | 6 << NVME_CC_IOSQES_SHIFT | 4 << NVME_CC_IOCQES_SHIFT;
+    command.property.value = (is_enabled ? NVME_CC_ENABLE : 0) | 6 << NVME_CC_IOSQES_SHIFT | 4 << NVME_CC_IOCQES_SHIFT;
     return host_run(admin, &command, HOST_NO_DATA, 0) == NVME_SUCCESS;
+}
+
+uint32_t host_get_csts(struct host_queue *admin)
+{
+    struct nvme_command command = { .opcode = NVME_FABRICS, .fabrics_type = NVME_FABRICS_PROPERTY_GET };
+
+    command.property.offset = NVME_PROPERTY_CSTS;
+    command.property.size = NVME_PROPERTY_SIZE_4;
+    return host_run(admin, &command, HOST_NO_DATA, 0) == NVME_SUCCESS ? admin->completions[0].result : UINT32_MAX;
+}
+
+bool host_wait_ready(struct host_queue *admin, bool is_ready)
+{
+    uint32_t csts = host_get_csts(admin);
+
+    while (csts != UINT32_MAX && ((csts & NVME_CSTS_READY) != 0) != is_ready) {
+        usleep(1000);
+        csts = host_get_csts(admin);
+    }
+    return csts != UINT32_MAX;
+}
+
+bool host_enable(struct host_queue *admin)
+{
+    return host_set_enabled(admin, true) && host_wait_ready(admin, true);
 }
 
 bool host_open_controller(struct host_queue *admin, const struct sockaddr_in *to, const char *nqn, const char *host_nqn)

@@ -51,9 +51,18 @@ void host_close(struct host_queue *q);
 NTSTATUS host_connect(struct host_queue *q, const struct sockaddr_in *to, uint16_t qid, uint16_t cntlid);
 /* Connects with any private data. */
 NTSTATUS host_connect_with(struct host_queue *q, const struct sockaddr_in *to, const void *data, uint32_t len);
-/* Sends Fabrics Connect, and waits for its completion. Returns the NVMe status; cntlid receives the controller. */
+/*
+ * Sends Fabrics Connect, and waits for its completion. The host's identifier is the end of its name. Returns the NVMe
+ * status; cntlid receives the controller.
+ */
 uint16_t host_fabrics_connect(struct host_queue *q, const char *nqn, const char *host_nqn, uint32_t kato_ms);
-/* Enables the controller of an admin queue. */
+/* Sets or clears CC.EN of an admin queue's controller, without a wait. */
+bool host_set_enabled(struct host_queue *admin, bool is_enabled);
+/* Returns CSTS, or UINT32_MAX after a failure. */
+uint32_t host_get_csts(struct host_queue *admin);
+/* Reads CSTS until CSTS.RDY is as wanted. Returns false if the queue has ended. */
+bool host_wait_ready(struct host_queue *admin, bool is_ready);
+/* Enables the controller of an admin queue, and waits until it is ready. */
 bool host_enable(struct host_queue *admin);
 /* Connects an admin queue and enables the controller. Returns false after a failure, which is printed. */
 bool host_open_controller(struct host_queue *admin, const struct sockaddr_in *to, const char *nqn,

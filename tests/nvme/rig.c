@@ -299,6 +299,8 @@ static uint16_t rig_carry_out(struct rig *rig, struct target_command *command, c
     case TARGET_PUT:
         return rig_transfer(rig, command, outcome);
     case TARGET_DISK:
+        if (!target_disk_begin(command))
+            return NVME_ABORT_REQUESTED;
         if (rig->before_disk)
             rig->before_disk(rig);
         return rig_disk(command, capsule, len, outcome);
@@ -370,6 +372,7 @@ bool rig_step(struct rig *rig, struct rig_running *running)
 
 void rig_free(struct rig_running *running)
 {
+    target_disk_end(&running->command);
     free(running->command.buffer);
     free(running->capsule);
     free(running);
