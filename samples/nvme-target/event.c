@@ -139,7 +139,10 @@ static uint16_t abort_prepare(struct target_command *command)
     return NVME_SUCCESS;
 }
 
-/* Aborts an asynchronous event request. Other commands end soon and are not aborted; the result 1 reports that. */
+/*
+ * Aborts an asynchronous event request at once. The result 1 reports that the command was not aborted at once: a write
+ * begins no further disk operation, and other commands end soon.
+ */
 static enum target_action abort_run(struct target_command *command)
 {
     struct target_controller *controller = command->queue->controller;
@@ -150,9 +153,10 @@ static enum target_action abort_run(struct target_command *command)
         if (controller->waiting[i]->sqe.cid == cid) {
             event_complete(controller, i, NVME_ABORT_REQUESTED, 0);
             command->completion.result = 0;
-            break;
+            return target_complete(command, NVME_SUCCESS);
         }
     }
+    target_disk_abort(controller, sqid, cid);
     return target_complete(command, NVME_SUCCESS);
 }
 

@@ -2,9 +2,12 @@
 /*
  * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's
  * present size directly before the transport receives the range, so a namespace may shrink or disappear between two
- * steps of a command.
+ * steps of a command. A command that zeroes a large range does so in steps, so that other commands run in between, and
+ * that an Abort or the end of the queue stops the command.
  */
 #include "internal.h"
+
+#define ZERO_STEP (8u << 20) /* maximum number of bytes of one disk operation that zeroes */
 
 /* ---- Ranges ---- */
 
@@ -121,6 +124,26 @@ static enum target_action write_run(struct target_command *command)
 
 /* ---- Write zeroes ---- */
 
+/*
+ * Requests the next step of an operation that zeroes `blocks` blocks at `lba`, or completes an aborted command. Makes
+ * the data durable with the last step. Requires command->done < blocks.
+ */
+static enum target_action io_zero(struct target_command *command, enum target_disk_operation operation, uint64_t lba,
+                                  uint32_t blocks, bool fua)
+{
+    uint32_t left = blocks - command->done, step = ZERO_STEP >> command->ns->block_shift;
+    enum target_action action;
+
+    if (command->is_aborted)
+        return target_complete(command, NVME_ABORT_REQUESTED);
+    if (step > left)
+        step = left;
+    action = io_disk(command, operation, lba + command->done, step, NULL);
+    command->done += step;
+    command->disk.fua = (command->disk.fua || fua) && step == left;
+    return action;
+}
+
 static uint16_t write_zeroes_prepare(struct target_command *command)
 {
     return io_check_range(command, true);
@@ -129,14 +152,12 @@ static uint16_t write_zeroes_prepare(struct target_command *command)
 static enum target_action write_zeroes_run(struct target_command *command)
 {
     uint16_t control = command->sqe.io.control;
-    enum target_action action;
+    uint32_t blocks = (uint32_t)io_blocks(command);
 
-    if (command->step++ > 0)
+    if (command->done == blocks)
         return target_complete(command, NVME_SUCCESS);
-    action = io_disk(command, control & NVME_IO_DEALLOCATE ? TARGET_DISK_DEALLOCATE : TARGET_DISK_WRITE_ZEROES,
-                     command->sqe.io.lba, io_blocks(command), NULL);
-    command->disk.fua |= (control & NVME_IO_FUA) != 0;
-    return action;
+    return io_zero(command, control & NVME_IO_DEALLOCATE ? TARGET_DISK_DEALLOCATE : TARGET_DISK_WRITE_ZEROES,
+                   command->sqe.io.lba, blocks, (control & NVME_IO_FUA) != 0);
 }
 
 /* ---- Flush ---- */
@@ -274,10 +295,10 @@ static enum target_action dataset_run(struct target_command *command)
             return target_complete(command, NVME_LBA_OUT_OF_RANGE | NVME_DNR);
     }
     command->step = 1;
-    while (command->index < count) {
-        range = dataset_range(command, command->index++);
-        if (range.blocks > 0)
-            return io_disk(command, TARGET_DISK_DEALLOCATE, range.lba, range.blocks, NULL);
+    for (; command->index < count; command->index++, command->done = 0) {
+        range = dataset_range(command, command->index);
+        if (command->done < range.blocks)
+            return io_zero(command, TARGET_DISK_DEALLOCATE, range.lba, range.blocks, false);
     }
     return target_complete(command, NVME_SUCCESS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The target's protocol: what a controller waits for while disk operations run, and operations that are not executed
- * any more.
+ * The target's protocol: what a controller waits for while disk operations run, operations that are not executed any
+ * more, and the steps of operations that zero much.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "nvme/rig.h"
 
 #define ENABLE 0x00460001
+#define STEP (8u << 20)
 #define OTHER_NQN "nqn.2026-11.example:other"
 
 static struct rig rig;
@@ -198,12 +199,102 @@ static void test_shutdown(void **state)
     rig_free(write);
 }
 
+/* ---- Steps and Abort --------------------------------------------------------------------------------------------- */
+
+/* Steps through one range, and checks that the operations cover it in order. */
+static void check_steps(struct rig_running *running, uint64_t begin, uint64_t end, bool fua)
+{
+    struct target_command *command = &running->command;
+    uint64_t at = begin;
+
+    while (at < end) {
+        assert_int_equal(command->action, TARGET_DISK);
+        assert_int_equal(command->disk.offset, at);
+        assert_int_equal(command->disk.length, end - at < STEP ? end - at : STEP);
+        at += command->disk.length;
+        assert_int_equal(command->disk.fua, fua && at == end);
+        assert_true(target_disk_begin(command));
+        target_command_next(command, NVME_SUCCESS);
+    }
+}
+
+static void begin_large(void)
+{
+    rig.namespaces[0].blocks = UINT64_C(1) << 40;
+    rig_io_queue(&rig, 1, rig_admin(&rig, 0, RIG_NQN), 1, 32);
+}
+
+static void test_write_zeroes_steps(void **state)
+{
+    struct nvme_command sqe = rig_io(NVME_IO_WRITE_ZEROES, 1, 1000, 65536);
+    struct rig_running *running;
+
+    (void)state;
+    begin_large();
+    for (unsigned blocks = 65536; blocks >= 16384; blocks -= 10000) {
+        sqe.io.blocks = (uint16_t)(blocks - 1);
+        sqe.io.control = blocks % 3 ? NVME_IO_FUA : 0;
+        running = begin(1, &sqe);
+        check_steps(running, 1000 * 512, (1000 + blocks) * 512, blocks % 3 != 0);
+        assert_int_equal(running->command.action, TARGET_COMPLETE);
+        assert_int_equal(running->command.completion.status, 0);
+        rig_free(running);
+    }
+}
+
+static void test_deallocate_steps(void **state)
+{
+    const struct nvme_dataset_range ranges[] = { { 0, 50000, 7 }, { 0, 0, 3 }, { 0, 16384, 1 << 20 }, { 0, 1, 9 } };
+    struct nvme_command sqe = rig_command(NVME_IO_DATASET_MANAGEMENT, 1);
+    struct rig_running *running;
+
+    (void)state;
+    begin_large();
+    sqe.cdw10 = 3;
+    sqe.cdw11 = NVME_DATASET_DEALLOCATE;
+    rig_set_keyed(&sqe, 0, sizeof ranges);
+    memcpy(rig.host, ranges, sizeof ranges);
+    running = begin(1, &sqe);
+    for (int i = 0; i < 4; i++)
+        check_steps(running, ranges[i].lba * 512, (ranges[i].lba + ranges[i].blocks) * 512, false);
+    assert_int_equal(running->command.action, TARGET_COMPLETE);
+    assert_int_equal(running->command.completion.status, 0);
+    rig_free(running);
+}
+
+/* An Abort stops an operation before its next step, and a write before its only step. A running step ends normally. */
+static void test_abort(void **state)
+{
+    struct nvme_command abort = rig_command(NVME_ADMIN_ABORT, 0), sqe = rig_io(NVME_IO_WRITE_ZEROES, 1, 0, 65536);
+    struct rig_running *zeroes, *write;
+
+    (void)state;
+    begin_large();
+    sqe.cid = 7;
+    zeroes = begin(1, &sqe);
+    assert_true(target_disk_begin(&zeroes->command));
+    sqe = rig_io(NVME_IO_WRITE, 1, 0, 1);
+    sqe.cid = 8;
+    write = begin(1, &sqe);
+    for (uint32_t cid = 7; cid <= 9; cid++) { /* there is no command 9 */
+        abort.cdw10 = cid << 16 | 1;
+        assert_int_equal(rig_run(&rig, 0, &abort).completion.result, 1);
+    }
+    assert_int_equal(target_command_next(&zeroes->command, NVME_SUCCESS), TARGET_COMPLETE);
+    assert_int_equal(zeroes->command.completion.status >> 1, NVME_ABORT_REQUESTED);
+    assert_false(target_disk_begin(&write->command));
+    assert_int_equal(target_command_next(&write->command, NVME_ABORT_REQUESTED), TARGET_COMPLETE);
+    rig_free(zeroes);
+    rig_free(write);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reset), TEST(test_requested_write), TEST(test_successor), TEST(test_second_path), TEST(test_shutdown),
+        TEST(test_reset),    TEST(test_requested_write),    TEST(test_successor),        TEST(test_second_path),
+        TEST(test_shutdown), TEST(test_write_zeroes_steps), TEST(test_deallocate_steps), TEST(test_abort),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
