@@ -16,7 +16,7 @@
  * has disconnected, NdkAccept has failed, or the target stops. pair_abort calls pair_end when the host has broken the
  * protocol, the host does not answer, or a request has failed.
  *
- * pair->work runs three routines on a worker, one after the other. Each is queued only after the previous one no longer
+ * pair->work runs three routines on a connection worker, one after the other. Each is queued only after the previous one no longer
  * uses the queue pair:
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
@@ -45,12 +45,12 @@
  *
  *   function                      thread
  *   pair_on_request               provider
- *   pair_on_accepted              provider, or the worker that runs pair_open
+ *   pair_on_accepted              provider, or the connection worker that runs pair_open
  *   pair_on_disconnected          provider
  *   pair_on_results               provider
  *   pair_end, pair_reset          any, lock
- *   pair_open, _disconnect, _close  worker
- *   functions of transfer.c       any, lock; pair_memory_init and pair_memory_fini: worker
+ *   pair_open, _disconnect, _close  connection worker
+ *   functions of transfer.c       any, lock; pair_memory_init and pair_memory_fini: connection worker
  */
 #include "queue.h"
 
@@ -70,7 +70,7 @@ void pair_ref(struct target_pair *pair)
 void pair_unref(struct target_pair *pair)
 {
     if (--pair->references == 0)
-        worker_queue(&pair->target->workers, &pair->work, pair_disconnect, pair);
+        worker_queue(&pair->target->connection_workers, &pair->work, pair_disconnect, pair);
 }
 
 /* Logs the queue's number, its controller, and why the queue pair has ended. */
@@ -298,7 +298,7 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector)
         pair_reject(connector, NVME_RDMA_NO_RESOURCES);
         return;
     }
-    worker_queue(&target->workers, &pair->work, pair_open, pair);
+    worker_queue(&target->connection_workers, &pair->work, pair_open, pair);
 }
 
 /* ---- Close ------------------------------------------------------------------------------------------------------- */
@@ -367,7 +367,7 @@ static void pair_on_disconnect_done(void *context, NTSTATUS status)
     struct target_pair *pair = context;
 
     (void)status; /* the queue pair is closed next, whatever the status is */
-    worker_queue(&pair->target->workers, &pair->work, pair_close, pair);
+    worker_queue(&pair->target->connection_workers, &pair->work, pair_close, pair);
 }
 
 static void pair_disconnect(void *context)

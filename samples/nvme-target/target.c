@@ -333,7 +333,8 @@ static NTSTATUS target_create_objects(struct target *target, struct target_wait 
 
 static bool target_start_threads(struct target *target)
 {
-    if (!worker_pool_start(&target->workers, target->settings.n_workers))
+    if (!worker_pool_start(&target->workers, target->settings.n_workers) ||
+        !worker_pool_start(&target->connection_workers, TARGET_CONNECTION_WORKERS))
         return false;
     target->has_keeper = host_thread_start(&target->keeper, target_run_keeper, target);
     return target->has_keeper;
@@ -404,6 +405,8 @@ void target_stop(struct target *target)
         host_thread_join(&target->keeper);
     if (target->workers.n_threads)
         worker_pool_stop(&target->workers);
+    if (target->connection_workers.n_threads)
+        worker_pool_stop(&target->connection_workers);
     target_close_objects(target);
     host_free(target->subsystem.controllers);
     host_free(target->srq_receives);

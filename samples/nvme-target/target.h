@@ -21,7 +21,8 @@
  *
  *   thread                   runs
  *   provider (callbacks)     connection requests, results, disconnects, completions of calls; disks of memory
- *   workers                  the opening and closing of queue pairs; disks that may wait
+ *   connection workers       the opening and closing of queue pairs, also while all disks hang
+ *   workers                  disks that may wait
  *   keeper                   every TARGET_KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
  *   main, or the system's    target_start, target_stop
  *
@@ -51,6 +52,7 @@ enum {
     TARGET_SMALL_TRANSFER = 4096,
     /* maximum number of outstanding requests of a command: fast registration, read or write, invalidation, send */
     TARGET_SLOT_REQUESTS = 4,
+    TARGET_CONNECTION_WORKERS = 2,
     TARGET_KEEPER_MS = 500,
     TARGET_DISCONNECT_MS = 2000,     /* time limit for hosts to disconnect when the target stops */
     TARGET_MIN_INITIATOR_DEPTH = 32, /* minimum for the adapter; event requests occupy slots for a long time */
@@ -90,7 +92,7 @@ struct target_pair;
 struct target {
     struct target_settings settings;
     struct target_namespace namespaces[TARGET_MAX_NAMESPACES];
-    struct worker_pool workers;
+    struct worker_pool workers, connection_workers;
     struct host_thread keeper;
     bool has_keeper; /* the keeper's thread was started */
     struct host_semaphore keeper_wake;
