@@ -7,21 +7,25 @@
 #ifndef NVME_TARGET_DISK_H
 #define NVME_TARGET_DISK_H
 
+#include "../nvme/nvme.h"
 #include "host.h"
 
 struct disk;
 
-/* The functions of one kind of disk. read, write, flush and zero return true on success. */
+/*
+ * The functions of one kind of disk. read, write, flush and zero return NVME_SUCCESS, or the status for the host: full
+ * storage, a failure of the medium, a disk that is not writable, or a shortage of memory.
+ */
 struct disk_operations {
-    bool (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);
-    bool (*write)(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length);
+    uint16_t (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);
+    uint16_t (*write)(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length);
     /*
      * Writes the data of completed writes to permanent storage, so that they survive a loss of power. After one failure
      * every later call fails, until the disk is opened again.
      */
-    bool (*flush)(struct disk *disk);
+    uint16_t (*flush)(struct disk *disk);
     /* Makes the range read as zeroes. If `deallocate` is true, the disk may free the storage of the range. */
-    bool (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);
+    uint16_t (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);
     void (*close)(struct disk *disk);
 };
 

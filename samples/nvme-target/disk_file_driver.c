@@ -11,51 +11,78 @@
 struct file_disk {
     struct disk disk; /* first */
     HANDLE handle;
-    volatile LONG has_failed; /* not 0: a flush has failed, so completed writes may be lost */
+    volatile LONG flush_status; /* not NVME_SUCCESS: a flush has failed, so completed writes may be lost */
 };
 
-static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
+/* Returns the NVMe status for the status of a file operation. `media` is the status for a failure of the medium. */
+static uint16_t file_status(NTSTATUS status, uint16_t media)
 {
-    struct file_disk *file = (struct file_disk *)disk;
-    LARGE_INTEGER at;
-    IO_STATUS_BLOCK block;
-
-    at.QuadPart = (LONGLONG)offset;
-    return NT_SUCCESS(ZwReadFile(file->handle, NULL, NULL, NULL, &block, buffer, length, &at, NULL)) &&
-        block.Information == length;
+    switch (status) {
+    case STATUS_DISK_FULL:
+    case STATUS_DISK_QUOTA_EXCEEDED:
+        return NVME_CAPACITY_EXCEEDED | NVME_DNR;
+    case STATUS_MEDIA_WRITE_PROTECTED:
+    case STATUS_ACCESS_DENIED:
+        return NVME_NAMESPACE_WRITE_PROTECTED | NVME_DNR;
+    case STATUS_INSUFFICIENT_RESOURCES:
+    case STATUS_WORKING_SET_QUOTA:
+        return NVME_INTERNAL_ERROR; /* the host may try again */
+    default:
+        return media;
+    }
 }
 
-static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
+static uint16_t file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
 {
     struct file_disk *file = (struct file_disk *)disk;
     LARGE_INTEGER at;
     IO_STATUS_BLOCK block;
+    NTSTATUS status;
 
     at.QuadPart = (LONGLONG)offset;
-    return NT_SUCCESS(ZwWriteFile(file->handle, NULL, NULL, NULL, &block, (PVOID)buffer, length, &at, NULL)) &&
-        block.Information == length;
+    status = ZwReadFile(file->handle, NULL, NULL, NULL, &block, buffer, length, &at, NULL);
+    if (status == STATUS_END_OF_FILE || (NT_SUCCESS(status) && block.Information != length))
+        return NVME_LBA_OUT_OF_RANGE | NVME_DNR; /* the file was truncated */
+    return NT_SUCCESS(status) ? NVME_SUCCESS : file_status(status, NVME_UNRECOVERED_READ_ERROR);
+}
+
+static uint16_t file_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
+{
+    struct file_disk *file = (struct file_disk *)disk;
+    LARGE_INTEGER at;
+    IO_STATUS_BLOCK block;
+    NTSTATUS status;
+
+    at.QuadPart = (LONGLONG)offset;
+    status = ZwWriteFile(file->handle, NULL, NULL, NULL, &block, (PVOID)buffer, length, &at, NULL);
+    if (!NT_SUCCESS(status))
+        return file_status(status, NVME_WRITE_FAULT);
+    return block.Information == length ? NVME_SUCCESS : NVME_WRITE_FAULT;
 }
 
 /*
  * Fails for ever after one failure, because the system may report an error of a write to the device only once. A later
- * flush would succeed although data are lost.
+ * flush would succeed although data are lost. A retry by the host would fail, too.
  */
-static bool file_flush(struct disk *disk)
+static uint16_t file_flush(struct disk *disk)
 {
     struct file_disk *file = (struct file_disk *)disk;
     IO_STATUS_BLOCK block;
     NTSTATUS status;
 
     if (disk->is_read_only)
-        return true; /* nothing was written, and a flush needs write access */
-    status = file->has_failed ? STATUS_IO_DEVICE_ERROR : ZwFlushBuffersFile(file->handle, &block);
-    if (!NT_SUCCESS(status) && !InterlockedExchange(&file->has_failed, 1))
+        return NVME_SUCCESS; /* nothing was written, and a flush needs write access */
+    if (file->flush_status != NVME_SUCCESS)
+        return (uint16_t)file->flush_status;
+    status = ZwFlushBuffersFile(file->handle, &block);
+    if (!NT_SUCCESS(status) &&
+        !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
         host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
             "target restarts", (unsigned)status);
-    return NT_SUCCESS(status) && !file->has_failed;
+    return (uint16_t)file->flush_status; /* also if the flush of another thread has failed meanwhile */
 }
 
-static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
+static uint16_t file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
 {
     static const uint8_t zeroes[65536];
     uint64_t done = 0;
@@ -63,12 +90,13 @@ static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool 
     UNREFERENCED_PARAMETER(deallocate);
     while (done < length) {
         uint32_t part = length - done < sizeof(zeroes) ? (uint32_t)(length - done) : sizeof(zeroes);
+        uint16_t status = file_write(disk, offset + done, zeroes, part);
 
-        if (!file_write(disk, offset + done, zeroes, part))
-            return false;
+        if (status != NVME_SUCCESS)
+            return status;
         done += part;
     }
-    return true;
+    return NVME_SUCCESS;
 }
 
 static void file_close(struct disk *disk)

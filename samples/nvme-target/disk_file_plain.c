@@ -21,10 +21,31 @@ struct file_disk {
     struct disk disk; /* first */
     int fd;
     pthread_mutex_t flush_lock;
-    bool has_failed; /* a flush has failed, so completed writes may be lost; guarded by flush_lock */
+    uint16_t flush_status; /* not NVME_SUCCESS: a flush has failed, so writes may be lost; guarded by flush_lock */
 };
 
-static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
+/* Returns the status for an error of a system call. `media` is the status for a failure of the medium. */
+static uint16_t file_status(int error, uint16_t media)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: /* the limit of the file system, or of the process */
+        return NVME_CAPACITY_EXCEEDED | NVME_DNR;
+    case EROFS:
+    case EPERM:
+    case EACCES:
+        return NVME_NAMESPACE_WRITE_PROTECTED | NVME_DNR;
+    case ENOMEM:
+    case ENOBUFS:
+    case EAGAIN:
+        return NVME_INTERNAL_ERROR; /* the host may try again */
+    default:
+        return media;
+    }
+}
+
+static uint16_t file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
 {
     int fd = ((struct file_disk *)disk)->fd;
 
@@ -33,13 +54,15 @@ static bool file_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t
 
         if (n > 0)
             done += (uint32_t)n;
-        else if (n == 0 || errno != EINTR) /* 0: the file was truncated */
-            return false;
+        else if (n == 0) /* the file was truncated */
+            return NVME_LBA_OUT_OF_RANGE | NVME_DNR;
+        else if (errno != EINTR)
+            return file_status(errno, NVME_UNRECOVERED_READ_ERROR);
     }
-    return true;
+    return NVME_SUCCESS;
 }
 
-static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
+static uint16_t file_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
 {
     int fd = ((struct file_disk *)disk)->fd;
 
@@ -48,49 +71,52 @@ static bool file_write(struct disk *disk, uint64_t offset, const void *buffer, u
 
         if (n > 0)
             done += (uint32_t)n;
-        else if (n == 0 || errno != EINTR)
-            return false;
+        else if (n == 0)
+            return NVME_WRITE_FAULT;
+        else if (errno != EINTR)
+            return file_status(errno, NVME_WRITE_FAULT);
     }
-    return true;
+    return NVME_SUCCESS;
 }
 
 /*
  * Fails for ever after one failure, because Linux reports an error of a write to the device only once. A later
  * fdatasync would succeed although data are lost. The lock is held during fdatasync, so that a flush of another thread
- * cannot succeed between the report and the change of has_failed.
+ * cannot succeed between the report and the change of flush_status. A retry by the host would fail, too.
  */
-static bool file_flush(struct disk *disk)
+static uint16_t file_flush(struct disk *disk)
 {
     struct file_disk *file = (struct file_disk *)disk;
-    bool is_done;
+    uint16_t status;
 
     pthread_mutex_lock(&file->flush_lock);
-    if (!file->has_failed && fdatasync(file->fd)) {
-        file->has_failed = true;
+    if (file->flush_status == NVME_SUCCESS && fdatasync(file->fd)) {
+        file->flush_status = file_status(errno, NVME_WRITE_FAULT) | NVME_DNR;
         host_log("a flush has failed: %s; completed writes may be lost, and all flushes fail until the target restarts",
                  strerror(errno));
     }
-    is_done = !file->has_failed;
+    status = file->flush_status;
     pthread_mutex_unlock(&file->flush_lock);
-    return is_done;
+    return status;
 }
 
-/* Writes zeroes. Used if the file system cannot zero a range without writing data. */
-static bool file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
+/* Zeroes a range. Writes zeroes if the file system cannot zero a range without writing data. */
+static uint16_t file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
 {
     static const uint8_t zeroes[65536];
     int mode = deallocate ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
 
     if (fallocate(((struct file_disk *)disk)->fd, mode, (off_t)offset, (off_t)length) == 0)
-        return true;
+        return NVME_SUCCESS;
     for (uint64_t done = 0; done < length;) {
         uint32_t part = length - done < sizeof zeroes ? (uint32_t)(length - done) : sizeof zeroes;
+        uint16_t status = file_write(disk, offset + done, zeroes, part);
 
-        if (!file_write(disk, offset + done, zeroes, part))
-            return false;
+        if (status != NVME_SUCCESS)
+            return status;
         done += part;
     }
-    return true;
+    return NVME_SUCCESS;
 }
 
 static void file_close(struct disk *disk)

@@ -39,34 +39,34 @@ static uint64_t memory_transfer_stripe(struct memory_disk *memory, enum memory_t
     return part;
 }
 
-static bool memory_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
+static uint16_t memory_read(struct disk *disk, uint64_t offset, void *buffer, uint32_t length)
 {
     for (uint32_t done = 0; done < length;)
         done += (uint32_t)memory_transfer_stripe((struct memory_disk *)disk, MEMORY_READ, offset + done,
                                                  (uint8_t *)buffer + done, length - done);
-    return true;
+    return NVME_SUCCESS;
 }
 
-static bool memory_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
+static uint16_t memory_write(struct disk *disk, uint64_t offset, const void *buffer, uint32_t length)
 {
     for (uint32_t done = 0; done < length;)
         done += (uint32_t)memory_transfer_stripe((struct memory_disk *)disk, MEMORY_WRITE, offset + done,
                                                  (uint8_t *)buffer + done, length - done);
-    return true;
+    return NVME_SUCCESS;
 }
 
-static bool memory_flush(struct disk *disk)
+static uint16_t memory_flush(struct disk *disk)
 {
     (void)disk; /* memory does not survive a loss of power */
-    return true;
+    return NVME_SUCCESS;
 }
 
-static bool memory_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
+static uint16_t memory_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
 {
     (void)deallocate;
     for (uint64_t done = 0; done < length;)
         done += memory_transfer_stripe((struct memory_disk *)disk, MEMORY_ZERO, offset + done, NULL, length - done);
-    return true;
+    return NVME_SUCCESS;
 }
 
 static void memory_close(struct disk *disk)

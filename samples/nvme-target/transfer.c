@@ -326,29 +326,24 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     const struct target_command *command = &slot->command;
     struct disk *disk = command->disk.ns->disk;
     uint64_t offset = command->disk.offset, length = command->disk.length;
-    bool is_done = false, flushes = command->disk.fua;
+    uint16_t status = NVME_SUCCESS;
 
     switch (command->disk.operation) {
     case TARGET_DISK_READ:
-        is_done = disk->operations->read(disk, offset, command->disk.data, (uint32_t)length);
-        return is_done ? NVME_SUCCESS : NVME_UNRECOVERED_READ_ERROR;
+        return disk->operations->read(disk, offset, command->disk.data, (uint32_t)length);
     case TARGET_DISK_WRITE:
-        is_done = disk->operations->write(disk, offset, command->disk.data, (uint32_t)length);
+        status = disk->operations->write(disk, offset, command->disk.data, (uint32_t)length);
         break;
     case TARGET_DISK_FLUSH:
-        is_done = true;
-        flushes = true;
-        break;
+        return disk->operations->flush(disk);
     case TARGET_DISK_WRITE_ZEROES:
     case TARGET_DISK_DEALLOCATE:
-        is_done = disk->operations->zero(disk, offset, length, command->disk.operation == TARGET_DISK_DEALLOCATE);
+        status = disk->operations->zero(disk, offset, length, command->disk.operation == TARGET_DISK_DEALLOCATE);
         break;
     }
-    if (!is_done)
-        return NVME_WRITE_FAULT;
-    if (flushes && !disk->operations->flush(disk))
-        return NVME_WRITE_FAULT | NVME_DNR; /* a retry would fail, too */
-    return NVME_SUCCESS;
+    if (status == NVME_SUCCESS && command->disk.fua)
+        status = disk->operations->flush(disk);
+    return status;
 }
 
 /* Ends the disk operation of a command that the protocol does not continue, because the queue pair has ended. */
