@@ -62,6 +62,8 @@ static const char *subsystem_check_limits(const struct target_subsystem *subsyst
         return "the number of controllers is 0 or too large";
     if (subsystem->max_io_queues == 0 || subsystem->max_io_queues > TARGET_MAX_IO_QUEUES)
         return "the number of I/O queues is 0 or too large";
+    if (subsystem->max_queues < 2)
+        return "there are less than two queues";
     if (subsystem->max_entries < 2 || subsystem->max_entries > NVME_RDMA_MAX_QUEUE_ENTRIES)
         return "the number of entries of an I/O queue is less than 2 or too large";
     if (transfer < 2 * NVME_PAGE_SIZE || transfer > 8u << 20 || (transfer & (transfer - 1)) != 0)
@@ -227,6 +229,7 @@ void target_controller_reset(struct target_controller *controller)
     controller->events_pending = controller->events_masked = controller->event_config = 0;
     controller->namespaces_changed = 0;
     controller->n_io_queues = controller->subsystem->max_io_queues;
+    controller->has_reserved_queues = false;
     target_feature_init(controller);
     for (uint32_t qid = 1; qid <= TARGET_MAX_IO_QUEUES; qid++) {
         if (controller->queues[qid])

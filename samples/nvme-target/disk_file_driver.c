@@ -75,8 +75,7 @@ static uint16_t file_flush(struct disk *disk)
     if (file->flush_status != NVME_SUCCESS)
         return (uint16_t)file->flush_status;
     status = ZwFlushBuffersFile(file->handle, &block);
-    if (!NT_SUCCESS(status) &&
-        !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
+    if (!NT_SUCCESS(status) && !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
         host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
             "target restarts", (unsigned)status);
     return (uint16_t)file->flush_status; /* also if the flush of another thread has failed meanwhile */

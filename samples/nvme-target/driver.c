@@ -14,8 +14,9 @@
  *   SrqDepth        REG_DWORD     number of receives in a shared receive queue; 0, the default: no shared queue
  *   Fast            REG_DWORD     not 0: the target uses fast registration
  *   Buffers         REG_DWORD     number of buffers of 128 KiB for each I/O queue
- *   MaxControllers  REG_DWORD     maximum number of hosts at the same time
- *   MaxQueues       REG_DWORD     maximum number of connections at the same time
+ *   MaxControllers  REG_DWORD     maximum number of controllers at the same time; default 16
+ *   MaxIoQueues     REG_DWORD     maximum number of I/O queues of a controller; default 8
+ *   MaxQueues       REG_DWORD     maximum number of connections at the same time; default: enough for all queues
  */
 #include "target.h"
 
@@ -215,7 +216,9 @@ static NTSTATUS ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Po
     Settings->max_buffers = ReadLimit(Key, L"Buffers", Settings->max_buffers, 1, 1024, &status);
     Settings->max_controllers =
         (USHORT)ReadLimit(Key, L"MaxControllers", Settings->max_controllers, 1, 1024, &status);
-    Settings->max_queues = ReadLimit(Key, L"MaxQueues", Settings->max_queues, 1, 65536, &status);
+    Settings->max_io_queues =
+        (uint16_t)ReadLimit(Key, L"MaxIoQueues", Settings->max_io_queues, 1, TARGET_MAX_IO_QUEUES, &status);
+    Settings->max_queues = ReadLimit(Key, L"MaxQueues", target_default_queues(Settings), 2, 66560, &status);
     return status;
 }
 

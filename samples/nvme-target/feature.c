@@ -53,6 +53,25 @@ static uint32_t feature_get_queues(const struct target_controller *controller, b
     return count << 16 | count;
 }
 
+/*
+ * Returns the number of I/O queues that the controller may have, at least 1. Other controllers have the queues that they
+ * have connected or reserved.
+ */
+static uint32_t feature_queues_left(const struct target_controller *controller)
+{
+    const struct target_subsystem *subsystem = controller->subsystem;
+    uint32_t used = 1; /* the controller's admin queue */
+
+    for (uint32_t i = 0; i < subsystem->max_controllers; i++) {
+        const struct target_controller *other = &subsystem->controllers[i];
+
+        if (!other->in_use || other == controller)
+            continue;
+        used += other->has_reserved_queues && !other->closing ? 1u + other->n_io_queues : other->n_queues;
+    }
+    return used < subsystem->max_queues ? subsystem->max_queues - used : 1;
+}
+
 static uint16_t feature_set_queues(struct target_command *command)
 {
     struct target_controller *controller = command->queue->controller;
@@ -65,7 +84,10 @@ static uint16_t feature_set_queues(struct target_command *command)
         return target_reject(command, NVME_COMMAND_SEQUENCE_ERROR, offsetof(struct nvme_command, cdw10));
     if (count >= controller->subsystem->max_io_queues)
         count = controller->subsystem->max_io_queues - 1u;
+    if (count >= feature_queues_left(controller))
+        count = feature_queues_left(controller) - 1;
     controller->n_io_queues = (uint16_t)(count + 1);
+    controller->has_reserved_queues = true;
     command->completion.result = feature_get_queues(controller, false);
     return NVME_SUCCESS;
 }

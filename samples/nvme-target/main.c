@@ -35,11 +35,13 @@ static const char usage[] =
     "Options:\n"
     "  --block SIZE             bytes of a block: 512 (default), 1024, 2048 or 4096\n"
     "  --host NQN               serves this host; may be repeated. Without it, every host\n"
-    "  --io-queues N            I/O queues of a controller, at most 64 (default 16)\n"
+    "  --controllers N          controllers at the same time; a host has one for each path (default 16)\n"
+    "  --io-queues N            I/O queues of a controller, at most 64 (default 8)\n"
+    "  --queues N               connections at the same time, of all hosts. The default is enough for all queues of\n"
+    "                           all controllers: (--io-queues + 1) * --controllers, so 144 without these options.\n"
+    "                           With a smaller number, later hosts get fewer I/O queues, or none\n"
     "  --queue-size N           commands that an I/O queue can hold, 2 to 1024 (default 128)\n"
-    "  --controllers N          hosts at the same time (default 16)\n"
-    "  --queues N               connections at the same time, of all hosts (default 64)\n"
-    "  --buffers N              buffers of 128 KiB for each I/O queue (default 32)\n"
+    "  --buffers N              buffers of 128 KiB for each I/O queue (default 32, 4 MiB)\n"
     "  --workers N              threads for files, at most 64 (default 8)\n"
     "  --srq N                  one shared receive queue of N receives, and none for each connection\n"
     "  --fast                   registers each buffer for one command (fast registration)\n"
@@ -250,7 +252,7 @@ static bool parse_limit(int option, const char *name, const char *value, struct 
         settings->max_controllers = (uint16_t)number;
         return true;
     case OPTION_QUEUES:
-        return parse_number(name, value, 1, 65536, &settings->max_queues);
+        return parse_number(name, value, 2, 65536, &settings->max_queues);
     case OPTION_BUFFERS:
         return parse_number(name, value, 1, 1024, &settings->max_buffers);
     case OPTION_WORKERS:

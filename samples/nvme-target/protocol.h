@@ -101,6 +101,7 @@ struct target_subsystem {
     struct target_controller *controllers;
     uint16_t max_controllers;
     uint16_t max_io_queues; /* maximum number of I/O queues for each controller: 1 to TARGET_MAX_IO_QUEUES */
+    uint32_t max_queues;    /* maximum number of queues of all controllers together: 2 or more */
     uint16_t max_entries;   /* maximum number of entries in an I/O queue: 2 to NVME_RDMA_MAX_QUEUE_ENTRIES */
     /* Maximum size of a command's data in bytes: a power of two from 8192 to 8 MiB; determines MDTS. */
     uint32_t max_transfer;
@@ -169,8 +170,8 @@ struct target_controller {
     uint32_t n_ready;
     uint64_t namespaces_changed;               /* bit n: namespaces[n] of the subsystem has changed */
     uint32_t features[TARGET_STORED_FEATURES]; /* indexed as the table feature_values in feature.c */
-    /* Number of I/O queues, as the feature "number of queues" encodes it. */
-    uint16_t n_io_queues;
+    uint16_t n_io_queues;                      /* maximum number of I/O queues that the host may connect */
+    bool has_reserved_queues; /* the host has set the feature "number of queues", so n_io_queues are reserved for it */
     /* Ring buffer; the latest entry has the index (n_errors - 1) % TARGET_ERROR_ENTRIES. */
     struct nvme_error_entry errors[TARGET_ERROR_ENTRIES];
     uint64_t n_errors;

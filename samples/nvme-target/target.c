@@ -19,12 +19,16 @@ void target_settings_init(struct target_settings *settings)
     memset(settings, 0, sizeof *settings);
     settings->block_shift = 9;
     settings->n_srq_receives = 1024;
-    settings->max_queues = 64;
     settings->max_controllers = 16;
-    settings->max_io_queues = 16;
+    settings->max_io_queues = 8;
     settings->max_entries = 128;
     settings->max_buffers = 32;
     settings->n_workers = 8;
+}
+
+uint32_t target_default_queues(const struct target_settings *settings)
+{
+    return settings->max_controllers * (settings->max_io_queues + 1u);
 }
 
 /* ---- The queue pairs --------------------------------------------------------------------------------------------- */
@@ -194,6 +198,7 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
     subsystem->n_hosts = settings->n_hosts;
     subsystem->max_controllers = settings->max_controllers;
     subsystem->max_io_queues = settings->max_io_queues;
+    subsystem->max_queues = settings->max_queues;
     subsystem->max_entries = settings->max_entries;
     subsystem->max_transfer = TARGET_MAX_TRANSFER;
     subsystem->max_capsule_data = TARGET_CAPSULE_DATA;
@@ -349,6 +354,8 @@ bool target_start(struct target *target, const struct target_settings *settings,
 
     memset(target, 0, sizeof *target);
     target->settings = *settings;
+    if (!settings->max_queues)
+        target->settings.max_queues = target_default_queues(settings);
     host_lock_init(&target->pairs_lock);
     host_lock_init(&target->lock);
     host_lock_init(&target->srq_lock);

@@ -71,7 +71,7 @@ struct target_settings {
     bool has_srq; /* all queue pairs share one receive queue; false: each queue pair has its own */
     bool has_fast_registration;
     uint32_t n_srq_receives;
-    uint32_t max_queues; /* maximum number of queues of all hosts together */
+    uint32_t max_queues; /* maximum number of queues of all hosts together; 0: see target_default_queues */
     uint16_t max_controllers;
     uint16_t max_io_queues; /* maximum number of I/O queues for each controller */
     uint16_t max_entries;   /* maximum number of entries in an I/O queue */
@@ -118,10 +118,10 @@ struct target {
     struct target_subsystem subsystem;
 };
 
-/*
- * Sets the defaults, for example port 4420, all hosts and 64 queues. The caller sets if_index, address, port and nqn.
- */
+/* Sets the defaults, for example all hosts and 16 controllers. The caller sets if_index, address, port and nqn. */
 void target_settings_init(struct target_settings *settings);
+/* Returns the number of queues with which each controller can have all its queues. */
+uint32_t target_default_queues(const struct target_settings *settings);
 /*
  * Starts the target. disks[0] becomes namespace 1, disks[1] namespace 2, and so on. Returns false and logs the reason
  * after a failure. The disks must stay open until target_stop has returned. May wait.

@@ -494,6 +494,23 @@ static void test_abort(void **state)
     assert_int_equal(rig.n_waiting, 2);
 }
 
+/* Controllers together have at most max_queues queues. The feature grants what is left, and at least one. */
+static void test_queues_left(void **state)
+{
+    struct nvme_command sqe = rig_command(NVME_ADMIN_SET_FEATURES, 0);
+
+    (void)state;
+    rig.subsystem.max_queues = 6; /* the discovery controller has one */
+    rig_admin(&rig, 2, RIG_NQN);
+    sqe.cdw10 = NVME_FEATURE_QUEUES;
+    sqe.cdw11 = 0x00030003;
+    assert_int_equal(run(&sqe).completion.result, 0x00020002);
+    assert_int_equal(rig_run(&rig, 2, &sqe).completion.result, 0);
+    assert_int_equal(run(&sqe).completion.result, 0x00010001);
+    rig_close(&rig, 0);
+    assert_int_equal(rig_run(&rig, 2, &sqe).completion.result, 0x00030003);
+}
+
 /* ---- Opcodes ---- */
 
 static void test_opcodes(void **state)
@@ -541,6 +558,7 @@ int main(void)
         TEST(test_namespace_event),
         TEST(test_discovery_event),
         TEST(test_abort),
+        TEST(test_queues_left),
         TEST(test_opcodes),
     };
 

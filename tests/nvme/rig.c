@@ -74,6 +74,7 @@ void rig_init(struct rig *rig, bool volatile_cache)
     subsystem->controllers = rig->controllers;
     subsystem->max_controllers = RIG_CONTROLLERS;
     subsystem->max_io_queues = 4;
+    subsystem->max_queues = RIG_QUEUES;
     subsystem->max_entries = 128;
     subsystem->max_transfer = RIG_MAX_TRANSFER;
     subsystem->max_capsule_data = RIG_CAPSULE_DATA;
