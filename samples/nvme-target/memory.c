@@ -133,13 +133,18 @@ NTSTATUS target_memory_invalidate(struct target_memory *memory, NDK_QP *qp)
     return qp->Dispatch->NdkInvalidate(qp, NULL, &memory->mr->Header, NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER);
 }
 
-NDK_SGE target_memory_sge(const struct target_memory *memory, void *data, uint32_t length)
+NDK_SGE target_token_sge(uint32_t token, void *data, uint32_t length)
 {
     NDK_SGE sge;
 
     memset(&sge, 0, sizeof sge);
     sge.VirtualAddress = data;
     sge.Length = length;
-    sge.MemoryRegionToken = memory->token;
+    sge.MemoryRegionToken = token;
     return sge;
+}
+
+NDK_SGE target_memory_sge(const struct target_memory *memory, void *data, uint32_t length)
+{
+    return target_token_sge(memory->token, data, length);
 }

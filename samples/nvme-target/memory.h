@@ -39,6 +39,8 @@ void target_memory_delete(struct target_memory *memory);
 NTSTATUS target_memory_register(struct target_memory *memory, NDK_QP *qp);
 NTSTATUS target_memory_invalidate(struct target_memory *memory, NDK_QP *qp);
 
+/* Returns an SGE for `length` bytes at `data`, which lie in the memory with the token. */
+NDK_SGE target_token_sge(uint32_t token, void *data, uint32_t length);
 /* Returns an SGE for the `length` bytes at `data`. Requires that these bytes lie in the memory. */
 NDK_SGE target_memory_sge(const struct target_memory *memory, void *data, uint32_t length);
 

@@ -35,7 +35,8 @@
  *      receives that have such results would be lost.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses memory.
  *   4. The last results are read. is_cq_closed is set, so that later notifications do not use the CQ. The CQ is closed.
- *   5. The memory is freed, and the receives of the SRQ are posted again. The queue pair leaves the list and is freed.
+ *   5. The memory is freed, and the receives of the SRQ are posted again. The domain is released. The queue pair leaves
+ *      the list and is freed.
  *
  * pair_disconnect and pair_reset hold the lock while they call functions of the connector, so each of the two functions
  * sees the effects of the other. The completion routines of these calls do not acquire the lock. pair_close closes the
@@ -154,8 +155,8 @@ static void pair_on_accepted(void *context, NTSTATUS status)
 
 static NTSTATUS pair_create_qp(struct target_pair *pair, struct target_wait *wait)
 {
-    NDK_PD *pd = pair->target->pd;
-    NDK_SRQ *srq = pair->target->srq;
+    NDK_PD *pd = pair->domain->pd;
+    NDK_SRQ *srq = pair->domain->srq;
     uint32_t depth = pair_initiator_depth(pair);
     NTSTATUS status;
 
@@ -188,7 +189,7 @@ static NTSTATUS pair_prepare(struct target_pair *pair)
     NTSTATUS status = STATUS_SUCCESS;
 
     host_lock_acquire(&pair->lock);
-    if (!pair->target->srq)
+    if (!pair->domain->srq)
         status = transfer_post_receives(pair);
     if (NT_SUCCESS(status))
         pair->cq->Dispatch->NdkArmCq(pair->cq, NDK_CQ_NOTIFY_ANY);
@@ -204,8 +205,10 @@ static void pair_open(void *context)
     struct nvme_rdma_reply reply;
     struct nvme_rdma_reject reject;
     struct target_wait wait;
-    NTSTATUS status = pair_memory_init(pair);
+    NTSTATUS status = domain_acquire(pair->target, pair->connector, pair->n_receives, &pair->domain);
 
+    if (NT_SUCCESS(status))
+        status = pair_memory_init(pair);
     target_wait_init(&wait);
     if (NT_SUCCESS(status))
         status = pair_create_objects(pair, &wait);
@@ -290,7 +293,7 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector)
     }
     host_lock_init(&pair->lock);
     host_semaphore_init(&pair->connector_closed);
-    if (!target_add_pair(target, pair, pair->n_receives)) {
+    if (!target_add_pair(target, pair)) {
         host_lock_acquire(&target->lock);
         target_queue_close(&pair->queue);
         host_lock_release(&target->lock);
@@ -358,7 +361,9 @@ static void pair_close(void *context)
     if (pair->cq)
         target_close(&pair->cq->Header, pair->cq->Dispatch->NdkCloseCq);
     pair_memory_fini(pair);
-    target_remove_pair(pair->target, pair, pair->n_receives);
+    if (pair->domain)
+        domain_release(pair->domain, pair->n_receives);
+    target_remove_pair(pair->target, pair);
     pair_free(pair); /* after the removal, because the keeper locks listed queue pairs */
 }
 

@@ -44,6 +44,7 @@ struct target_pair {
     struct target_queue queue; /* guarded by target->lock */
     uint32_t n_receives;       /* maximum number of outstanding commands of the host */
 
+    struct target_domain *domain; /* NULL until pair_open has acquired it */
     NDK_CONNECTOR *connector;
     NDK_CQ *cq;
     NDK_QP *qp;
@@ -131,8 +132,5 @@ NTSTATUS transfer_post_receives(struct target_pair *pair);
 void transfer_start(struct target_pair *pair);
 /* Reads and handles the results that the completion queue contains. Requires pair->lock. */
 void transfer_poll(struct target_pair *pair);
-
-/* Posts a receive to the SRQ. Requires no lock. */
-void transfer_post_srq(struct target *target, struct target_receive *receive);
 
 #endif

@@ -15,7 +15,8 @@ uint32_t pair_initiator_depth(const struct target_pair *pair)
 
 uint32_t pair_cq_depth(const struct target_pair *pair)
 {
-    return pair_initiator_depth(pair) + (pair->target->srq ? pair->target->settings.n_srq_receives : pair->n_receives);
+    return pair_initiator_depth(pair) +
+           (pair->target->settings.has_srq ? pair->target->settings.n_srq_receives : pair->n_receives);
 }
 
 /* The sizes of a response and of a slot's part in the messages' memory. Both are whole cache lines. */
@@ -48,9 +49,9 @@ static NTSTATUS pair_init_buffers(struct target_pair *pair)
         struct pair_buffer *buffer = &pair->buffers[i];
 
         if (target->settings.has_fast_registration)
-            status = target_memory_create_fast(&buffer->memory, target->adapter, target->pd, TARGET_MAX_TRANSFER);
+            status = target_memory_create_fast(&buffer->memory, target->adapter, pair->domain->pd, TARGET_MAX_TRANSFER);
         else
-            status = target_memory_create(&buffer->memory, target->pd, TARGET_MAX_TRANSFER);
+            status = target_memory_create(&buffer->memory, pair->domain->pd, TARGET_MAX_TRANSFER);
         buffer->next = pair->free_buffers;
         pair->free_buffers = buffer;
     }
@@ -61,6 +62,7 @@ NTSTATUS pair_memory_init(struct target_pair *pair)
 {
     struct target *target = pair->target;
     uint32_t most = target->info.MaxInitiatorQueueDepth / TARGET_SLOT_REQUESTS, size;
+    bool has_srq = target->settings.has_srq;
     NTSTATUS status;
 
     pair->received.end = &pair->received.first;
@@ -73,12 +75,12 @@ NTSTATUS pair_memory_init(struct target_pair *pair)
         pair->n_buffers = pair->n_slots;
     pair->slots = host_alloc(pair->n_slots * sizeof *pair->slots);
     pair->buffers = host_alloc(pair->n_buffers * sizeof *pair->buffers);
-    if (!target->srq)
+    if (!has_srq)
         pair->receives = host_alloc(pair->n_receives * sizeof *pair->receives);
-    if (!pair->slots || !pair->buffers || (!target->srq && !pair->receives))
+    if (!pair->slots || !pair->buffers || (!has_srq && !pair->receives))
         return STATUS_INSUFFICIENT_RESOURCES;
-    size = pair->n_slots * SLOT_SIZE + (target->srq ? 0 : pair->n_receives * (uint32_t)TARGET_CAPSULE_SIZE);
-    status = target_memory_create(&pair->messages, target->pd, size);
+    size = pair->n_slots * SLOT_SIZE + (has_srq ? 0 : pair->n_receives * (uint32_t)TARGET_CAPSULE_SIZE);
+    status = target_memory_create(&pair->messages, pair->domain->pd, size);
     if (!NT_SUCCESS(status))
         return status;
     pair_init_messages(pair);
@@ -87,16 +89,15 @@ NTSTATUS pair_memory_init(struct target_pair *pair)
 
 void pair_memory_fini(struct target_pair *pair)
 {
-    struct target *target = pair->target;
+    bool has_srq = pair->domain && pair->domain->srq;
     struct target_receive *receive;
 
-    for (uint32_t i = 0; target->srq && pair->slots && i < pair->n_slots; i++) {
+    for (uint32_t i = 0; has_srq && pair->slots && i < pair->n_slots; i++) {
         if (pair->slots[i].receive)
-            transfer_post_srq(target, pair->slots[i].receive);
+            domain_post(pair->domain, pair->slots[i].receive);
     }
-    for (receive = pair_received_pop(&pair->received); target->srq && receive;
-         receive = pair_received_pop(&pair->received))
-        transfer_post_srq(target, receive);
+    for (receive = pair_received_pop(&pair->received); has_srq && receive; receive = pair_received_pop(&pair->received))
+        domain_post(pair->domain, receive);
     for (uint32_t i = 0; pair->buffers && i < pair->n_buffers; i++)
         target_memory_delete(&pair->buffers[i].memory);
     target_memory_delete(&pair->messages);

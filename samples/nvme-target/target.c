@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates the objects that all queue pairs share: the adapter, the listener, the shared receive queue, the protocol's
- * subsystem, the workers and the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop
+ * Creates the objects that all queue pairs share: the adapter, the listener, the protocol's subsystem, the workers and the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop
  * ends all queue pairs, waits until the last one is closed, and then closes each object before those that it depends
  * on. target_stop also cleans up after a failed start: a pointer is NULL if its object was not created.
  */
@@ -33,24 +32,22 @@ uint32_t target_default_queues(const struct target_settings *settings)
 
 /* ---- The queue pairs --------------------------------------------------------------------------------------------- */
 
-bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives)
+bool target_add_pair(struct target *target, struct target_pair *pair)
 {
     bool has_room;
 
     host_lock_acquire(&target->pairs_lock);
-    has_room = !target->is_stopping && target->n_pairs < target->settings.max_queues &&
-               (!target->srq || target->n_promised + n_receives <= target->settings.n_srq_receives);
+    has_room = !target->is_stopping && target->n_pairs < target->settings.max_queues;
     if (has_room) {
         pair->next = target->pairs;
         target->pairs = pair;
         target->n_pairs++;
-        target->n_promised += n_receives;
     }
     host_lock_release(&target->pairs_lock);
     return has_room;
 }
 
-void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives)
+void target_remove_pair(struct target *target, struct target_pair *pair)
 {
     struct target_pair **at = &target->pairs;
     bool is_last;
@@ -60,7 +57,6 @@ void target_remove_pair(struct target *target, struct target_pair *pair, uint32_
         at = &(*at)->next;
     *at = pair->next;
     target->n_pairs--;
-    target->n_promised -= n_receives;
     is_last = target->is_stopping && !target->n_pairs;
     host_lock_release(&target->pairs_lock);
     if (is_last)
@@ -274,27 +270,6 @@ static const char *target_check_limits(struct target *target)
     return NULL;
 }
 
-static NTSTATUS target_create_srq(struct target *target, struct target_wait *wait)
-{
-    uint32_t n = target->settings.n_srq_receives;
-    NTSTATUS status;
-
-    status = target->pd->Dispatch->NdkCreateSrq(target->pd, n, 1, 0, NULL, NULL, NULL, target_on_created, wait,
-                                                &target->srq);
-    status = target_wait_create(wait, status, &target->srq);
-    if (NT_SUCCESS(status))
-        status = target_memory_create(&target->srq_memory, target->pd, n * (uint32_t)TARGET_CAPSULE_SIZE);
-    target->srq_receives = host_alloc(n * sizeof *target->srq_receives);
-    if (NT_SUCCESS(status) && !target->srq_receives)
-        status = STATUS_INSUFFICIENT_RESOURCES;
-    for (uint32_t i = 0; i < n && NT_SUCCESS(status); i++) {
-        target->srq_receives[i].capsule = (uint8_t *)target->srq_memory.pages.data + i * TARGET_CAPSULE_SIZE;
-        target->srq_receives[i].token = target->srq_memory.token;
-        transfer_post_srq(target, &target->srq_receives[i]);
-    }
-    return status;
-}
-
 static NTSTATUS target_listen(struct target *target, struct target_wait *wait)
 {
     NTSTATUS status;
@@ -319,15 +294,6 @@ static NTSTATUS target_create_objects(struct target *target, struct target_wait 
     if (NT_SUCCESS(status)) {
         *step = target_check_limits(target);
         status = *step ? STATUS_NOT_SUPPORTED : STATUS_SUCCESS;
-    }
-    if (NT_SUCCESS(status)) {
-        *step = "NdkCreatePd";
-        status = target->adapter->Dispatch->NdkCreatePd(target->adapter, target_on_created, wait, &target->pd);
-        status = target_wait_create(wait, status, &target->pd);
-    }
-    if (NT_SUCCESS(status) && target->settings.has_srq) {
-        *step = "the shared receive queue";
-        status = target_create_srq(target, wait);
     }
     if (NT_SUCCESS(status)) {
         *step = "listening";
@@ -358,7 +324,8 @@ bool target_start(struct target *target, const struct target_settings *settings,
         target->settings.max_queues = target_default_queues(settings);
     host_lock_init(&target->pairs_lock);
     host_lock_init(&target->lock);
-    host_lock_init(&target->srq_lock);
+    host_semaphore_init(&target->domains_busy);
+    host_semaphore_post(&target->domains_busy);
     host_semaphore_init(&target->keeper_wake);
     host_semaphore_init(&target->all_closed);
     target_wait_init(&wait);
@@ -384,11 +351,6 @@ static void target_close_objects(struct target *target)
 {
     if (target->listener)
         target_close(&target->listener->Header, target->listener->Dispatch->NdkCloseListener);
-    if (target->srq)
-        target_close(&target->srq->Header, target->srq->Dispatch->NdkCloseSrq);
-    target_memory_delete(&target->srq_memory);
-    if (target->pd)
-        target_close(&target->pd->Header, target->pd->Dispatch->NdkClosePd);
     if (target->adapter)
         host_adapter_close(target->adapter);
 }
@@ -416,10 +378,9 @@ void target_stop(struct target *target)
         worker_pool_stop(&target->connection_workers);
     target_close_objects(target);
     host_free(target->subsystem.controllers);
-    host_free(target->srq_receives);
     host_semaphore_fini(&target->all_closed);
     host_semaphore_fini(&target->keeper_wake);
-    host_lock_fini(&target->srq_lock);
+    host_semaphore_fini(&target->domains_busy);
     host_lock_fini(&target->lock);
     host_lock_fini(&target->pairs_lock);
 }

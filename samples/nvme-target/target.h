@@ -8,6 +8,7 @@
  *   worker.h          threads for work that may wait: worker.c
  *   wait.h            waiting for NDK calls: wait.c
  *   memory.h          memory and its registration: memory.c
+ *   domain.h          protection domains and shared receive queues: domain.c
  *   disk.h            the disks: disk_memory.c, disk_file_plain.c, disk_file_driver.c
  *   target.h          the adapter, the listener, all queue pairs: target.c
  *   queue.h           a queue pair: queue.c, from the connection request to the close; queue_memory.c, its memory;
@@ -31,7 +32,7 @@
  *   target->pairs_lock   the list of queue pairs, and whether new ones are accepted
  *   pair->lock           one queue pair: its state, posts, results, commands
  *   target->lock         the protocol: subsystem, controllers, queues
- *   target->srq_lock, the lock of the workers' list, the locks of memory disks: no lock is acquired after one of these
+ *   domain->srq_lock, the lock of the workers' list, the locks of memory disks: no lock is acquired after one of these
  *
  * Hosts can make the target allocate only a limited amount of memory: max_queues limits the number of queue pairs, and
  * max_entries the size of each queue pair.
@@ -40,6 +41,7 @@
 #define NVME_TARGET_TARGET_H
 
 #include "disk.h"
+#include "domain.h"
 #include "host.h"
 #include "memory.h"
 #include "protocol.h"
@@ -68,23 +70,15 @@ struct target_settings {
     const char *const *hosts; /* names of the hosts that may connect; if n_hosts is 0, any host may connect */
     uint32_t n_hosts;
     uint8_t block_shift;
-    bool has_srq; /* all queue pairs share one receive queue; false: each queue pair has its own */
+    bool has_srq; /* the queue pairs of a peer address share one receive queue; false: each queue pair has its own */
     bool has_fast_registration;
-    uint32_t n_srq_receives;
-    uint32_t max_queues; /* maximum number of queues of all hosts together; 0: see target_default_queues */
+    uint32_t n_srq_receives; /* for each peer address */
+    uint32_t max_queues;     /* maximum number of queues of all hosts together; 0: see target_default_queues */
     uint16_t max_controllers;
     uint16_t max_io_queues; /* maximum number of I/O queues for each controller */
     uint16_t max_entries;   /* maximum number of entries in an I/O queue */
     uint32_t max_buffers;   /* number of buffers of TARGET_MAX_TRANSFER bytes for each I/O queue */
     uint32_t n_workers;
-};
-
-/* A posted or completed receive. It belongs to a queue pair or to the shared receive queue. */
-struct target_receive {
-    struct target_receive *next; /* next entry in a list of received messages */
-    uint8_t *capsule;
-    uint32_t len; /* number of bytes received */
-    uint32_t token;
 };
 
 struct target_pair;
@@ -99,18 +93,15 @@ struct target {
 
     NDK_ADAPTER *adapter;
     NDK_ADAPTER_INFO info;
-    NDK_PD *pd;
     NDK_LISTENER *listener;
-    NDK_SRQ *srq;              /* NULL if has_srq is false */
-    struct host_lock srq_lock; /* serializes the posts to the SRQ */
-    struct target_memory srq_memory;
-    struct target_receive *srq_receives;
+    /* The domains with an SRQ. The owner has decremented the semaphore, whose count is 1 otherwise. */
+    struct host_semaphore domains_busy;
+    struct target_domain *domains;
 
     struct host_lock pairs_lock; /* guards the next members */
     struct target_pair *pairs;
     uint32_t n_pairs;
-    uint32_t n_promised; /* number of receives in the SRQ that the queue pairs may need at the same time */
-    bool is_stopping;    /* no queue pair may be added any more */
+    bool is_stopping; /* no queue pair may be added any more */
     bool keeper_stops;
     struct host_semaphore all_closed; /* posted when is_stopping is true and the last queue pair is removed */
 
@@ -136,15 +127,12 @@ void target_stop(struct target *target);
 
 /* ---- For queue.c ---- */
 
-/*
- * Adds a queue pair to the list. Returns false if the target stops, has max_queues queue pairs, or has too few receives
- * in the SRQ for `n_receives` more.
- */
-bool target_add_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
+/* Adds a queue pair to the list. Returns false if the target stops or has max_queues queue pairs. */
+bool target_add_pair(struct target *target, struct target_pair *pair);
 /*
  * Removes a closed queue pair. Requires that no other thread uses it. target_stop waits until the last one is removed.
  */
-void target_remove_pair(struct target *target, struct target_pair *pair, uint32_t n_receives);
+void target_remove_pair(struct target *target, struct target_pair *pair);
 /* Makes the keeper check all queue pairs now. */
 void target_wake_keeper(struct target *target);
 

@@ -69,37 +69,14 @@ struct target_receive *pair_received_pop(struct pair_receives *list)
 
 /* ---- Receives ---------------------------------------------------------------------------------------------------- */
 
-static NDK_SGE receive_sge(const struct target_receive *receive)
-{
-    NDK_SGE sge;
-
-    memset(&sge, 0, sizeof sge);
-    sge.VirtualAddress = receive->capsule;
-    sge.Length = TARGET_CAPSULE_SIZE;
-    sge.MemoryRegionToken = receive->token;
-    return sge;
-}
-
-void transfer_post_srq(struct target *target, struct target_receive *receive)
-{
-    NDK_SGE sge = receive_sge(receive);
-    NTSTATUS status;
-
-    host_lock_acquire(&target->srq_lock);
-    status = target->srq->Dispatch->NdkSrqReceive(target->srq, receive, &sge, 1);
-    host_lock_release(&target->srq_lock);
-    if (!NT_SUCCESS(status))
-        host_log("a receive could not be posted, status 0x%08x: one message less", (unsigned)status);
-}
-
 /* Posts one of the queue pair's receives. */
 static NTSTATUS receive_post(struct target_pair *pair, struct target_receive *receive)
 {
-    NDK_SGE sge = receive_sge(receive);
+    NDK_SGE sge = domain_receive_sge(receive);
 
-    if (!pair->target->srq)
+    if (!pair->domain->srq)
         return pair->qp->Dispatch->NdkReceive(pair->qp, receive, &sge, 1);
-    transfer_post_srq(pair->target, receive);
+    domain_post(pair->domain, receive);
     return STATUS_SUCCESS;
 }
 

@@ -35,6 +35,7 @@ bool host_open(struct host_queue *q, uint32_t n_commands)
     memset(q, 0, sizeof *q);
     q->n_commands = n_commands;
     q->read_limit = 16;
+    q->from.s_addr = htonl(INADDR_LOOPBACK);
     status = consumer_open(&q->c, 1, &step); /* 1: the loopback interface */
     if (!succeeded(step, status))
         return false;
@@ -68,7 +69,7 @@ void host_close(struct host_queue *q)
 
 NTSTATUS host_connect_with(struct host_queue *q, const struct sockaddr_in *to, const void *data, uint32_t len)
 {
-    struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr = q->from };
     struct consumer_limits limits = { q->read_limit, 0 }; /* the target reads; this side does not */
     uint8_t reply[256];
     ULONG reply_len = sizeof reply;

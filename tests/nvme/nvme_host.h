@@ -42,6 +42,7 @@ struct host_queue {
     uint16_t reject_status; /* of the target, if the connection was rejected */
     uint32_t n_invalidated; /* windows that responses have invalidated */
     uint32_t read_limit;    /* of the target's reads; host_open sets 16 */
+    struct in_addr from;    /* the host's address; host_open sets 127.0.0.1 */
 };
 
 /* Opens the objects of a queue of n_commands. Returns false after a failure, which is printed. */
