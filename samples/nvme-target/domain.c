@@ -26,7 +26,8 @@ void domain_post(struct target_domain *domain, struct target_receive *receive)
     status = domain->srq->Dispatch->NdkSrqReceive(domain->srq, receive, &sge, 1);
     host_lock_release(&domain->srq_lock);
     if (!NT_SUCCESS(status))
-        host_log("a receive could not be posted, status 0x%08x: one message less", (unsigned)status);
+        log_limited(&domain->target->log, "a receive could not be posted, status 0x%08x: one message less",
+                    (unsigned)status);
 }
 
 /* ---- Creation and close ------------------------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 #ifndef NVME_TARGET_HOST_H
 #define NVME_TARGET_HOST_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,12 +122,15 @@ uint64_t host_now_ms(void);
 /* Returns the time of day in a unit of the system's. Makes identifiers that a later start does not repeat. */
 uint64_t host_time_of_day(void);
 
-/* Prints a line about an event. Formats: %s, %u, %d, %x, %llu. */
+/* Prints a line about an event. Formats: %s, %u, %d, %x, %llu. Messages that hosts can cause use log.h instead. */
 #ifdef TARGET_DRIVER
 void host_log(const char *format, ...);
 #else
 void host_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #endif
+
+/* Does the same as host_log, with the arguments in a list. */
+void host_vlog(const char *format, va_list list);
 
 /* Prints that `what` failed with an NDK status, and what the user can do about it. */
 void host_log_status(const char *what, NTSTATUS status);

@@ -3,7 +3,6 @@
 #include "host.h"
 
 #include <ntstrsafe.h>
-#include <stdarg.h>
 
 #define TARGET_TAG 'tmvN'
 
@@ -151,15 +150,21 @@ uint64_t host_time_of_day(void)
     return (uint64_t)now.QuadPart;
 }
 
-void host_log(const char *format, ...)
+void host_vlog(const char *format, va_list list)
 {
     CHAR line[512];
+
+    RtlStringCbVPrintfA(line, sizeof(line), format, list);
+    DbgPrint("nvme-target: %s\n", line);
+}
+
+void host_log(const char *format, ...)
+{
     va_list list;
 
     va_start(list, format);
-    RtlStringCbVPrintfA(line, sizeof(line), format, list);
+    host_vlog(format, list);
     va_end(list);
-    DbgPrint("nvme-target: %s\n", line);
 }
 
 void host_log_status(const char *what, NTSTATUS status)

@@ -5,7 +5,6 @@
 #endif
 #include "host.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,15 +138,21 @@ uint64_t host_time_of_day(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void host_log(const char *format, ...)
+void host_vlog(const char *format, va_list list)
 {
     char line[512];
+
+    vsnprintf(line, sizeof line, format, list);
+    fprintf(stderr, "nvme-target: %s\n", line);
+}
+
+void host_log(const char *format, ...)
+{
     va_list list;
 
     va_start(list, format);
-    vsnprintf(line, sizeof line, format, list);
+    host_vlog(format, list);
     va_end(list);
-    fprintf(stderr, "nvme-target: %s\n", line);
 }
 
 void host_log_status(const char *what, NTSTATUS status)

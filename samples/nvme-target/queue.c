@@ -80,9 +80,9 @@ static void pair_log_end(struct target_pair *pair, const char *reason)
     const struct target_controller *controller = pair->queue.controller;
 
     if (controller)
-        host_log("controller %u, queue %u: %s", controller->cntlid, pair->queue.qid, reason);
+        log_limited(&pair->target->log, "controller %u, queue %u: %s", controller->cntlid, pair->queue.qid, reason);
     else
-        host_log("queue %u of no controller: %s", pair->queue.qid, reason);
+        log_limited(&pair->target->log, "queue %u of no controller: %s", pair->queue.qid, reason);
 }
 
 void pair_end(struct target_pair *pair, const char *reason)
@@ -222,7 +222,7 @@ static void pair_open(void *context)
     } else {
         nvme_rdma_reject_build(&reject, NVME_RDMA_NO_RESOURCES);
         pair->connector->Dispatch->NdkReject(pair->connector, &reject, sizeof reject);
-        host_log("a connection was rejected, status 0x%08x", (unsigned)status);
+        log_limited(&pair->target->log, "a connection was rejected, status 0x%08x", (unsigned)status);
     }
     if (status != STATUS_PENDING)
         pair_on_accepted(pair, status);
@@ -236,12 +236,12 @@ static void pair_on_rejected_closed(void *context)
     (void)context; /* the provider closes the listener only after this callback has returned */
 }
 
-static void pair_reject(NDK_CONNECTOR *connector, enum nvme_rdma_status status)
+static void pair_reject(struct target *target, NDK_CONNECTOR *connector, enum nvme_rdma_status status)
 {
     struct nvme_rdma_reject reject;
 
     nvme_rdma_reject_build(&reject, status);
-    host_log("a connection was rejected: %s", nvme_rdma_status_text((uint16_t)status));
+    log_limited(&target->log, "a connection was rejected: %s", nvme_rdma_status_text((uint16_t)status));
     connector->Dispatch->NdkReject(connector, &reject, sizeof reject);
     connector->Dispatch->NdkCloseConnector(&connector->Header, pair_on_rejected_closed, NULL);
 }
@@ -288,7 +288,7 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector)
 
     if (status != NVME_RDMA_OK) {
         host_free(pair);
-        pair_reject(connector, status);
+        pair_reject(target, connector, status);
         return;
     }
     host_lock_init(&pair->lock);
@@ -298,7 +298,7 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector)
         target_queue_close(&pair->queue);
         host_lock_release(&target->lock);
         pair_free(pair);
-        pair_reject(connector, NVME_RDMA_NO_RESOURCES);
+        pair_reject(target, connector, NVME_RDMA_NO_RESOURCES);
         return;
     }
     worker_queue(&target->connection_workers, &pair->work, pair_open, pair);

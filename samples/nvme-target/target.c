@@ -129,6 +129,7 @@ static void target_run_keeper(void *context)
     while (!stops) {
         host_semaphore_wait_ms(&target->keeper_wake, TARGET_KEEPER_MS);
         target_check_pairs(target);
+        log_report(&target->log);
         host_lock_acquire(&target->pairs_lock);
         stops = target->keeper_stops;
         host_lock_release(&target->pairs_lock);
@@ -322,6 +323,7 @@ bool target_start(struct target *target, const struct target_settings *settings,
     target->settings = *settings;
     if (!settings->max_queues)
         target->settings.max_queues = target_default_queues(settings);
+    log_limit_init(&target->log);
     host_lock_init(&target->pairs_lock);
     host_lock_init(&target->lock);
     host_semaphore_init(&target->domains_busy);
@@ -383,4 +385,6 @@ void target_stop(struct target *target)
     host_semaphore_fini(&target->domains_busy);
     host_lock_fini(&target->lock);
     host_lock_fini(&target->pairs_lock);
+    log_report(&target->log);
+    log_limit_fini(&target->log);
 }

@@ -5,6 +5,7 @@
  *   main.c            the program
  *   driver.c          the driver, with its settings from the registry
  *   host.h            locks, threads, memory, time, messages: host_plain.c, host_driver.c
+ *   log.h             messages that hosts can cause: log.c
  *   worker.h          threads for work that may wait: worker.c
  *   wait.h            waiting for NDK calls: wait.c
  *   memory.h          memory and its registration: memory.c
@@ -32,7 +33,7 @@
  *   target->pairs_lock   the list of queue pairs, and whether new ones are accepted
  *   pair->lock           one queue pair: its state, posts, results, commands
  *   target->lock         the protocol: subsystem, controllers, queues
- *   domain->srq_lock, the lock of the workers' list, the locks of memory disks: no lock is acquired after one of these
+ *   domain->srq_lock, the locks of the workers' list, of the log and of memory disks: no lock is acquired after these
  *
  * Hosts can make the target allocate only a limited amount of memory: max_queues limits the number of queue pairs, and
  * max_entries the size of each queue pair.
@@ -43,6 +44,7 @@
 #include "disk.h"
 #include "domain.h"
 #include "host.h"
+#include "log.h"
 #include "memory.h"
 #include "protocol.h"
 #include "worker.h"
@@ -86,6 +88,7 @@ struct target_pair;
 struct target {
     struct target_settings settings;
     struct target_namespace namespaces[TARGET_MAX_NAMESPACES];
+    struct log_limit log;
     struct worker_pool workers, connection_workers;
     struct host_thread keeper;
     bool has_keeper; /* the keeper's thread was started */

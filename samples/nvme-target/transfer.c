@@ -98,13 +98,14 @@ static void slot_complete(struct pair_slot *slot);
 static void pair_log_controller(struct target_pair *pair, const struct target_controller *controller)
 {
     bool has_to_wait = controller && target_controller_waits(controller);
+    struct log_limit *log = &pair->target->log;
 
     if (controller && !pair->has_controller)
-        host_log("controller %u: %s has connected", controller->cntlid, controller->host_nqn);
+        log_limited(log, "controller %u: %s has connected", controller->cntlid, controller->host_nqn);
     if (has_to_wait && !pair->has_to_wait)
-        host_log("controller %u: has to wait until earlier writes of the host have ended", controller->cntlid);
+        log_limited(log, "controller %u: has to wait until earlier writes of the host have ended", controller->cntlid);
     else if (controller && pair->has_to_wait && !has_to_wait)
-        host_log("controller %u: earlier writes of the host have ended", controller->cntlid);
+        log_limited(log, "controller %u: earlier writes of the host have ended", controller->cntlid);
     pair->has_controller = controller != NULL;
     pair->has_to_wait = has_to_wait;
 }
