@@ -26,12 +26,17 @@ struct disk_operations {
     uint16_t (*flush)(struct disk *disk);
     /* Makes the range read as zeroes. If `deallocate` is true, the disk may free the storage of the range. */
     uint16_t (*zero)(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate);
+    /*
+     * Returns the disk's present size in bytes in *size. Returns false after a failure. NULL: the size cannot change.
+     * May wait.
+     */
+    bool (*measure)(struct disk *disk, uint64_t *size);
     void (*close)(struct disk *disk);
 };
 
 struct disk {
     const struct disk_operations *operations;
-    uint64_t size;     /* in bytes */
+    uint64_t size;     /* in bytes, when the disk was opened */
     uint64_t identity; /* equal only for the same contents: of a file, from its path; of memory, from the time */
     bool is_read_only;
     bool may_wait; /* true if the functions may wait for a device, so that only a worker may call them */

@@ -75,7 +75,8 @@ static uint16_t file_flush(struct disk *disk)
     if (file->flush_status != NVME_SUCCESS)
         return (uint16_t)file->flush_status;
     status = ZwFlushBuffersFile(file->handle, &block);
-    if (!NT_SUCCESS(status) && !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
+    if (!NT_SUCCESS(status) &&
+        !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
         host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
             "target restarts", (unsigned)status);
     return (uint16_t)file->flush_status; /* also if the flush of another thread has failed meanwhile */
@@ -98,6 +99,19 @@ static uint16_t file_zero(struct disk *disk, uint64_t offset, uint64_t length, b
     return NVME_SUCCESS;
 }
 
+static bool file_measure(struct disk *disk, uint64_t *size)
+{
+    FILE_STANDARD_INFORMATION information;
+    IO_STATUS_BLOCK block;
+    NTSTATUS status = ZwQueryInformationFile(((struct file_disk *)disk)->handle, &block, &information,
+        sizeof(information), FileStandardInformation);
+
+    if (!NT_SUCCESS(status))
+        host_log("the size of a disk cannot be read, status 0x%08x", (unsigned)status);
+    *size = (uint64_t)information.EndOfFile.QuadPart;
+    return NT_SUCCESS(status);
+}
+
 static void file_close(struct disk *disk)
 {
     ZwClose(((struct file_disk *)disk)->handle);
@@ -117,7 +131,8 @@ static NTSTATUS file_open(host_path path, bool is_read_only, HANDLE *handle)
 
 struct disk *disk_file_open(host_path path, bool is_read_only)
 {
-    static const struct disk_operations operations = { file_read, file_write, file_flush, file_zero, file_close };
+    static const struct disk_operations operations = { file_read, file_write, file_flush, file_zero, file_measure,
+        file_close };
     struct file_disk *file = host_alloc(sizeof(*file));
     FILE_STANDARD_INFORMATION information;
     IO_STATUS_BLOCK block;

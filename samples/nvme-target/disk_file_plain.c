@@ -128,17 +128,11 @@ static void file_close(struct disk *disk)
     host_free(file);
 }
 
-/*
- * Returns the size of a file or block device, and locks it, because two targets that write to one file would destroy
- * its file system. Returns -1 and sets errno if `fd` is neither a file nor a block device, or if another process has
- * locked it.
- */
-static off_t file_lock(int fd, bool is_read_only)
+/* Returns the size of a file or block device. Returns -1 and sets errno if `fd` is neither. */
+static off_t file_size(int fd)
 {
     struct stat st;
 
-    if (flock(fd, (is_read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
-        return -1; /* other errors mean that the file system has no locks */
     if (fstat(fd, &st))
         return -1;
     if (S_ISREG(st.st_mode))
@@ -147,6 +141,28 @@ static off_t file_lock(int fd, bool is_read_only)
         return lseek(fd, 0, SEEK_END);
     errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
     return -1;
+}
+
+static bool file_measure(struct disk *disk, uint64_t *size)
+{
+    off_t result = file_size(((struct file_disk *)disk)->fd);
+
+    if (result < 0)
+        host_log("the size of a disk cannot be read: %s", strerror(errno));
+    *size = (uint64_t)result;
+    return result >= 0;
+}
+
+/*
+ * Returns the size of a file or block device, and locks it, because two targets that write to one file would destroy
+ * its file system. Returns -1 and sets errno if `fd` is neither a file nor a block device, or if another process has
+ * locked it.
+ */
+static off_t file_lock(int fd, bool is_read_only)
+{
+    if (flock(fd, (is_read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
+        return -1; /* other errors mean that the file system has no locks */
+    return file_size(fd);
 }
 
 static const char *file_advice(int error)
@@ -178,6 +194,7 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
         .write = file_write,
         .flush = file_flush,
         .zero = file_zero,
+        .measure = file_measure,
         .close = file_close,
     };
     int fd = open(path, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);

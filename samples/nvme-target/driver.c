@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver: reads its settings, opens the disks, and starts and stops the target. The service's registry key has
- * these values:
+ * The driver: reads its settings, opens the disks, and starts and stops the target. Its device has the device control
+ * of targetioctl.h. The service's registry key has these values:
  *
  *   Interface       REG_DWORD     index of the interface whose adapter is used; default 12
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
@@ -22,8 +22,11 @@
 
 #include <ip2string.h>
 
+#include "targetioctl.h"
+
 DRIVER_INITIALIZE DriverEntry;
 static DRIVER_UNLOAD TargetUnload;
+static DRIVER_DISPATCH TargetOpenOrClose, TargetControl;
 
 enum { TEXT_CHARS = 1024, MAX_HOSTS = 16 };
 
@@ -256,14 +259,74 @@ static NTSTATUS ReadSettings(PUNICODE_STRING RegistryPath, struct target_setting
     return status;
 }
 
+/* ---- Device controls --------------------------------------------------------------------------------------------- */
+
+static UNICODE_STRING DeviceName = RTL_CONSTANT_STRING(L"\\Device\\NvmeTarget");
+static UNICODE_STRING LinkName = RTL_CONSTANT_STRING(L"\\DosDevices\\NvmeTarget");
+
+static NTSTATUS Complete(PIRP Irp, NTSTATUS Status, ULONG_PTR Information)
+{
+    Irp->IoStatus.Status = Status;
+    Irp->IoStatus.Information = Information;
+    IoCompleteRequest(Irp, IO_NO_INCREMENT);
+    return Status;
+}
+
+static NTSTATUS TargetOpenOrClose(PDEVICE_OBJECT DeviceObject, PIRP Irp)
+{
+    UNREFERENCED_PARAMETER(DeviceObject);
+    return Complete(Irp, STATUS_SUCCESS, 0);
+}
+
+/* Windows sends no device control before DriverEntry has returned, so the target runs. */
+static NTSTATUS TargetControl(PDEVICE_OBJECT DeviceObject, PIRP Irp)
+{
+    PIO_STACK_LOCATION stack = IoGetCurrentIrpStackLocation(Irp);
+    ULONG changed;
+
+    UNREFERENCED_PARAMETER(DeviceObject);
+    if (stack->Parameters.DeviceIoControl.IoControlCode != IOCTL_NVME_TARGET_RESCAN)
+        return Complete(Irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+    changed = target_rescan(&Target);
+    if (stack->Parameters.DeviceIoControl.OutputBufferLength < sizeof(changed))
+        return Complete(Irp, STATUS_SUCCESS, 0);
+    RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &changed, sizeof(changed));
+    return Complete(Irp, STATUS_SUCCESS, sizeof(changed));
+}
+
+static NTSTATUS CreateDevice(PDRIVER_OBJECT DriverObject)
+{
+    PDEVICE_OBJECT device;
+    NTSTATUS status = IoCreateDevice(DriverObject, 0, &DeviceName, FILE_DEVICE_CONTROLLER, FILE_DEVICE_SECURE_OPEN,
+        FALSE, &device);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    DriverObject->MajorFunction[IRP_MJ_CREATE] = TargetOpenOrClose;
+    DriverObject->MajorFunction[IRP_MJ_CLEANUP] = TargetOpenOrClose;
+    DriverObject->MajorFunction[IRP_MJ_CLOSE] = TargetOpenOrClose;
+    DriverObject->MajorFunction[IRP_MJ_DEVICE_CONTROL] = TargetControl;
+    status = IoCreateSymbolicLink(&LinkName, &DeviceName);
+    if (!NT_SUCCESS(status))
+        IoDeleteDevice(device);
+    return status;
+}
+
+static VOID DeleteDevice(PDRIVER_OBJECT DriverObject)
+{
+    IoDeleteSymbolicLink(&LinkName);
+    IoDeleteDevice(DriverObject->DeviceObject);
+}
+
 /* ---- Start and stop ---------------------------------------------------------------------------------------------- */
 
+/* Stops the target and deletes the device. Windows calls this only when no handle to the device is open. */
 static VOID TargetUnload(PDRIVER_OBJECT DriverObject)
 {
-    UNREFERENCED_PARAMETER(DriverObject);
     target_stop(&Target);
     host_stop();
     CloseDisks();
+    DeleteDevice(DriverObject);
 }
 
 static NTSTATUS Start(const struct target_settings *Settings)
@@ -283,7 +346,12 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     NTSTATUS status = ReadSettings(RegistryPath, &settings);
 
     if (NT_SUCCESS(status))
+        status = CreateDevice(DriverObject);
+    if (NT_SUCCESS(status)) {
         status = Start(&settings);
+        if (!NT_SUCCESS(status))
+            DeleteDevice(DriverObject);
+    }
     if (!NT_SUCCESS(status)) {
         CloseDisks();
         return status;

@@ -140,8 +140,8 @@ static uint16_t abort_prepare(struct target_command *command)
 }
 
 /*
- * Aborts an asynchronous event request. The result 1 reports that the command was not aborted at once: then it is a write
- * that begins no further disk operation, or another command, which ends soon.
+ * Aborts an asynchronous event request at once. The result 1 reports that the command was not aborted at once: a write
+ * begins no further disk operation, and other commands end soon.
  */
 static enum target_action abort_run(struct target_command *command)
 {

@@ -54,8 +54,8 @@ static uint32_t feature_get_queues(const struct target_controller *controller, b
 }
 
 /*
- * Returns the number of I/O queues that the controller may have, at least 1. Other controllers have the queues that they
- * have connected or reserved.
+ * Returns the number of I/O queues that the controller may have, at least 1. The others have connected or reserved
+ * theirs.
  */
 static uint32_t feature_queues_left(const struct target_controller *controller)
 {

@@ -48,6 +48,8 @@ static const char usage[] =
     "  --fast                   registers each buffer for one command (fast registration)\n"
     "  --help                   prints this text\n"
     "\n"
+    "After SIGHUP the program reads the sizes of the files again, and tells hosts which disks have changed.\n"
+    "\n"
     "Exit status: 0 after SIGINT or SIGTERM, 1 if the target could not start, 2 if the command line is wrong or a "
     "disk\n"
     "cannot be opened.\n"
@@ -343,23 +345,32 @@ static int parse_options(struct options *options, int argc, char **argv)
 
 /* ---- The program ------------------------------------------------------------------------------------------------- */
 
-/* Serves until SIGINT or SIGTERM. All threads of the program block these signals. */
+/*
+ * Serves until SIGINT or SIGTERM. Compares the disks' sizes after each SIGHUP. All threads of the program block these
+ * signals.
+ */
 static int serve(const struct options *options)
 {
     static struct target target;
     sigset_t signals;
-    int number;
+    int number = SIGHUP;
 
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a write over the limit of file sizes fails instead */
     if (!target_start(&target, &options->settings, options->disks, options->n_disks))
         return STATUS_FAILED;
     printf("listening on %s port %s, %s, %u namespace%s\n", options->settings.port.address,
            options->settings.port.service, options->settings.nqn, options->n_disks, options->n_disks == 1 ? "" : "s");
-    sigwait(&signals, &number);
+    for (;;) {
+        sigwait(&signals, &number);
+        if (number != SIGHUP)
+            break;
+        printf("changed namespaces: %u\n", target_rescan(&target));
+    }
     target_stop(&target);
     printf("stopped\n");
     return STATUS_OK;

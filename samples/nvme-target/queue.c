@@ -16,8 +16,8 @@
  * has disconnected, NdkAccept has failed, or the target stops. pair_abort calls pair_end when the host has broken the
  * protocol, the host does not answer, or a request has failed.
  *
- * pair->work runs three routines on a connection worker, one after the other. Each is queued only after the previous one no longer
- * uses the queue pair:
+ * pair->work runs three routines on a connection worker, one after the other. Each is queued only after the previous
+ * one no longer uses the queue pair:
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
  *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and

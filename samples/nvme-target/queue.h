@@ -130,6 +130,8 @@ struct target_receive *pair_received_pop(struct pair_receives *list);
 NTSTATUS transfer_post_receives(struct target_pair *pair);
 /* Begins commands for received messages while slots are free and the connection is open. Requires pair->lock. */
 void transfer_start(struct target_pair *pair);
+/* Completes the event requests of an admin queue that an event has made ready. Requires pair->lock. */
+void transfer_report_events(struct target_pair *pair);
 /* Reads and handles the results that the completion queue contains. Requires pair->lock. */
 void transfer_poll(struct target_pair *pair);
 

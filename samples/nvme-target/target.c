@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates the objects that all queue pairs share: the adapter, the listener, the protocol's subsystem, the workers and the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop
- * ends all queue pairs, waits until the last one is closed, and then closes each object before those that it depends
- * on. target_stop also cleans up after a failed start: a pointer is NULL if its object was not created.
+ * Creates the objects that all queue pairs share: the adapter, the listener, the protocol's subsystem, the workers and
+ * the keeper (a thread that ends queue pairs). target_start creates the objects. target_stop ends all queue pairs,
+ * waits until the last one is closed, and then closes each object before those that it depends on. target_stop also
+ * cleans up after a failed start: a pointer is NULL if its object was not created.
  */
 #include "target.h"
 
@@ -137,29 +138,6 @@ static void target_run_keeper(void *context)
 }
 
 /* ---- The subsystem ----------------------------------------------------------------------------------------------- */
-
-/*
- * Initializes a namespace. Its UUID follows the disk and not the number, so that a host that reconnects sees if the
- * number has another disk.
- */
-static void target_init_namespace(struct target *target, struct disk *disk, uint32_t nsid)
-{
-    struct target_namespace *ns = &target->namespaces[nsid - 1];
-    const char *nqn = target->settings.nqn;
-    size_t length = strlen(nqn);
-    uint64_t hash[2] = { disk_hash(nqn, length, disk->identity), disk_hash(nqn, length, ~disk->identity) };
-
-    memset(ns, 0, sizeof *ns);
-    ns->nsid = nsid;
-    ns->block_shift = target->settings.block_shift;
-    ns->blocks = disk->size >> ns->block_shift;
-    ns->read_only = disk->is_read_only;
-    ns->attached = true;
-    memcpy(ns->uuid, hash, sizeof ns->uuid);
-    ns->uuid[6] = (uint8_t)((ns->uuid[6] & 0x0f) | 0x80); /* UUID version 8: the application defines the contents */
-    ns->uuid[8] = (uint8_t)((ns->uuid[8] & 0x3f) | 0x80);
-    ns->disk = disk;
-}
 
 /* Writes 16 hexadecimal digits and a zero byte. */
 static void target_write_hex(char *text, uint64_t value)

@@ -11,7 +11,7 @@
  *   memory.h          memory and its registration: memory.c
  *   domain.h          protection domains and shared receive queues: domain.c
  *   disk.h            the disks: disk_memory.c, disk_file_plain.c, disk_file_driver.c
- *   target.h          the adapter, the listener, all queue pairs: target.c
+ *   target.h          the adapter, the listener, all queue pairs: target.c; the namespaces: namespace.c
  *   queue.h           a queue pair: queue.c, from the connection request to the close; queue_memory.c, its memory;
  *                     transfer.c, its commands
  *   protocol.h        the meaning of commands, without NDK
@@ -26,7 +26,7 @@
  *   connection workers       the opening and closing of queue pairs, also while all disks hang
  *   workers                  disks that may wait
  *   keeper                   every TARGET_KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
- *   main, or the system's    target_start, target_stop
+ *   main, or the system's    target_start, target_rescan, target_stop
  *
  * Locks, in the order of acquisition. No thread waits while it has one:
  *
@@ -127,6 +127,20 @@ bool target_start(struct target *target, const struct target_settings *settings,
  * have not disconnected after TARGET_DISCONNECT_MS. May wait.
  */
 void target_stop(struct target *target);
+/*
+ * Compares the size of each disk with its namespace. Changes the namespaces that differ, and sends hosts that have
+ * enabled it the event "namespace changed". A namespace without a block is invisible until its disk has grown. Returns
+ * the number of changed namespaces. Requires that target_start has succeeded. May wait.
+ */
+uint32_t target_rescan(struct target *target);
+
+/* ---- For target.c ---- */
+
+/*
+ * Initializes a namespace. Its UUID follows the disk and not the number, so that a host that reconnects sees if the
+ * number has another disk.
+ */
+void target_init_namespace(struct target *target, struct disk *disk, uint32_t nsid);
 
 /* ---- For queue.c ---- */
 

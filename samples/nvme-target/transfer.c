@@ -132,6 +132,11 @@ static void pair_after_command(struct target_pair *pair)
     } while (ready);
 }
 
+void transfer_report_events(struct target_pair *pair)
+{
+    pair_after_command(pair);
+}
+
 /* Returns true if the disk operation may wait, so that a callback must not execute it. */
 static bool slot_needs_worker(const struct pair_slot *slot)
 {

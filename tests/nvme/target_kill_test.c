@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample nvme-target is killed while a host writes to its file, and started again. Every write that was
- * acknowledged must be in the file. A disk has the same UUID only if it has the same contents.
+ * The sample nvme-target and its file. The target is killed while a host writes, and started again: every write that
+ * was acknowledged must be in the file. A disk has the same UUID only if it has the same contents. A file that grows or
+ * shrinks changes its namespace after SIGHUP, and the host receives an event.
  *
  *     nvme_target_kill PROGRAM
  */
@@ -173,6 +174,85 @@ static void test_identity(void **state)
     assert_memory_not_equal(before[1], before[0], 16);
 }
 
+/* ---- A file whose size changes ----------------------------------------------------------------------------------- */
+
+enum { EVENT = 5 }; /* the number of the event request */
+
+static void request_event(struct host_queue *admin)
+{
+    const struct nvme_command event = { .opcode = NVME_ADMIN_ASYNC_EVENT };
+
+    assert_true(host_submit(admin, EVENT, &event, HOST_NO_DATA, 0));
+}
+
+/* Changes the file's size, and waits for the event. The log page must name namespace 1. */
+static void resize(struct run *r, uint32_t blocks)
+{
+    struct nvme_command log = { .opcode = NVME_ADMIN_GET_LOG_PAGE, .nsid = NVME_ALL_NAMESPACES };
+    const uint32_t *changed = (const uint32_t *)host_data(&r->admin, 0);
+    char line[64];
+
+    assert_int_equal(truncate(file_name, (off_t)blocks * HOST_BLOCK), 0);
+    kill(r->process.pid, SIGHUP);
+    assert_int_equal(host_wait_any(&r->admin), EVENT);
+    assert_int_equal(r->admin.completions[EVENT].status, 0);
+    assert_int_equal(r->admin.completions[EVENT].result, NVME_LOG_CHANGED_NAMESPACES << 16 | NVME_EVENT_TYPE_NOTICE);
+    assert_non_null(fgets(line, sizeof line, r->process.out));
+    assert_string_equal(line, "changed namespaces: 1\n");
+    log.log.lid = NVME_LOG_CHANGED_NAMESPACES;
+    log.log.dwords_low = 1023;
+    assert_int_equal(host_run(&r->admin, &log, HOST_MEMORY, 4096), NVME_SUCCESS);
+    assert_int_equal(changed[0], 1);
+    assert_int_equal(changed[1], 0);
+    request_event(&r->admin);
+}
+
+static uint64_t namespace_blocks(struct host_queue *admin)
+{
+    const struct nvme_identify_namespace *ns = (const void *)host_data(admin, 0);
+    struct nvme_command command = { .opcode = NVME_ADMIN_IDENTIFY, .nsid = 1 };
+
+    command.identify.cns = NVME_CNS_NAMESPACE;
+    assert_int_equal(host_run(admin, &command, HOST_MEMORY, 4096), NVME_SUCCESS);
+    return ns->nsze;
+}
+
+static uint16_t write_block(struct run *r, uint64_t lba)
+{
+    return host_io(&r->io, NVME_IO_WRITE, 1, lba, 1, HOST_MEMORY, HOST_BLOCK) & NVME_STATUS_CODE_MASK;
+}
+
+static void test_resize(void **state)
+{
+    const char *const arguments[] = { "--file", file_name, "--memory", "1M", NULL };
+    struct nvme_command events = { .opcode = NVME_ADMIN_SET_FEATURES };
+    static struct run r;
+    char line[64];
+
+    (void)state;
+    open_run(&r, arguments);
+    events.cdw10 = NVME_FEATURE_ASYNC_EVENTS;
+    events.cdw11 = NVME_EVENT_NAMESPACE_CHANGED;
+    assert_int_equal(host_run(&r.admin, &events, HOST_NO_DATA, 0), NVME_SUCCESS);
+    request_event(&r.admin);
+    kill(r.process.pid, SIGHUP);
+    assert_non_null(fgets(line, sizeof line, r.process.out));
+    assert_string_equal(line, "changed namespaces: 0\n");
+    assert_int_equal(write_block(&r, DISK_BLOCKS), NVME_LBA_OUT_OF_RANGE);
+    resize(&r, 2 * DISK_BLOCKS);
+    assert_int_equal(namespace_blocks(&r.admin), 2 * DISK_BLOCKS);
+    assert_int_equal(write_block(&r, 2 * DISK_BLOCKS - 1), NVME_SUCCESS);
+    resize(&r, 0);
+    assert_int_equal(namespace_blocks(&r.admin), 0);
+    assert_int_equal(write_block(&r, 0), NVME_INVALID_NAMESPACE);
+    resize(&r, DISK_BLOCKS / 2);
+    assert_int_equal(namespace_blocks(&r.admin), DISK_BLOCKS / 2);
+    assert_int_equal(write_block(&r, 0), NVME_SUCCESS);
+    assert_int_equal(write_block(&r, DISK_BLOCKS / 2), NVME_LBA_OUT_OF_RANGE);
+    close_run(&r);
+    assert_int_equal(process_stop(&r.process, SIGTERM), 0);
+}
+
 /* A disk without writes: block i contains write number 0, as host_fill writes it. */
 static int setup(void **state)
 {
@@ -195,7 +275,8 @@ static int teardown(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_identity) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_killed), cmocka_unit_test(test_identity),
+                                        cmocka_unit_test(test_resize) };
 
     if (argc != 2) {
         fprintf(stderr, "usage: nvme_target_kill PROGRAM\n");

@@ -121,6 +121,32 @@ def killed(peers):
     return output.splitlines()[0]
 
 
+def resized(peers):
+    """The file grows while Linux uses the disk: after SIGHUP of the target, Linux has the new size and its blocks."""
+    target = Target(peers, "on")
+    if target.is_driver():
+        return "left out: ndkrun sends the device control only when it starts"
+    with target.serving() as program:
+        job = peers.machine.start(f"""set -e
+            name=$({target.attach(1)}) || {{ echo "$name"; exit 1; }}
+            echo @attached
+            size=/sys/block/${{name}}n1/size
+            for i in $(seq 100); do [ $(cat $size) = {DISK_MIB * 4096} ] && break; sleep 0.1; done
+            echo size=$(cat $size)
+            dd if=/dev/urandom of=/tmp/bytes bs=64k count=1 2>/dev/null
+            dd if=/tmp/bytes of=/dev/${{name}}n1 bs=64k seek={DISK_MIB * 32 - 1} oflag=direct conv=fsync 2>/dev/null
+            dd if=/dev/${{name}}n1 bs=64k skip={DISK_MIB * 32 - 1} iflag=direct 2>/dev/null | cmp - /tmp/bytes
+            nvme disconnect -n {NQN}""")
+        peers.machine.wait_for(job, "@attached")
+        os.truncate(target.disk, DISK_MIB << 21)
+        program.process.send_signal(signal.SIGHUP)
+        status, output = peers.machine.end(job)
+        if status or f"size={DISK_MIB * 4096}" not in output:
+            raise Failed(f"expected twice the size, saw {status}: {output!r}; {program.describe()}")
+        target.stop(program)
+    return None
+
+
 def capture(peers):
     """Wireshark's dissector knows each command and each completion of what the guest has sent and received."""
     target, path = Target(peers, "on"), peers.path("target.pcap")
@@ -144,4 +170,4 @@ def capture(peers):
 
 SCENARIOS = {"target-capture": capture, "target-crc-on": tree("on"), "target-crc-off": tree("off"),
              "target-srq-fast": tree("on", 2, uses_srq=True),
-             "target-killed": killed}
+             "target-killed": killed, "target-resized": resized}
