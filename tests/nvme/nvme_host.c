@@ -34,6 +34,7 @@ bool host_open(struct host_queue *q, uint32_t n_commands)
 
     memset(q, 0, sizeof *q);
     q->n_commands = n_commands;
+    q->data_size = n_commands > 16 ? HOST_ADMIN_DATA_SIZE : HOST_DATA_SIZE;
     q->read_limit = 16;
     q->from.s_addr = htonl(INADDR_LOOPBACK);
     status = consumer_open(&q->c, 1, &step); /* 1: the loopback interface */
@@ -44,9 +45,7 @@ bool host_open(struct host_queue *q, uint32_t n_commands)
         status = consumer_region_create(&q->responses, q->c.pd, n_commands * RESPONSE_SIZE,
                                         NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
     if (NT_SUCCESS(status))
-        status = consumer_region_create(&q->data, q->c.pd, n_commands * HOST_DATA_SIZE, CONSUMER_ALL_RIGHTS);
-    for (uint32_t i = 0; i < n_commands && NT_SUCCESS(status); i++)
-        status = sync_create_mw(q->c.pd, &q->windows[i]);
+        status = consumer_region_create(&q->data, q->c.pd, n_commands * q->data_size, CONSUMER_ALL_RIGHTS);
     for (uint32_t i = 0; i < n_commands && NT_SUCCESS(status); i++)
         status = host_post_receive(q, i) ? STATUS_SUCCESS : STATUS_UNSUCCESSFUL;
     return succeeded("regions and receives", status);
@@ -180,7 +179,7 @@ bool host_open_io(struct host_queue *io, const struct host_queue *admin, const s
 
 uint8_t *host_data(struct host_queue *q, uint32_t cid)
 {
-    return q->data.memory + cid * HOST_DATA_SIZE;
+    return q->data.memory + cid * q->data_size;
 }
 
 bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t len)
@@ -194,10 +193,13 @@ bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t
 /* Binds the command's window to its data. */
 static bool host_bind(struct host_queue *q, uint32_t cid, uint32_t len)
 {
-    NTSTATUS status = q->c.qp->Dispatch->NdkBind(q->c.qp, NULL, q->data.mr, q->windows[cid], host_data(q, cid), len,
-                                                 NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
-                                                     NDK_OP_FLAG_SILENT_SUCCESS);
+    NTSTATUS status = q->windows[cid] ? STATUS_SUCCESS : sync_create_mw(q->c.pd, &q->windows[cid]);
 
+    if (!NT_SUCCESS(status))
+        return false;
+    status = q->c.qp->Dispatch->NdkBind(q->c.qp, NULL, q->data.mr, q->windows[cid], host_data(q, cid), len,
+                                        NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
+                                            NDK_OP_FLAG_SILENT_SUCCESS);
     q->tokens[cid] = q->windows[cid]->Dispatch->NdkGetRemoteTokenFromMw(q->windows[cid]);
     return NT_SUCCESS(status);
 }

@@ -17,7 +17,8 @@
 
 enum {
     HOST_MAX_COMMANDS = 32,
-    HOST_DATA_SIZE = 131072, /* for each command */
+    HOST_DATA_SIZE = 131072, /* for each command of a queue of up to 16 commands */
+    HOST_ADMIN_DATA_SIZE = 8192,
     HOST_CAPSULE_SIZE = 64 + 4096,
     HOST_WAIT_S = 60,
 };
@@ -33,7 +34,8 @@ enum host_data {
 struct host_queue {
     struct consumer c;
     struct consumer_region capsules, responses, data;
-    NDK_MW *windows[HOST_MAX_COMMANDS];
+    uint32_t data_size;                 /* for each command */
+    NDK_MW *windows[HOST_MAX_COMMANDS]; /* NULL until the command uses one */
     uint32_t tokens[HOST_MAX_COMMANDS]; /* of the windows */
     struct nvme_completion completions[HOST_MAX_COMMANDS];
     bool is_done[HOST_MAX_COMMANDS];

@@ -195,7 +195,7 @@ static void run_mode(const char *const *mode)
     check_identify(&h.admin);
     for (uint32_t nsid = 1; nsid <= 2; nsid++) {
         check_lengths(&h.io, nsid);
-        run_deep(&h.io, nsid, 0, 10);
+        run_deep(&h.io, nsid, 0, 4);
     }
     check_other_commands(&h.io);
     check_errors(&h.io);
@@ -234,7 +234,7 @@ static void *run_host(void *context)
     for (uint16_t i = 0; i < 2; i++)
         assert_true(host_open_io(&io[i], &admin, &process->address, i + 1, 8, PROCESS_NQN, nqn));
     for (uint16_t i = 0; i < 2; i++)
-        run_deep(&io[i], 1, (number * 2 + i) * 8 * MAX_BLOCKS, 10);
+        run_deep(&io[i], 1, (number * 2 + i) * 8 * MAX_BLOCKS, 4);
     for (uint16_t i = 0; i < 2; i++) {
         consumer_disconnect(&io[i].c);
         host_close(&io[i]);
