@@ -54,9 +54,7 @@ static struct msghdr netns_sockets_message(struct netns_sockets *p, struct iovec
     };
 }
 
-/*
- * The child's code. It makes only system calls, because another thread may have held a library's lock during the fork.
- */
+/* Runs the child. Makes only system calls, because another thread may have held a library's lock during the fork. */
 static _Noreturn void child_run(int net, int channel, size_t n_sockets)
 {
     struct netns_sockets p = { .error = 0 };

@@ -80,18 +80,18 @@ typedef struct _NDK_OBJECT_HEADER {
 } NDK_OBJECT_HEADER;
 
 /*
- * Completion of a pending create. If Status is STATUS_SUCCESS, pNdkObject is the new object. Otherwise Status is an
- * error that the create function documents, and pNdkObject is undefined.
+ * Called when a pending create has completed. If Status is STATUS_SUCCESS, pNdkObject is the new object. Otherwise
+ * Status is an error that the create function documents, and pNdkObject is undefined.
  */
 typedef VOID (*NDK_FN_CREATE_COMPLETION)(
     _In_opt_ PVOID Context, _In_ NTSTATUS Status, _In_ NDK_OBJECT_HEADER *pNdkObject);
 
-/* Completion of a pending request on an object. Status is one of those that the function documents. */
+/* Called when a pending request on an object has completed. Status is one of those that the function documents. */
 typedef VOID (*NDK_FN_REQUEST_COMPLETION)(_In_opt_ PVOID Context, _In_ NTSTATUS Status);
 
 /*
- * Completion of a pending close. A close cannot fail, so there is no status. This callback is the last one for the
- * object. It is not called if the close function returned STATUS_SUCCESS.
+ * Called when a pending close has completed. A close cannot fail, so there is no status. This callback is the last one
+ * for the object. It is not called if the close function returned STATUS_SUCCESS.
  */
 typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 
@@ -191,7 +191,7 @@ typedef struct _NDK_RESULT_EX {
 } NDK_RESULT_EX;
 
 /*
- * Notification of an armed CQ. A notification disarms the CQ. Notifications of one CQ never overlap.
+ * Called once for each time that a CQ is armed. The call disarms the CQ. Calls for one CQ never overlap.
  *   STATUS_SUCCESS          the CQ has completions of the armed type
  *   STATUS_BUFFER_OVERFLOW  more requests completed than the CQ holds; the CQ and its QPs are unusable
  *   STATUS_INTERNAL_ERROR   another failure of the CQ; the CQ and its QPs are unusable
@@ -343,7 +343,7 @@ struct _NDK_MW {
 /* ---- Shared receive queue ---------------------------------------------------------------------------------------- */
 
 /*
- * Notification of a shared receive queue. Called once for each time that the notification is armed.
+ * Called once for each time that the notification of a shared receive queue is armed.
  *   STATUS_SUCCESS         the number of queued receives fell below the threshold
  *   STATUS_INTERNAL_ERROR  the SRQ failed; the SRQ and its QPs are unusable
  */

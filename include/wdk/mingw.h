@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For building a driver as a real .sys with mingw-w64, which provides the base types, the kernel's routines and the
+ * Needed to build a driver as a real .sys with mingw-w64, which provides the base types, the kernel's routines and the
  * annotations. This header adds what mingw-w64 lacks. wsk.h, wskndk.h, ndkpi.h, netioapi.h, ws2def.h, ws2ipdef.h,
  * ip2string.h, storport.h and the headers that these include work with mingw-w64's headers and with those of this
  * directory.

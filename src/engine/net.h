@@ -98,7 +98,7 @@ struct net_ops {
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Any thread may call this function. Reserves the local address for a use. Port 0 selects a free port from
+     * Reserves the local address for a use. Any thread may call this function. Port 0 selects a free port from
      * 49152-65535 and stores it in *local. The search is not slower if most ports are in use. `peer` may be NULL,
      * except for NET_USE_CONNECT. Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
      *   EADDRINUSE     the address is in use
@@ -211,7 +211,7 @@ struct net {
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 
-/* The kernel's TCP. The process has one, which is never destroyed. */
+/* Returns the kernel's TCP. The process has only one, which is never destroyed. */
 struct net *net_kernel(void);
 
 #endif

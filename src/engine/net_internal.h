@@ -79,7 +79,7 @@ enum socket_flag {
     SOCKET_WATCHED = 1 << 10,          /* in its poller's epoll set */
 };
 
-/* net_epoll.c. The poller and its sockets. */
+/* Functions of net_epoll.c, for the poller and its sockets. */
 int net_poller_create(struct net *net, struct shard *s, void **out);
 void net_poller_destroy(struct net *net, void *poller);
 int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *more);

@@ -177,7 +177,10 @@ void shard_renew_lease(struct shard *s);
 /* Returns the address of a pointer in the shard. The executor uses the pointer for its own data. */
 void **shard_executor_slot(struct shard *s);
 
-/* The executor of real threads. The process has one, which is created at the first use and never destroyed. */
+/*
+ * Returns the executor of real threads. The process has only one, which is created at the first use and never
+ * destroyed.
+ */
 struct executor *executor_threads(void);
 /* Returns true if the calling thread is a shard's thread of this executor. */
 bool executor_on_worker(void);

@@ -82,7 +82,10 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
  * `event` has no routine. Returns false if out of memory.
  */
 bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added);
-/* The disconnect routines that the provider receives. `context` is a struct disconnect_event. */
+/*
+ * Call the consumer's disconnect routine. The provider receives these functions in place of that routine. `context` is
+ * a struct disconnect_event.
+ */
 void connector_on_disconnect_event(PVOID context);
 void connector_on_disconnect_event_ex(PVOID context, ULONG reason);
 

@@ -50,7 +50,7 @@ struct pump {
 
 struct session;
 
-/* A role's handler for a message with different contents. Returns false if the session must end. */
+/* A role's handler for a message that has arrived with wrong contents. Returns false if the session must end. */
 typedef bool session_on_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset);
 
 struct session {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For building a miniport as a real .sys with mingw-w64. storport.sys does not export these routines: in Microsoft's
+ * Needed to build a miniport as a real .sys with mingw-w64. storport.sys does not export these routines: in Microsoft's
  * storport.h they are inline functions that call one of two exports.
  */
 #ifndef ONDK_WDK_STORPORT_MINGW_H

@@ -171,7 +171,7 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 /* ---- Formatting -------------------------------------------------------------------------------------------------- */
 
 /*
- * Formatting with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, these functions and their v and
+ * Format text with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, these functions and their v and
  * wide forms return -1:
  *   _snprintf    truncates the text and adds no terminator
  *   sprintf_s    makes the buffer empty

@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL. If Wait is TRUE, IRQL <= APC_LEVEL, and the thread's next call must be a wait. Unlike
- * on Windows, the set and the following wait are not one atomic step.
+ * The event routines require IRQL <= DISPATCH_LEVEL. If Wait is TRUE, they require IRQL <= APC_LEVEL, and the thread's
+ * next call must be a wait. Unlike on Windows, the set and the following wait are not one atomic step.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -97,7 +97,9 @@ NTKERNELAPI VOID KeClearEvent(_Inout_ PRKEVENT Event);
 NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
-/* Semaphores. A release beyond the limit leaves the count unchanged and raises STATUS_SEMAPHORE_LIMIT_EXCEEDED. */
+/*
+ * Manage semaphores. A release beyond the limit leaves the count unchanged and raises STATUS_SEMAPHORE_LIMIT_EXCEEDED.
+ */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,
                                     _In_ BOOLEAN Wait);

@@ -349,7 +349,7 @@ NTKERNELAPI NTSTATUS IoGetDeviceObjectPointer(_In_ PUNICODE_STRING ObjectName, _
                                               _Out_ PFILE_OBJECT *FileObject, _Out_ PDEVICE_OBJECT *DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetRelatedDeviceObject(_In_ PFILE_OBJECT FileObject);
 
-/* Device stacks. IRQL <= DISPATCH_LEVEL; IoAttachDevice: PASSIVE_LEVEL. */
+/* Attach and detach the devices of a stack. IRQL <= DISPATCH_LEVEL; IoAttachDevice requires PASSIVE_LEVEL. */
 NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice,
                                                        _In_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI NTSTATUS IoAttachDevice(_In_ PDEVICE_OBJECT SourceDevice, _In_ PUNICODE_STRING TargetDevice,
@@ -409,7 +409,7 @@ NTKERNELAPI PGENERIC_MAPPING IoGetFileObjectGenericMapping(VOID);
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))
 
-/* IRPs. IRQL <= DISPATCH_LEVEL. IoAllocateIrp returns NULL if out of memory. */
+/* The IRP routines require IRQL <= DISPATCH_LEVEL. IoAllocateIrp returns NULL if out of memory. */
 NTKERNELAPI PIRP IoAllocateIrp(_In_ CCHAR StackSize, _In_ BOOLEAN ChargeQuota);
 NTKERNELAPI VOID IoFreeIrp(_In_ PIRP Irp);
 NTKERNELAPI VOID IoInitializeIrp(_Inout_ PIRP Irp, _In_ USHORT PacketSize, _In_ CCHAR StackSize);
@@ -441,7 +441,7 @@ NTKERNELAPI PIRP IoBuildAsynchronousFsdRequest(_In_ ULONG MajorFunction, _In_ PD
                                                _In_opt_ PIO_STATUS_BLOCK IoStatusBlock);
 
 /*
- * Cancelling. The cancel routine is called with the cancel spin lock held and releases it with
+ * The cancel routine is called with the cancel spin lock held and releases it with
  * IoReleaseCancelSpinLock(Irp->CancelIrql). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN IoCancelIrp(_In_ PIRP Irp);
@@ -505,8 +505,8 @@ FORCEINLINE VOID IoSetCompletionRoutine(_In_ PIRP Irp, _In_opt_ PIO_COMPLETION_R
 }
 
 /*
- * Does the same as IoSetCompletionRoutine. On Windows this function also keeps the driver loaded until the completion
- * routine has returned.
+ * Works like IoSetCompletionRoutine. On Windows this function also keeps the driver loaded until the completion routine
+ * has returned.
  */
 FORCEINLINE NTSTATUS IoSetCompletionRoutineEx(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp,
                                               _In_ PIO_COMPLETION_ROUTINE CompletionRoutine, _In_opt_ PVOID Context,

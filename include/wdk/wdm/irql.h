@@ -32,8 +32,8 @@ NTKERNELAPI KIRQL KeRaiseIrqlToSynchLevel(VOID);
 #define KfLowerIrql(level) KeLowerIrql(level)
 
 /*
- * Critical and guarded regions. There are no asynchronous procedure calls here. Regions are counted, so that a missing
- * end is detected. IRQL <= APC_LEVEL.
+ * Enter and leave critical and guarded regions. There are no asynchronous procedure calls here. Regions are counted, so
+ * that a missing end is detected. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID KeEnterCriticalRegion(VOID);
 NTKERNELAPI VOID KeLeaveCriticalRegion(VOID);

@@ -136,7 +136,7 @@ NTKERNELAPI VOID IoFreeMdl(_In_ PMDL Mdl);
 /* Only for nonpaged pool and for memory of MmAllocateContiguousMemory..., not for a stack. */
 NTKERNELAPI VOID MmBuildMdlForNonPagedPool(_Inout_ PMDL MemoryDescriptorList);
 
-/* Raises STATUS_ACCESS_VIOLATION if the memory does not allow the access. Pageable memory: IRQL <= APC_LEVEL. */
+/* Raises STATUS_ACCESS_VIOLATION if the memory does not allow the access. For pageable memory IRQL <= APC_LEVEL. */
 NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPROCESSOR_MODE AccessMode,
                                      _In_ LOCK_OPERATION Operation);
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);

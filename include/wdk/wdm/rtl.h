@@ -77,9 +77,9 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Conversions. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it. Otherwise
- * the result is written to DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW is returned if that is too small.
- * PASSIVE_LEVEL.
+ * Convert strings. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it.
+ * Otherwise the result is written to DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW is returned if that is
+ * too small. PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002

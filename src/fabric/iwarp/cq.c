@@ -34,9 +34,9 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /*
-     * Completions are numbered from 1. Each member is the number of a completion, or 0 if there is none: the newest
-     * that was pushed, the newest that was popped, the newest when the last notification began, the newest solicited
-     * one, and the newest failed one.
+     * Completions are numbered from 1. Each member is the number of one completion, or 0 if there is none: the newest
+     * pushed one, the newest popped one, the newest one when the last notification began, the newest solicited one, and
+     * the newest failed one.
      */
     uint64_t pushed, popped, notified, solicited, failed;
     uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or moderation_count is below 2 */
