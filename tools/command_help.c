@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --help and --version: see command_help.h. scripts/completions and the tests of the manual pages parse --help. So an
- * option's line must have two blanks, the names, one blank and the value. The option's text must begin after two more
- * blanks, or on the next line.
+ * Prints --help and --version: see command_help.h. scripts/completions and the tests of the manual pages parse --help.
+ * So an option's line must have two blanks, the names, one blank and the value. The option's text must begin after two
+ * more blanks, or on the next line.
  */
 #include "command_help.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See names.h. The kernel's sock_diag reports names with the users of their sockets. If the kernel does not support
- * sock_diag, names are read from /proc/net/unix, which has no users. Any process can choose any name, so only names
- * that have exactly the published form are accepted.
+ * Lists names: see names.h. The kernel's sock_diag reports names with the users of their sockets. If the kernel does
+ * not support sock_diag, names are read from /proc/net/unix, which has no users. Any process can choose any name, so
+ * only names that have exactly the published form are accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

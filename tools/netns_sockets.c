@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See netns_sockets.h. The invariant: the tool itself never changes its namespaces.
+ * Opens sockets in another network namespace: see netns_sockets.h. The invariant: the tool itself never changes its
+ * namespaces.
  *
  * Each network namespace is owned by a user namespace. A process that is not root's must first enter this user
  * namespace, which must belong to its user. A process cannot leave a user namespace again, so a child process enters

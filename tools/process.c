@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See process.h. A process chooses its own name, so the name is untrusted text. */
+/* Reads what the kernel reports: see process.h. A process chooses its own name, so the name is untrusted text. */
 #include "process.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state that ndkinfo reads of one interface and its adapter. */
+/* Reads the state of one interface and its adapter. */
 #ifndef NDKINFO_ADAPTER_H
 #define NDKINFO_ADAPTER_H
 

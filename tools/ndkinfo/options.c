@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkinfo's command line: see options.h. */
+/* Parses ndkinfo's command line: see options.h. */
 #include "options.h"
 
 #include <stddef.h>

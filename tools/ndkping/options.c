@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping's command line: see options.h. */
+/* Parses ndkping's command line: see options.h. */
 #include "options.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rping protocol: see rping.h. */
+/* Implements the rping protocol: see rping.h. */
 #include "rping.h"
 
 #include <endian.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Round-trip times: see rtt.h. Welford's method computes the deviation without a list of times or large sums. */
+/*
+ * Computes round-trip times: see rtt.h. Welford's method computes the deviation without a list of times or large sums.
+ */
 #include "rtt.h"
 
 #include <math.h>

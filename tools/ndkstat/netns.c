@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See netns.h. The invariants: ndkstat itself never changes its namespaces, and every loop over data that other
- * processes control has a limit in time or number.
+ * Opens sockets in other network namespaces: see netns.h. The invariants: ndkstat itself never changes its namespaces,
+ * and every loop over data that other processes control has a limit in time or number.
  * tools/netns_sockets.h enters the namespaces.
  */
 #ifndef _GNU_SOURCE

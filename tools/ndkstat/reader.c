@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are read at the same time, with one common deadline. For each socket name the kernel
- * reports the user and the ID of the process that listens under the name (SO_PEERCRED). This ID must equal the ID in
- * the name. The number of bytes read is limited for each user and in total.
+ * Reads the published data: see reader.h. All processes are read at the same time, with one common deadline. For each
+ * socket name the kernel reports the user and the ID of the process that listens under the name (SO_PEERCRED). This ID
+ * must equal the ID in the name. The number of bytes read is limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

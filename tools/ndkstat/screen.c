@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See screen.h. Uses no library, only a few escape sequences that every terminal since the VT220 supports. The
- * invariant: after screen_close this file writes nothing to the terminal, so a thread that handles Ctrl-C may call
- * screen_close at any time.
+ * Shows a full-screen display: see screen.h. Uses no library, only a few escape sequences that every terminal since the
+ * VT220 supports. The invariant: after screen_close this file writes nothing to the terminal, so a thread that handles
+ * Ctrl-C may call screen_close at any time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
