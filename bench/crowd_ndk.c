@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connections of crowd.c over NDK. The request context of a receive is the receive's connection; the request
- * context of a send is NULL.
+ * Implements the connections of crowd.c over NDK. The request context of a receive is the receive's connection; the
+ * request context of a send is NULL.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The connections of crowd.c over bare TCP. One thread polls non-blocking sockets by epoll. */
+/* Implements the connections of crowd.c over bare TCP. One thread polls non-blocking sockets by epoll. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

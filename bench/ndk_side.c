@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An event-driven NDK consumer: see ndk_side.h. */
+/* Implements an event-driven NDK consumer: see ndk_side.h. */
 #include "ndk_side.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection of a small NDK consumer: see consumer.h. */
+/* Implements one connection of a small NDK consumer: see consumer.h. */
 #include "consumer/consumer.h"
 
 #include <errno.h>

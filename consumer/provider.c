@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The NDK provider of this process: see provider.h. */
+/* Selects the NDK provider of this process: see provider.h. */
 #include "consumer/provider.h"
 
 #include "consumer/provider_module.h"

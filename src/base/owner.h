@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owner token of a shard, the sleep of the shard's own thread, and the polling lease.
+ * Declares the owner token of a shard, the sleep of the shard's own thread, and the polling lease.
  *
  * A shard has at most one owner at a time: the thread that acquired the token. The owner is the shard's own thread, or
  * a consumer's thread that posts or polls. The owner drives the shard and releases the token. Below, "the thread" is
@@ -47,9 +47,9 @@
  * even if it does not change the word. Suppose that a producer found DOORBELL or WAKE already set, and made no
  * exchange. The producer's work could then still be in its store buffer while the owner clears the bit and checks.
  * Exchanges of one word have one order, so no sequentially consistent fence is needed. The futex is a second word,
- * `wake_count`, because the owner word changes with every poll. A sleeper reads `wake_count` (acquire) before the
- * word. A waker increments `wake_count` (release) after the word has changed. So a sleeper that has seen the old word
- * has also seen the old count. If the count is incremented before this sleeper waits on the futex, the wait returns at
+ * `wake_count`, because the owner word changes with every poll. A sleeper reads `wake_count` (acquire) before the word.
+ * A waker increments `wake_count` (release) after the word has changed. So a sleeper that has seen the old word has
+ * also seen the old count. If the count is incremented before this sleeper waits on the futex, the wait returns at
  * once. Accesses to `renewed` are relaxed: a late or stale value ends a lease one check too early or too late, and the
  * thread that ends the lease checks again with the token held.
  *

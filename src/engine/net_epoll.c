@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The poller: finds out which of a shard's sockets are ready. Each shard has one epoll set, edge-triggered. A socket is
- * registered for input. When a send finds no room for the first time, the socket is registered for output too. Most
- * sockets always find room, and events for output would cost time. The events that epoll reports are stored in the
- * socket's flags.
+ * Implements the poller, which finds out which of a shard's sockets are ready. Each shard has one epoll set,
+ * edge-triggered. A socket is registered for input. When a send finds no room for the first time, the socket is
+ * registered for output too. Most sockets always find room, and events for output would cost time. The events that
+ * epoll reports are stored in the socket's flags.
  *
  * The invariant: a socket is in its poller's ready list exactly while it has something to report. So if an owner stops
  * reading early, ready() is called again without another event of epoll.

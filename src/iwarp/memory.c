@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The STag table. Slots are in chunks, which are allocated on demand and freed only with the table, so that a lookup
- * may read any slot at any time. Each slot has one atomic word:
+ * Implements the STag table. Slots are in chunks, which are allocated on demand and freed only with the table, so that
+ * a lookup may read any slot at any time. Each slot has one atomic word:
  *
  *   bits 63..32  generation: counts the slot's registrations; the STag contains its lower GENERATION_BITS
  *   bit  31      DEAD: no new lookup succeeds

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The members of NDK_ADAPTER_INFO: see adapter_limits.h. */
+/* Lists the members of NDK_ADAPTER_INFO: see adapter_limits.h. */
 #include "adapter_limits.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The members of NDK_ADAPTER_INFO, with readable names and units. */
+/* Lists the members of NDK_ADAPTER_INFO, with readable names and units. */
 #ifndef NDKINFO_ADAPTER_LIMITS_H
 #define NDKINFO_ADAPTER_LIMITS_H
 

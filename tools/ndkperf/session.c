@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that both ends of a measurement share: see session.h. */
+/* Implements the functions that both ends of a measurement share: see session.h. */
 #include "session.h"
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The output that client and server share: see roles.h. */
+/* Prints the output that client and server share: see roles.h. */
 #include "roles.h"
 
 #include <stdio.h>

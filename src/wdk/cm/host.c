@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The host program's access to the registry, and .reg files: see openndk/wdk.h. Failures set ondk_wdk_error. */
+/*
+ * Implements the host program's access to the registry, and reads .reg files: see openndk/wdk.h. Failures set
+ * ondk_wdk_error.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The tree of keys: see registry.h. A deleted key has no parent and no children, and is never found by path. */
+/*
+ * Implements the tree of keys: see registry.h. A deleted key has no parent and no children, and is never found by path.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Rtl registry routines, which find keys by path: see wdm/zw.h. The driver's query routines receive copies of the
- * values and run without the registry's lock.
+ * Implements the Rtl registry routines, which find keys by path: see wdm/zw.h. The driver's query routines receive
+ * copies of the values and run without the registry's lock.
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Zw routines for keys and values, which use handles: see wdm/zw.h. If a key is deleted, all routines except
- * ZwClose fail.
+ * Implements the Zw routines for keys and values, which use handles: see wdm/zw.h. If a key is deleted, all routines
+ * except ZwClose fail.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and strings: see wdm/crt.h. */
+/* Implements the C library's routines for memory and strings: see wdm/crt.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The printf functions that drivers call. If the text does not fit into the caller's buffer, some functions write a
- * shortened text and others an empty text, and their return values differ.
+ * Implements the printf functions that drivers call. If the text does not fit into the caller's buffer, some functions
+ * write a shortened text and others an empty text, and their return values differ.
  */
 #include <limits.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's printf: see format.h. */
+/* Implements the kernel's printf: see format.h. */
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8 and UTF-16: see text.h. */
+/* Converts UTF-8 and UTF-16: see text.h. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

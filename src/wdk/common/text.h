@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as on a Windows with code page 65001. */
+/*
+ * Converts UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as on a Windows with code page 65001.
+ */
 #ifndef ONDK_WDK_TEXT_H
 #define ONDK_WDK_TEXT_H
 

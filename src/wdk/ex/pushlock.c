@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Push locks. The low half of the lock's word has the count of readers, a bit for the writer, and a bit for waiting
- * threads. Waiting threads sleep on that half. While a thread waits, new readers wait as well. The release by the
- * writer or by the last reader clears the bit for waiting threads and wakes them all.
+ * Implements push locks. The low half of the lock's word has the count of readers, a bit for the writer, and a bit for
+ * waiting threads. Waiting threads sleep on that half. While a thread waits, new readers wait as well. The release by
+ * the writer or by the last reader clears the bit for waiting threads and wakes them all.
  */
 #include "wdm.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ERESOURCE. The dispatcher's lock guards the state of a resource. A thread that cannot acquire a resource waits in a
- * queue. When an exclusive owner releases the resource, all threads that wait for shared access receive it. If there
- * are none, the first thread that waits for exclusive access receives it. When the last shared owner releases the
- * resource, the first thread that waits for exclusive access receives it.
+ * Implements ERESOURCE. The dispatcher's lock guards the state of a resource. A thread that cannot acquire a resource
+ * waits in a queue. When an exclusive owner releases the resource, all threads that wait for shared access receive it.
+ * If there are none, the first thread that waits for exclusive access receives it. When the last shared owner releases
+ * the resource, the first thread that waits for exclusive access receives it.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the acquired protections.
- * The thread that waits for the rundown sleeps on the word's low half until the count is 0. The cache-aware kind has
- * such a word for each processor. A protection may be acquired on one processor and released on another, so only the
- * sum of the counts has a meaning.
+ * Implements rundown protection. Bit 0 of the word means that rundown has begun; the other bits count the acquired
+ * protections. The thread that waits for the rundown sleeps on the word's low half until the count is 0. The
+ * cache-aware kind has such a word for each processor. A protection may be acquired on one processor and released on
+ * another, so only the sum of the counts has a meaning.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer spin locks. The word has the number of readers and two bits. One bit is set while a writer holds the
- * lock. The other bit is set while a writer waits, and blocks new readers. The word has no room for the owner's thread,
- * so the owner is recorded elsewhere, and only while checks are on.
+ * Implements reader-writer spin locks. The word has the number of readers and two bits. One bit is set while a writer
+ * holds the lock. The other bit is set while a writer waits, and blocks new readers. The word has no room for the
+ * owner's thread, so the owner is recorded elsewhere, and only while checks are on.
  */
 #include "wdm.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SLists, and lists under a spin lock. The lock of an SList is a bit of its header, which is held for a few loads and
- * stores. Without a lock, a pop could read the link of an entry that another thread has already popped and freed. The
- * checked pool would report that read.
+ * Implements SLists, and lists under a spin lock. The lock of an SList is a bit of its header, which is held for a few
+ * loads and stores. Without a lock, a pop could read the link of an entry that another thread has already popped and
+ * freed. The checked pool would report that read.
  */
 #include <sched.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work items of drivers: WORK_QUEUE_ITEM (Ex) and IO_WORKITEM (Io). worker.c runs them. */
+/* Implements work items of drivers: WORK_QUEUE_ITEM (Ex) and IO_WORKITEM (Io). worker.c runs them. */
 #include <stdlib.h>
 
 #include "wdm.h"

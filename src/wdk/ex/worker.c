@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System worker threads. If an item is queued while no worker is idle, a worker is started, up to one worker for each
- * processor (two if there is only one processor). If no item leaves the queue for 2 ms, all workers may be blocked. A
- * watchdog then starts another worker.
+ * Implements the system worker threads. If an item is queued while no worker is idle, a worker is started, up to one
+ * worker for each processor (two if there is only one processor). If no item leaves the queue for 2 ms, all workers may
+ * be blocked. A watchdog then starts another worker.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The IoBuild... routines, with which a driver creates an IRP for another driver's device: see wdm/io.h. */
+/* Implements the IoBuild... routines, with which a driver creates an IRP for another driver's device: see wdm/io.h. */
 #include "wdm.h"
 
 #include "wdk/io/irp.h"

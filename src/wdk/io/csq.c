@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to the IRP's queue or to the IRP's
- * context. After the IRP has been removed, DriverContext[3] is NULL.
+ * Implements cancel-safe queues: see wdm/csq.h. DriverContext[3] of a queued IRP points to the IRP's queue or to the
+ * IRP's context. After the IRP has been removed, DriverContext[3] is NULL.
  */
 #include "wdm.h"
 

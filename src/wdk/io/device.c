@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices, their stacks, names and shutdown notifications. A device object has a reference on its driver. A deleted
- * device that is open stays in its driver's list until it is closed. The driver cannot be unloaded until then.
+ * Implements devices, their stacks, names and shutdown notifications. A device object has a reference on its driver. A
+ * deleted device that is open stays in its driver's list until it is closed. The driver cannot be unloaded until then.
  */
 #include <pthread.h>
 #include <stdatomic.h>

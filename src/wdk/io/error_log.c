@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event log. An entry is printed when the driver writes it. */
+/* Implements the event log. An entry is printed when the driver writes it. */
 #include <string.h>
 
 #include "wdm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* File objects of devices and of the host's files: create, cleanup, close. See device.h. */
+/* Creates, cleans up and closes file objects of devices and of the host's files. See device.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

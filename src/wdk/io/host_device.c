@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host program's calls to drivers' devices: see openndk/wdk.h. */
+/* Implements the host program's calls to drivers' devices: see openndk/wdk.h. */
 #include <stdlib.h>
 #include <string.h>
 

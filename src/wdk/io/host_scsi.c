@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SCSI commands of the host program: see openndk/wdk.h. */
+/* Sends SCSI commands of the host program: see openndk/wdk.h. */
 #include <string.h>
 
 #include "ntddscsi.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The I/O system's events (trace/wdk_events.h): a driver's entry and unload, and the IRPs that go to it. */
+/* Records the I/O system's events (trace/wdk_events.h): a driver's entry and unload, and the IRPs that go to it. */
 #ifndef WDK_IO_TRACE_H
 #define WDK_IO_TRACE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* I/O requests: allocate, send, complete. See irp.h. */
+/* Allocates, sends and completes I/O requests. See irp.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Remove locks: a count of acquisitions, which starts at 1, and an event that is set when the count reaches 0. */
+/*
+ * Implements remove locks: a count of acquisitions, which starts at 1, and an event that is set when the count reaches
+ * 0.
+ */
 #include "wdm.h"
 
 #include "wdk/common/inuse.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The buffers of requests, and their cancellation. */
+/* Makes the buffers of requests, and cancels requests. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * StartIo: see wdm/startio.h. If a device has DeferredStartIo and its StartIo is running, IoStartNextPacket does not
- * call StartIo. Instead, the thread that runs StartIo calls it again after it has returned.
+ * Implements StartIo: see wdm/startio.h. If a device has DeferredStartIo and its StartIo is running, IoStartNextPacket
+ * does not call StartIo. Instead, the thread that runs StartIo calls it again after it has returned.
  */
 #include "wdm.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Debug output, assertions, bug checks: see wdm/debug.h. */
+/* Implements debug output, assertions and bug checks: see wdm/debug.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

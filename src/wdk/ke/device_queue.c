@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device queues: see wdm/devicequeue.h. */
+/* Implements device queues: see wdm/devicequeue.h. */
 #include "wdm.h"
 
 #include "wdk/ke/thread.h"

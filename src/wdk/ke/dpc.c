@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred procedure calls. Each processor has a queue for ordinary DPCs and another queue for threaded DPCs. Each
- * queue has a thread, which is bound to the processor and starts with the queue's first DPC. The dispatcher's lock
- * protects the queues.
+ * Implements deferred procedure calls. Each processor has a queue for ordinary DPCs and another queue for threaded
+ * DPCs. Each queue has a thread, which is bound to the processor and starts with the queue's first DPC. The
+ * dispatcher's lock protects the queues.
  */
 #include <pthread.h>
 #include <stdlib.h>

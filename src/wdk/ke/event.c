@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events, semaphores, mutexes. Each routine changes the state and ends waits under the dispatcher's lock. */
+/*
+ * Implements events, semaphores and mutexes. Each routine changes the state and ends waits under the dispatcher's lock.
+ */
 #include "wdm.h"
 
 #include "wdk/common/inuse.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fast and guarded mutexes, each of which is a futex. A fast mutex raises the IRQL when it is acquired; a guarded mutex
- * makes the thread enter a guarded region.
+ * Implements fast and guarded mutexes, each of which is a futex. A fast mutex raises the IRQL when it is acquired; a
+ * guarded mutex makes the thread enter a guarded region.
  */
 #include "wdm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exceptions: each thread has a chain of frames. A raise jumps to the innermost frame. The end of the frame's block
- * removes the frame from the chain. The code after the block then checks whether an exception was raised.
+ * Implements exceptions: each thread has a chain of frames. A raise jumps to the innermost frame. The end of the
+ * frame's block removes the frame from the chain. The code after the block then checks whether an exception was raised.
  */
 #include <setjmp.h>
 #include <stdbool.h>

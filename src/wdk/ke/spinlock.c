@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spin locks. The word of a plain lock points at the thread that holds it. The word of an in-stack queued lock points
- * at the last handle of a queue; each handle is on the stack of its thread. The word of a free lock is 0.
+ * Implements spin locks. The word of a plain lock points at the thread that holds it. The word of an in-stack queued
+ * lock points at the last handle of a queue; each handle is on the stack of its thread. The word of a free lock is 0.
  */
 #include "wdm.h"
 

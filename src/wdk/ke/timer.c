@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers. One list has the timers that depend on the interrupt time. Another list has the timers that depend on the
- * system time, which the host's user may change. Both lists are sorted by due time. One thread, which starts with the
- * first timer, sleeps until the next timer is due. The dispatcher's lock protects the lists. A new timer usually
- * belongs at the end, so the search for its place begins there.
+ * Implements timers. One list has the timers that depend on the interrupt time. Another list has the timers that depend
+ * on the system time, which the host's user may change. Both lists are sorted by due time. One thread, which starts
+ * with the first timer, sleeps until the next timer is due. The dispatcher's lock protects the lists. A new timer
+ * usually belongs at the end, so the search for its place begins there.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits. If a wait cannot end at once, the waiting thread adds a wait block to the list of each object, and sleeps on a
- * word of its kernel_thread. Another thread that signals an object later also changes the objects for the waiting
- * thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then it removes the wait
- * blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all objects in one step
- * under the lock, or none.
+ * Implements waits. If a wait cannot end at once, the waiting thread adds a wait block to the list of each object, and
+ * sleeps on a word of its kernel_thread. Another thread that signals an object later also changes the objects for the
+ * waiting thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then it removes
+ * the wait blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all objects in
+ * one step under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists: see wdm/mdl.h. The driver and the host program share one address space. So a page frame
- * number is a virtual page number, and the mapping of an MDL is the buffer itself.
+ * Implements memory descriptor lists: see wdm/mdl.h. The driver and the host program share one address space. So a page
+ * frame number is a virtual page number, and the mapping of an MDL is the buffer itself.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resident pages: see pool_pages.h. Each thread has a cache of free pages, its magazine. All other free pages are in a
- * list under a lock.
+ * Allocates resident pages: see pool_pages.h. Each thread has a cache of free pages, its magazine. All other free pages
+ * are in a list under a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

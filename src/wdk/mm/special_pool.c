@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Special pool, and the signal handler that reports accesses to pages that allow none: see special_pool.h. */
+/*
+ * Implements special pool, and the signal handler that reports accesses to pages that allow none: see special_pool.h.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

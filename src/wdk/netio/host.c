@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's interfaces, addresses and routes, from getifaddrs and rtnetlink: see host.h. */
+/* Reads the host's interfaces, addresses and routes from getifaddrs and rtnetlink: see host.h. */
 #include "wdk/netio/host.h"
 
 #include <arpa/inet.h>

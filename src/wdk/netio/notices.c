@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Change notifications for the host's interfaces and addresses. Each registration has a thread that calls its callback.
- * CancelMibChangeNotify2 joins that thread, so no callback runs after it has returned.
+ * Implements change notifications for the host's interfaces and addresses. Each registration has a thread that calls
+ * its callback. CancelMibChangeNotify2 joins that thread, so no callback runs after it has returned.
  */
 #include <pthread.h>
 #include <stdlib.h>

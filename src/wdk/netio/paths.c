@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GetIpPathTable, which lists only the paths to the machine's own addresses. */
+/* Implements GetIpPathTable, which lists only the paths to the machine's own addresses. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counted objects: see object.h. */
+/* Implements counted objects: see object.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>

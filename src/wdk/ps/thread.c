@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System threads, and queries about threads and the process. A thread's object has one reference from the thread while
- * it runs, and one from each handle.
+ * Implements system threads, and queries about threads and the process. A thread's object has one reference from the
+ * thread while it runs, and one from each handle.
  */
 #include <pthread.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generic tables in AVL trees: see wdm/table.h. The depths of the two subtrees of a node differ by at most 1, so a tree
- * of n elements has a depth of at most 1.44 log2(n). The whole tree is the right subtree of the table's BalancedRoot.
+ * Implements generic tables in AVL trees: see wdm/table.h. The depths of the two subtrees of a node differ by at most
+ * 1, so a tree of n elements has a depth of at most 1.44 log2(n). The whole tree is the right subtree of the table's
+ * BalancedRoot.
  */
 #include <stdbool.h>
 #include <stddef.h>

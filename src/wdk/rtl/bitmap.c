@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bitmaps: see wdm/rtl.h. A range outside of the bitmap is ignored. The index of a single bit is not checked. */
+/*
+ * Implements bitmaps: see wdm/rtl.h. A range outside of the bitmap is ignored. The index of a single bit is not
+ * checked.
+ */
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* GUIDs, random numbers, calendar time, version: see wdm/rtl.h. Nothing here has state. */
+/*
+ * Implements routines for GUIDs, random numbers, calendar time and the version: see wdm/rtl.h. Nothing here has state.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

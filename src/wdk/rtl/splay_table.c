@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generic tables in splay trees: see wdm/table.h. A lookup, insertion or enumeration makes its element the root, so
- * that frequently used elements are near the root. The root's Parent is the root itself.
+ * Implements generic tables in splay trees: see wdm/table.h. A lookup, insertion or enumeration makes its element the
+ * root, so that frequently used elements are near the root. The root's Parent is the root itself.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counted strings: see wdm/rtl.h. A routine writes at most MaximumLength bytes. Length never exceeds MaximumLength. */
+/*
+ * Implements counted strings: see wdm/rtl.h. A routine writes at most MaximumLength bytes. Length never exceeds
+ * MaximumLength.
+ */
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that ntstrsafe.h's inline functions call. Every C string that they write is terminated. */
+/* Implements the functions that ntstrsafe.h's inline functions call. Every C string that they write is terminated. */
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
- * the socket thread. If the request cannot be posted, the routine completes the IRP itself. Address queries and
- * WskInspectComplete complete their IRPs before they return, and post no request. No routine uses the members of a
+ * Implements the routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the
+ * request to the socket thread. If the request cannot be posted, the routine completes the IRP itself. Address queries
+ * and WskInspectComplete complete their IRPs before they return, and post no request. No routine uses the members of a
  * socket that are for the socket thread.
  */
 #include <stdlib.h>

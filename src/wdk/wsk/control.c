@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskControlSocket: options and I/O controls. The calls run on the driver's thread, not on the socket thread. This is
- * safe because a socket keeps the same host socket until the close. Each call completes before it returns, with one
- * exception: a call that disables an event returns STATUS_PENDING if a callback of that event is running.
+ * Implements WskControlSocket: options and I/O controls. The calls run on the driver's thread, not on the socket
+ * thread. This is safe because a socket keeps the same host socket until the close. Each call completes before it
+ * returns, with one exception: a call that disables an event returns STATUS_PENDING if a callback of that event is
+ * running.
  */
 #include <string.h>
 

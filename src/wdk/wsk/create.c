@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskSocket and WskSocketConnect. The driver receives a socket when the IRP of the call completes. Before that
- * completion, no event callback is called for a socket of WskSocketConnect.
+ * Implements WskSocket and WskSocketConnect. The driver receives a socket when the IRP of the call completes. Before
+ * that completion, no event callback is called for a socket of WskSocketConnect.
  */
 #include "wdm.h"
 

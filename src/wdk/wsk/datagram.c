@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagram sockets. Sends run in the order of the calls. A received datagram completes a pending WskReceiveFrom. If
- * there is none, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does not accept are stored
- * in `refused`, and the event is disabled, which limits their number. Later receives return the stored datagrams first.
+ * Implements datagram sockets. Sends run in the order of the calls. A received datagram completes a pending
+ * WskReceiveFrom. If there is none, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does
+ * not accept are stored in `refused`, and the event is disabled, which limits their number. Later receives return the
+ * stored datagrams first.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's sockets: see host.h. Every address and interface index that passes through this file is mapped. */
+/* Calls the host's sockets: see host.h. Every address and interface index that passes through this file is mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
+ * Accepts incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
  * WskAcceptEvent. Until then it waits in the host's backlog, which also limits the number of waiting connections.
  */
 #include <errno.h>

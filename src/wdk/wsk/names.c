@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo: see names.h. */
+/* Implements WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo: see names.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's resolver: see names_host.h. Flags for which the host has no equivalent are refused. */
+/* Calls the host's resolver: see names_host.h. Flags for which the host has no equivalent are refused. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving over a connection. Pending WskReceive requests receive the data first. If there are none, WskReceiveEvent
+ * Receives over a connection. Pending WskReceive requests receive the data first. If there are none, WskReceiveEvent
  * receives a copy. The bytes stay in the host's buffer until the driver has accepted them. Bytes that the driver does
  * not accept are therefore received again.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sending over a connection. Sends run in the order of the calls, from the driver's memory and without a copy. A
+ * Sends over a connection. Sends run in the order of the calls, from the driver's memory and without a copy. A
  * WskDisconnect with a buffer sends the buffer before the FIN.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creating, pumping and closing the sockets of Winsock Kernel: see socket.h. A socket is freed only when it is closed
- * and none of its requests is pending.
+ * Creates, pumps and closes the sockets of Winsock Kernel: see socket.h. A socket is freed only when it is closed and
+ * none of its requests is pending.
  */
 #include <errno.h>
 #include <stdlib.h>

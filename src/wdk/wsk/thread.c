@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread, which runs
+ * Runs the thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts the thread, which runs
  * until WskDeregister of the last client calls wsk_thread_stop.
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: the clients with their captures of the provider and their open adapters, and the
- * provider's table. socket.h has the sockets, and names.h has the name queries.
+ * Implements Winsock Kernel's registration: the clients with their captures of the provider and their open adapters,
+ * and the provider's table. socket.h has the sockets, and names.h has the name queries.
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
  *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
