@@ -63,8 +63,8 @@ static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
 }
 
 /*
- * Handles the completions of cq. Ignores the failed ones, because a disconnect flushes receives. Returns true if there
- * were any completions.
+ * Handles the completions of cq. Ignores failed completions, because a disconnect flushes receives. Returns true if
+ * there were any completions.
  */
 static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {

@@ -393,7 +393,10 @@ FORCEINLINE PCDB SrbGetCdb(_In_ PVOID Srb)
     return (PCDB)((PSCSI_REQUEST_BLOCK)Srb)->Cdb;
 }
 
-/* Returns the length of a command block of at most 255 bytes. For a longer one, returns 0; use SrbGetScsiData. */
+/*
+ * Returns the length of a command block of at most 255 bytes. Returns 0 for a longer block; SrbGetScsiData returns its
+ * length.
+ */
 FORCEINLINE UCHAR SrbGetCdbLength(_In_ PVOID Srb)
 {
     UCHAR length;

@@ -35,9 +35,9 @@ bool addr_same_host(const struct addr *a, const struct addr *b); /* compares fam
 bool addr_equal(const struct addr *a, const struct addr *b);     /* compares family, host, scope and port */
 int addr_compare(const struct addr *a, const struct addr *b);    /* returns < 0, 0 (equal) or > 0; a total order */
 /*
- * Returns the part of a peer's address that normally identifies one host: the IPv4 address, also of an IPv4-mapped one.
- * For any other IPv6 address, returns the /64 prefix and the scope. All other members of the result, including the
- * port, are zero.
+ * Returns the part of a peer's address that normally identifies one host: the IPv4 address, also if the address is
+ * IPv4-mapped. For any other IPv6 address, returns the /64 prefix and the scope. All other members of the result,
+ * including the port, are zero.
  */
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* returns true for 0.0.0.0, :: and ::ffff:0.0.0.0 */

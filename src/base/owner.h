@@ -103,7 +103,7 @@
 
 /* The system calls that the functions below make. Deadlines and `now` are in ns of one monotonic clock. */
 struct owner_ops {
-    void (*wake)(void *ctx); /* ends the thread's wait for its sockets, the current or the next one, by an eventfd */
+    void (*wake)(void *ctx); /* ends the thread's current or next wait for its sockets, by an eventfd */
     void (*futex_wait)(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
     void (*futex_wake)(void *ctx, _Atomic uint32_t *word);
     uint64_t (*now)(void *ctx);

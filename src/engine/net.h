@@ -211,7 +211,7 @@ struct net {
  */
 bool net_address_holder(const struct addr *local, struct address_holder *holder);
 
-/* Returns the kernel's TCP. The process has only one, which is never destroyed. */
+/* Returns the transport over the kernel's TCP. The process has one such transport, which is never destroyed. */
 struct net *net_kernel(void);
 
 #endif

@@ -55,7 +55,7 @@ int sock_diag_request(const void *request, size_t size, size_t min_size,
  * connection, or if the kernel does not report connections.
  */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Finds out if this local address has living TCP connections, only remains of closed ones, or neither. */
+/* Finds out if this local address has living TCP connections, only remains of closed connections, or neither. */
 enum sock_diag sock_diag_at(const struct addr *local);
 /*
  * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Before Linux

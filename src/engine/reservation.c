@@ -198,7 +198,7 @@ static void port_range_release(struct port_range *range, uint16_t port, bool is_
 
 /*
  * Returns true if this claim must first try a fresh port, which has no remains of connections. While such tries fail,
- * fewer claims make one, because each try costs a bind.
+ * fewer claims try, because each try costs a bind.
  */
 static bool port_range_tries_fresh(struct port_range *range)
 {
@@ -212,8 +212,8 @@ static bool port_range_tries_fresh(struct port_range *range)
 }
 
 /*
- * Sets the number of following claims that do not search for a fresh port: 0 if this claim has found one, otherwise
- * about twice the previous number.
+ * Sets the number of following claims that do not search for a fresh port: 0 if this claim has found such a port,
+ * otherwise about twice the previous number.
  */
 static void port_range_report_fresh(struct port_range *range, bool found)
 {

@@ -178,7 +178,7 @@ void shard_renew_lease(struct shard *s);
 void **shard_executor_slot(struct shard *s);
 
 /*
- * Returns the executor of real threads. The process has only one, which is created at the first use and never
+ * Returns the executor of real threads. The process has one such executor, which is created at the first use and never
  * destroyed.
  */
 struct executor *executor_threads(void);

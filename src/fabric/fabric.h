@@ -435,7 +435,7 @@ struct fabric_ops {
 
     /* Creates the handle of a memory region or window. The tokens of that region or window belong to the handle. */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
-    /* Invalidates every token of the object and refuses new ones. Idempotent. */
+    /* Invalidates every token of the object and refuses new tokens. Idempotent. */
     void (*mr_kill)(struct fabric_mr *mr);
     /*
      * Frees the object when nothing accesses its memory and no window is bound to it. Returns true if the object has

@@ -38,8 +38,8 @@ struct live_thread {
 };
 
 /*
- * Returns the entry of the calling thread. If it has none and `may_begin` is true, allocates one. Returns NULL if there
- * is no entry.
+ * Returns the entry of the calling thread. If the thread has no entry and `may_begin` is true, allocates one. Returns
+ * NULL if there is no entry.
  */
 struct live_thread *live_thread_get(bool may_begin);
 /* Frees the entry if its thread is in no call. */

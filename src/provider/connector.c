@@ -355,7 +355,9 @@ static void connector_on_disconnected(void *owner, enum fabric_reason why, uint1
 
     connector_lock(c);
     (void)connector_advance(c, CONNECTOR_DISCONNECT_DONE);
-    /* A failed disconnect stores its own reason. After a successful one, the reason of an earlier event remains. */
+    /*
+     * A failed disconnect stores its own reason. After a successful disconnect, the reason of an earlier event remains.
+     */
     if (why != FABRIC_OK || c->reason == FABRIC_OK) {
         c->reason = why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why;
         c->terminate = terminate;

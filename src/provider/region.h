@@ -30,7 +30,7 @@ struct region {
  * initialize *obj before or after this call.
  */
 int region_create(struct region *r, struct object *obj, struct pd *pd);
-/* Invalidates every token of the region and refuses new ones. Any thread may call this function, even repeatedly. */
+/* Invalidates every token of the region and refuses new tokens. Any thread may call this function, even repeatedly. */
 void region_revoke(struct region *r);
 /*
  * Ends a memory region or window; both types use this function as `retire`. Returns true if the region has ended.

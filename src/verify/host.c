@@ -90,7 +90,7 @@ static const ondk_verify_host_t plain_host = {
 
 /*
  * A table that ondk_verify_set_host has set. Tables are never freed, because another thread may still use an earlier
- * one.
+ * table.
  */
 struct host {
     ondk_verify_host_t table; /* must be the first member */

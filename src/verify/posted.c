@@ -415,7 +415,7 @@ void posted_uncount_silent(struct posted *posted)
     if (atomic_load_explicit(&posted->counted_silent, memory_order_relaxed) == 0)
         return;
     spin_lock(&posted->lock);
-    /* Begins with the newest request, because the counted silent requests are the newest ones. */
+    /* Begins with the newest request, because the counted silent requests are the newest requests. */
     TAILQ_FOREACH_REVERSE (record, &posted->outstanding, posted_list, list) {
         if (atomic_load(&posted->counted_silent) == 0)
             break;

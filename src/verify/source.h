@@ -28,7 +28,7 @@ struct source {
  * cannot be read.
  */
 void source_set(struct source *source, const NDK_SGE *sgl, ULONG sges);
-/* Returns true if the data can be read and its checksum differs from the stored one. */
+/* Returns true if the data can be read and its checksum differs from the stored checksum. */
 bool source_has_changed(const struct source *source, const NDK_SGE *sgl, ULONG sges);
 /*
  * Returns true if only the consumer can have changed the data since the post. Then each SGE is in a registered region,

@@ -151,7 +151,7 @@ static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCES
 
 /*
  * Writes the state of the peer's connector if it is in this process, for example "; the peer's connector 0x12 is in
- * this process: NdkConnect is pending". Also names the call at that end that would end the wait, if there is one.
+ * this process: NdkConnect is pending". If a call by the peer's consumer would end the wait, also names this call.
  * Otherwise writes an empty text.
  */
 static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])

@@ -18,7 +18,7 @@ enum { QUEUES_AT_ONCE = 16 };
  */
 struct late {
     struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
-    /* The members below describe one request. If has_open_chain is true, it is the latest one, otherwise the oldest. */
+    /* The members below describe one request: the latest one if has_open_chain is true, otherwise the oldest one. */
     const char *routine;
     const void *by, *context;
     uint64_t posted_ms;

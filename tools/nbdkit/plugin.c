@@ -124,7 +124,7 @@ static void plugin_report_requests(void)
 
 /*
  * Waits until a signal or an option requests the end. Then ends the connections, and finally nbdkit, which would
- * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may just be accepting one.
+ * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may just be accepting a connection.
  */
 static void *plugin_watch(void *context)
 {

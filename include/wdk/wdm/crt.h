@@ -20,8 +20,9 @@
 #include "../ntdef.h"
 
 /*
- * A file may include the host's headers after this one. They declare the same functions, so the declarations below must
- * agree with theirs. If __USE_FORTIFY_LEVEL is above 0, they also define these functions, so this header sets it to 0.
+ * A file may include the host's headers after this header. They declare the same functions, so the declarations below
+ * must agree with theirs. If __USE_FORTIFY_LEVEL is above 0, they also define these functions, so this header sets it
+ * to 0.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL

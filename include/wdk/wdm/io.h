@@ -475,7 +475,7 @@ FORCEINLINE VOID IoSkipCurrentIrpStackLocation(_Inout_ PIRP Irp)
     Irp->Tail.Overlay.CurrentStackLocation++;
 }
 
-/* Copies the current stack location to the next one, except the completion routine, its context and Control. */
+/* Copies the current stack location to the next one, except CompletionRoutine, Context and Control. */
 FORCEINLINE VOID IoCopyCurrentIrpStackLocationToNext(_Inout_ PIRP Irp)
 {
     PIO_STACK_LOCATION from = IoGetCurrentIrpStackLocation(Irp), to = IoGetNextIrpStackLocation(Irp);

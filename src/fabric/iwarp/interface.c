@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Ends all connections of the shard. The loop ends: CONN_LOST closes the socket in each state that has one, and closing
- * the socket removes the connection from the list.
+ * Ends all connections of the shard. The loop ends: CONN_LOST closes the socket in each state that has a socket, and
+ * closing the socket removes the connection from the list.
  */
 static void interface_end_connections(struct task *task)
 {

@@ -254,7 +254,7 @@ PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG
 
 /*
  * Returns true if the flags name exactly one pool, and the routine supports all flags in the lower 32 bits. As on
- * Windows, flags in the upper 32 bits are optional: unknown ones are ignored.
+ * Windows, flags in the upper 32 bits are optional: unknown flags are ignored.
  */
 static bool pool_flags_are_valid(POOL_FLAGS flags)
 {

@@ -262,8 +262,8 @@ void special_free(struct pool_block *block)
 }
 
 /*
- * Makes the pages of a freed block inaccessible. The other pages of its run are already inaccessible, unless
- * special_open_page has opened one; then makes the whole run inaccessible.
+ * Makes the pages of a freed block inaccessible. The other pages of its run are already inaccessible. If
+ * special_open_page has opened one of them, makes the whole run inaccessible.
  */
 void special_close(struct pool_block *block)
 {

@@ -74,8 +74,8 @@ ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * The packet information of a datagram: the destination and the receiving interface of a received one, the source
- * address and the interface to use of one to send. `truncated` is valid even if `present` is false.
+ * The packet information of a datagram. A received datagram has the destination and the receiving interface. A datagram
+ * to send has the source address and the interface to use. `truncated` is valid even if `present` is false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
