@@ -54,7 +54,7 @@
 #define SCSIOP_PERSISTENT_RESERVE_IN 0x5E
 #define SCSIOP_PERSISTENT_RESERVE_OUT 0x5F
 
-/* Operation codes of 16-byte commands. */
+/* Operation codes of 16-byte commands; 0x7F is the code of longer commands. */
 #define SCSIOP_OPERATION32 0x7F
 #define SCSIOP_EXTENDED_COPY 0x83
 #define SCSIOP_POPULATE_TOKEN 0x83

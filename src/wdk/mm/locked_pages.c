@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While a locked MDL
- * did not fit into the table, locked_pages_may_contain returns true for every address.
+ * has no place in the table, locked_pages_may_contain returns true for every address.
  */
 #include <stdint.h>
 

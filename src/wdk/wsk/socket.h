@@ -3,9 +3,9 @@
  * Winsock Kernel's sockets, each over a socket of the host.
  *
  * One thread at DISPATCH_LEVEL owns all sockets: the socket thread. Only the socket thread uses sockets, completes the
- * IRPs of their requests, and calls their events, apart from the exceptions below. So it needs no lock. A driver's call
- * creates a request from its IRP and posts the request to the socket thread. Posts run in the order of the calls, so a
- * close runs after all earlier requests.
+ * IRPs of their requests, and calls their events, apart from the exceptions below. So the thread needs no lock. A
+ * driver's call creates a request from its IRP and posts the request to the socket thread. Posts run in the order of
+ * the calls, so a close runs after all earlier requests.
  *
  * The exceptions run on the driver's thread:
  * - options, I/O controls and address queries, because the host's socket is the same from WskSocket until the close
