@@ -13,7 +13,8 @@ import subprocess
 import sys
 import textwrap
 
-LEFT_OUT = ('ondk_wpp.h', 'mingw.h', 'sal.h', 'driverspecs.h', 'specstrings.h', 'concurrencysal.h')
+LEFT_OUT = ('ondk_wpp.h', 'mingw.h', 'sal.h', 'driverspecs.h', 'specstrings.h', 'concurrencysal.h', 'poppack.h',
+            'pshpack1.h', 'pshpack2.h', 'pshpack4.h', 'pshpack8.h')
 EXPORTED, INLINE = 'visibility("default")', 'inline '
 WORDS = '''<!-- SPDX-License-Identifier: MIT -->
 # Kernel routines that drivers can call

@@ -418,6 +418,11 @@ NTKERNELAPI NTSTATUS IofCallDriver(_In_ PDEVICE_OBJECT DeviceObject, _Inout_ PIR
 NTKERNELAPI VOID IofCompleteRequest(_In_ PIRP Irp, _In_ CCHAR PriorityBoost);
 #define IoCallDriver(device, irp) IofCallDriver(device, irp)
 #define PoCallDriver(device, irp) IofCallDriver(device, irp)
+/* Does nothing, as since Windows Vista: the power manager itself sends the next power IRP. */
+FORCEINLINE VOID PoStartNextPowerIrp(_Inout_ PIRP Irp)
+{
+    (void)Irp;
+}
 #define IoCompleteRequest(irp, boost) IofCompleteRequest(irp, boost)
 
 /*

@@ -6,6 +6,7 @@
 #define ONDK_WDK_WDM_PROCESSOR_H
 
 #include "../ntdef.h"
+#include "../ntstatus.h"
 #include "thread.h"
 
 EXTERN_C_START
@@ -103,6 +104,23 @@ C_ASSERT(offsetof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, Processor) == 8);
 NTKERNELAPI NTSTATUS KeQueryLogicalProcessorRelationship(
     _In_opt_ PPROCESSOR_NUMBER ProcessorNumber, _In_ LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,
     _Out_opt_ PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX Information, _Inout_ PULONG Length);
+
+/* The state of the floating point unit. On x64 the kernel saves it for each thread, and the routines do nothing. */
+typedef struct _KFLOATING_SAVE {
+    ULONG Dummy;
+} KFLOATING_SAVE, *PKFLOATING_SAVE;
+
+FORCEINLINE NTSTATUS KeSaveFloatingPointState(_Out_ PKFLOATING_SAVE FloatSave)
+{
+    FloatSave->Dummy = 0;
+    return STATUS_SUCCESS;
+}
+
+FORCEINLINE NTSTATUS KeRestoreFloatingPointState(_In_ PKFLOATING_SAVE FloatSave)
+{
+    (void)FloatSave;
+    return STATUS_SUCCESS;
+}
 
 EXTERN_C_END
 

@@ -23,6 +23,12 @@ OWN_NAMES = 'typedef struct ulong { int low; } ulong;\nvoid *random(void *of, in
 VECTORS = ['emmintrin.h', 'x86intrin.h', 'intrin.h']
 
 
+# The packing headers have no guard, and change the headers behind them.
+PACKED = ''.join(f'#include <pshpack{n}.h>\nstruct packed{n} {{ char c; long long l; }};\n#include <poppack.h>\n'
+                 f'typedef char right{n}[sizeof(struct packed{n}) == 8 + {n} ? 1 : -1];\n' for n in (1, 2, 4, 8))
+PACKED += '#include <pshpack1.h>\n#include <pshpack2.h>\n#include <poppack.h>\n#include <poppack.h>\n'
+
+
 def fence_sources():
     if platform.machine() != 'x86_64':
         return
@@ -44,6 +50,7 @@ def main():
         return 77
     command = [compiler, *flags, *STRICT, '-I', include, '-x', language, '-']
     headers = sorted(os.path.relpath(path, include) for path in glob.glob(f'{include}/**/*.h', recursive=True))
+    headers = [header for header in headers if not header.startswith(('pshpack', 'poppack'))]
     if len(headers) < 30:
         print(f'only {len(headers)} headers in {include}')
         return 1
@@ -52,6 +59,7 @@ def main():
         order = headers[:]
         random.Random(seed).shuffle(order)
         sources.append((f'all, order {seed}', ''.join(f'#include "{header}"\n' for header in order)))
+    sources.append(('packing', PACKED))
     sources.extend(fence_sources())
     failed = 0
     for name, source in sources:

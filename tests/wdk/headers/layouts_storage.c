@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of layouts_storage.inc hold, as those of layouts.inc do: see layouts.c. */
+/* The lines of layouts_storage.inc and layouts_devices.inc hold, as those of layouts.inc do: see layouts.c. */
 #ifdef THEIRS
 #include <ntddk.h>
 #include <srb.h>
@@ -7,12 +7,18 @@
 #include <ntddscsi.h>
 #include <ntddstor.h>
 #include <ntdddisk.h>
+#include <ntddcdrm.h>
+#include <ntddvol.h>
+#include <ntddbeep.h>
 #include <mountdev.h>
 #include <wmistr.h>
 #else
 #include "ntddscsi.h"
 #include "ntddstor.h"
 #include "ntdddisk.h"
+#include "ntddcdrm.h"
+#include "ntddvol.h"
+#include "ntddbeep.h"
 #include "storport.h"
 #include "mountdev.h"
 #include "wmistr.h"
@@ -22,3 +28,4 @@
 #define AT(type, member, offset) _Static_assert(__builtin_offsetof(type, member) == (offset), #type "." #member);
 #define IS(name, value) _Static_assert((unsigned)(name) == (value), #name);
 #include "layouts_storage.inc"
+#include "layouts_devices.inc"
