@@ -6,14 +6,16 @@ DOCUMENT = 'docs/driver-differences.md, "Out of scope"'
 
 # What it is called, the names of its routines and types, its headers. The first match counts.
 FAMILIES = (
-    ('minifilters', r'Flt(?!\w*PushLock)[A-Z]\w*|PFLT_\w+|FLT_\w+|FsRtl\w+', r'fltkernel\.h|fltuser\.h'),
+    ('minifilters', r'Flt(?!\w*PushLock)[A-Z]\w*|PFLT_\w+|FLT_\w+', r'fltkernel\.h|fltuser\w*\.h'),
+    ('file systems', r'FsRtl\w+|P?FSRTL_\w+|Cc[A-Z]\w+|IoRegisterFileSystem|IoUnregisterFileSystem|IoRegisterFsReg\w+|'
+     r'P?NOTIFY_SYNC|P?FILE_LOCK|P?OPLOCK|P?SECTION_OBJECT_POINTERS|P?CACHE_MANAGER_CALLBACKS', r'a^'),
     ('WFP callouts', r'Fwp[msk]?[A-Z]?\w*|FWP[MS]?_\w+|FwpsCallout\w*', r'fwp\w*\.h'),
     ('NDIS drivers', r'Ndis(?!MoveMemory|ZeroMemory|EqualMemory|FillMemory)[A-Z]\w*|NET_BUFFER\w*|PNET_BUFFER\w*|'
      r'NDIS_(?:MINIPORT|FILTER|PROTOCOL|OID|STATUS_INDICATION)\w*', r'ndis\w*\.h|net(?:adapter|ring|packet)\w*\.h'),
     ('WMI and event tracing', r'IoWMI\w*|WdfWmi\w*|WDFWMI\w+|P?WDF_WMI_\w+|Wmi[A-Z]\w*|WMI\w+|'
-     r'Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evntrace\.h'),
-    ('power management', r'Po(?!CallDriver)[A-Z]\w*|PoFx\w*|WdfDevice\w*(?:Power|Wake|Idle)\w*|PO_FX_\w+|'
-     r'P?WDF_\w*POWER\w*|P?WDF_DEVICE_\w*(?:WAKE|IDLE)\w*',
+     r'Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evnt\w*\.h|hba\w*\.h|stortrce\.h'),
+    ('power management', r'Po(?!CallDriver|StartNextPowerIrp)[A-Z]\w*|PoFx\w*|PO_FX_\w+|'
+     r'WdfDevice\w*(?:Power|Wake|Idle)\w*|P?WDF_\w*POWER\w*|P?WDF_DEVICE_\w*(?:WAKE|IDLE)\w*',
      r'poclass\.h|wdmguid_po\.h'),
     ('DMA', r'IoGetDmaAdapter|\w*DmaAdapter|\w*ScatterGather\w*|WdfDma\w*|WdfCommonBuffer\w*|WDF_?DMA\w*|'
      r'P?DMA_ADAPTER|P?DMA_OPERATIONS|P?SCATTER_GATHER_LIST|HalAllocate\w*|\w*MapRegisters', r'dma\w*\.h'),
@@ -23,6 +25,12 @@ FAMILIES = (
      r'P?CM_(?:PARTIAL_)?RESOURCE_\w+|P?IO_RESOURCE_\w+|P?KINTERRUPT|'
      r'(?:Usb|USB|Gpio|Spb|Hid|HID|WdfUsb|Acpi|Pci|PCI)[A-Z_]\w*', r'usb\w*\.h|hid\w*\.h|acpi\w*\.h|spb\w*\.h|'
      r'wdfusb\.h|gpio\w*\.h|pci\w*\.h|poclass\.h|ks\w*\.h|portcls\.h|d3d\w*\.h|disp\w*\.h|bth\w*\.h|video\w*\.h'),
+    ('processes', r'PsSet(?:Create|Load)\w*Notify\w*|PsRemove\w*NotifyRoutine\w*|PS_CREATE_NOTIFY_INFO|'
+     r'PPS_CREATE_NOTIFY_INFO|P?IMAGE_INFO|ObRegisterCallbacks|ObUnRegisterCallbacks|ObGetFilterVersion|'
+     r'P?OB_(?:CALLBACK|OPERATION|PRE|POST)_\w+|PsLookup\w+|KeStackAttachProcess|KeUnstackDetachProcess|'
+     r'P?K?APC_STATE|MmCopyVirtualMemory|ZwOpenProcess|ZwOpenThread|ZwTerminateProcess|ZwQueryInformationProcess|'
+     r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)\w+|PsProcessType|PsThreadType', r'ntimage\.h|peb\w*\.h'),
+    ('TDI', r'Tdi[A-Z]\w*|P?TDI_\w+', r'tdi\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
      r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*|'
      r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDevice(?:Create|Set)DeviceInterface\w*|WdfDeviceSetDeviceState|'
