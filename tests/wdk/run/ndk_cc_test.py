@@ -361,16 +361,25 @@ ADVISED = (
     ('link.c', (4, 'KeFrobnicate: the driver calls it, and neither the driver nor OpenNDK has it (docs/'),
      (5, 'FltRegisterFilter: belongs to minifilters, which OpenNDK does not have'),
      (6, 'helper: the driver calls it, and neither the driver nor OpenNDK has it: is a source file')))
+SCOPE = 'ndk-cc: not built: out of scope, to be left out of the build (docs/driver-differences.md, "Out of scope"): '
+ROUTINE = '; routines that OpenNDK does not have (docs/kernel-routines.md lists those that OpenNDK has): KeFrobnicate; '
+SUMMARIES = {
+    'types.c': f'{SCOPE}minifilters (FltRegisterFilter), DMA (WDF_DMA_ENABLER){ROUTINE}headers to include: '
+               '<ntstrsafe.h>, <ws2ipdef.h>; names without a declaration: include their headers: Unknown, helper',
+    'filter.c': f'{SCOPE}minifilters (fltKernel.h)',
+    'link.c': f'{SCOPE}minifilters (FltRegisterFilter){ROUTINE}functions of missing source files or libraries (ndk-cc '
+              'takes further folders and files): helper'}
 
 
 def advice(tmp):
-    """Each explanation names file and line, and there is none without its message."""
+    """Each explanation names file and line, there is none without its message, and the last line is the summary."""
     put(tmp, {'types.c': ADVICE_SOURCE, 'filter.c': ENTRY + '#include "fltKernel.h"\n',
               'link.c': ADVICE_LINK})
     for cc in ('gcc', 'clang'):
         for name, *wanted in ADVISED:
             code, text = ndk_cc(tmp / name, '-o', tmp / 'x.so', '--cc', cc)
-            said = sorted(line for line in text.splitlines() if line.startswith('ndk-cc: '))
+            said = sorted(line for line in text.splitlines()[:-1] if line.startswith('ndk-cc: '))
+            check(f'{cc}: the summary of {name}', text.splitlines()[-1] == SUMMARIES[name], text)
             wanted = sorted(f'ndk-cc: {tmp / name}:{line}: {words}' for line, words in wanted)
             good = code == 1 and len(said) == len(wanted) and all(map(str.startswith, said, wanted))
             check(f'{cc}: explanations of {name}', good, (wanted, text))
@@ -500,10 +509,39 @@ def nested(tmp):
     check('files by a pattern', value(driver, 'two') == 2, text)
 
 
+REFERENCE = '<ItemGroup><ProjectReference Include="%s"/></ItemGroup>'
+LISTED = '<ItemGroup><ClCompile Include="%s"/></ItemGroup>'
+OF_TYPE = '<PropertyGroup><ConfigurationType>%s</ConfigurationType></PropertyGroup>'
+OWN = '<ItemDefinitionGroup><ClCompile><PreprocessorDefinitions>PART=%d</PreprocessorDefinitions></ClCompile>' \
+    '</ItemDefinitionGroup>'
+
+
+def libraries(tmp):
+    """Static libraries that a project refers to, or that the command line names, with options of their own."""
+    put(tmp, {'d/d.vcxproj': PROJECT % (OF_TYPE % 'Driver' + OWN % 1 + LISTED % 'main.c' + REFERENCE % r'..\A\a.vcxproj'
+                                        + REFERENCE % r'..\app\app.vcxproj' + REFERENCE % r'..\none.vcxproj'),
+              'd/main.c': ENTRY + 'int a(void); int b(void);\nint sum(void) { return PART + a() + b(); }\n',
+              'a/a.vcxproj': PROJECT % (OF_TYPE % 'StaticLibrary' + OWN % 20 + LISTED % 'a.c' + LISTED % 'unused.c' +
+                                        REFERENCE % '../b/b.vcxproj' + REFERENCE % 'a.vcxproj'),
+              'a/a.c': 'int b(void); int a(void) { return PART + b() - b(); }\n',
+              'a/unused.c': 'int nowhere(void); int unused(void) { return nowhere(); }\n',
+              'b/b.vcxproj': PROJECT % (OWN % 300 + LISTED % 'b.c'), 'b/b.c': 'int b(void) { return PART; }\n',
+              'app/app.vcxproj': PROJECT % (OF_TYPE % 'Application' + LISTED % 'app.c'), 'app/app.c': '#error app\n',
+              'plain/more.c': ENTRY + 'int b(void);\nint more(void) { return b(); }\n', 'c/c.c': '#error c\n'})
+    driver, text = built('libraries', tmp / 'd', '-v')
+    check('libraries: options of their own', value(driver, 'sum') == 321, text)
+    check('another type of project is noted', 'app.vcxproj: ignored, because it is not a static library' in text, text)
+    check('a project that is missing is noted', 'none.vcxproj: a referenced project that does not exist' in text, text)
+    driver, text = built('a library of the command line', tmp / 'plain', tmp / 'b')
+    check('a library of the command line', value(driver, 'more') == 300, text)
+    code, text = ndk_cc(tmp / 'plain', tmp / 'c', '-o', tmp / 'x.so')
+    check('an error in a library', code == 1 and 'c.c:1' in text, (code, text))
+
+
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, warnings,
-                 advice, families, words, malformed, nested):
+                 advice, families, words, malformed, nested, libraries):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

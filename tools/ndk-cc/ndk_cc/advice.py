@@ -8,8 +8,8 @@ from . import scope
 LISTS = 'docs/kernel-routines.md lists those that OpenNDK has'
 KERNEL = re.compile(r'(?:Cc|Cm|Dbg|Etw|Ex|Flt|FsRtl|Hal|Io|Kd|Ke|Ki|Mm|Ndis|Ndk|Nt|Ob|Po|Ps|Rtl|ScsiPort|Se|StorPort|'
                     r'Wdf|Wmi|Wsk|Zw)f?[A-Z]\w*')
-PLACE = re.compile(r'^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error|warning): (?P<text>.*)$',
-                   re.M)
+PLACE = re.compile(r'^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>(?:fatal )?error|warning): '
+                   r'(?P<text>.*)$', re.M)
 LINKED = re.compile(r'^(?:\S*ld(?:\.\w+)?: )?(?P<file>[^\n]*?):(?:(?P<line>\d+):|\([^)\n]*\):) '
                     r'undefined reference to [`\'‘](?P<name>\w+)', re.M)
 LINKED_BY_LLD = re.compile(r'undefined symbol: (?P<name>\w+)[^\n]*\n>>> referenced by [^\n]*?'
@@ -19,6 +19,7 @@ MADE = ((re.compile(r'RtlString(?:Cb|Cch)\w+'), 'ntstrsafe.h'),
         (re.compile(r'Rtl(?:U?(?:Char|Short|Int|Long|LongLong)(?:Ptr)?|SizeT|DWord)(?:Add|Sub|Mult)'), 'ntintsafe.h'))
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 MAX_LINE = 2000  # characters; the patterns take quadratic time
+SHOWN = 5        # names of one kind in the summary
 
 
 class Headers:
@@ -49,52 +50,70 @@ class Headers:
             self.names.setdefault(name, top)
 
 
+class Words(str):
+    """An explanation. `kind`: what the summary says about it; `name`: the name or header that it is about."""
+
+    def __new__(cls, text, kind='', name=''):
+        words = super().__new__(cls, text)
+        words.kind, words.name = kind, name
+        return words
+
+
+def out_of_scope(name, what):
+    return Words(scope.message(name, what), what, name)
+
+
 def missing_header(name, _):
     what = scope.family(name)
-    return scope.message(name, what) if what else (
-        f"{name}: neither in the driver's folders nor among OpenNDK's headers; -I DIR adds a folder to look in")
+    return out_of_scope(name, what) if what else Words(
+        f"{name}: neither in the driver's folders nor among OpenNDK's headers; -I DIR adds a folder to look in",
+        'header', name)
 
 
 def undeclared(name, headers):
     header, what = headers.of(name), scope.family(name)
     if header:
-        return f'{name}: no header that was included declares it: include <{header}>'
+        return Words(f'{name}: no header that was included declares it: include <{header}>', 'include', f'<{header}>')
     if what:
-        return scope.message(name, what)
+        return out_of_scope(name, what)
     if KERNEL.fullmatch(name):
-        return f'{name}: no header that was included declares it, and OpenNDK has no such routine ({LISTS})'
-    return f'{name}: no header that was included declares it: include its header (-I DIR adds a folder to look in)'
+        return Words(f'{name}: no header that was included declares it, and OpenNDK has no such routine ({LISTS})',
+                     'routine', name)
+    return Words(f'{name}: no header that was included declares it: include its header (-I DIR adds a folder to look '
+                 'in)', 'name', name)
 
 
 def unknown_type(name, headers):
     header, what = headers.of(name), scope.family(name)
     if header:
-        return f'{name}: no header that was included has this type: include <{header}>'
+        return Words(f'{name}: no header that was included has this type: include <{header}>', 'include', f'<{header}>')
     if what:
-        return scope.message(name, what)
-    return (f'{name}: a type that no header declares; on Windows it may come from a header that another one includes: '
-            'include its header (-I DIR adds a folder to look in)')
+        return out_of_scope(name, what)
+    return Words(f'{name}: a type that no header declares; on Windows it may come from a header that another one '
+                 'includes: include its header (-I DIR adds a folder to look in)', 'name', name)
 
 
 def undefined(name, _):
     what = scope.family(name)
     if what:
-        return scope.message(name, what)
-    why = f' ({LISTS})' if KERNEL.fullmatch(name) else ': is a source file or a library missing from the project?'
-    return f'{name}: the driver calls it, and neither the driver nor OpenNDK has it{why}'
+        return out_of_scope(name, what)
+    kernel = KERNEL.fullmatch(name)
+    why = f' ({LISTS})' if kernel else ': is a source file or a library missing from the project?'
+    return Words(f'{name}: the driver calls it, and neither the driver nor OpenNDK has it{why}',
+                 'routine' if kernel else 'source', name)
 
 
 def callback(_, __):
-    return 'a callback of another type than the routine expects: it compiles, on Windows too, and causes a bug ' \
-        'check there; give the callback the declared type'
+    return Words('a callback of another type than the routine expects: it compiles, on Windows too, and causes a bug '
+                 'check there; give the callback the declared type')
 
 
 def function_name(_, __):
-    return '__FUNCTION__ is a literal for Microsoft\'s compiler and a variable here: print it with %s'
+    return Words('__FUNCTION__ is a literal for Microsoft\'s compiler and a variable here: print it with %s')
 
 
 def short_wchar(_, __):
-    return 'compile with -fshort-wchar'
+    return Words('compile with -fshort-wchar')
 
 
 # Patterns of a message's first line. `callback` needs the type of a function in the lines below it, too.
@@ -122,13 +141,13 @@ def explain(text, below, headers):
 
 
 def findings(output, headers):
-    """Yields place and explanation for each known message."""
+    """Yields place and explanation of each error, and of each known warning. The explanation may be None."""
     output = '\n'.join(line[:MAX_LINE] for line in output.split('\n'))
     messages = list(PLACE.finditer(output))
     ends = [message.start() for message in messages[1:]] + [len(output)]
     for message, end in zip(messages, ends):
         words = explain(message['text'], output[message.end():end], headers)
-        if words:
+        if words or message['kind'] != 'warning':
             yield f"{message['file']}:{message['line']}", words
     for pattern in (LINKED, LINKED_BY_LLD):
         for match in pattern.finditer(output):
@@ -136,12 +155,48 @@ def findings(output, headers):
             yield f"{match['file']}{line}", undefined(match['name'], headers)
 
 
-def advise(output, folder):
-    """Returns an explanation for each known message, each at its first place. `folder`: that of OpenNDK's headers."""
-    places = {}
+def some(names):
+    """Returns the first names of the set in a list, and how many others there are."""
+    names = sorted(names)
+    return ', '.join(names[:SHOWN]) + (f' and {len(names) - SHOWN} more' if len(names) > SHOWN else '')
+
+
+# What the summary says about each kind of explanation, in this order. The names follow.
+KINDS = (('header', 'headers that were not found (-I DIR adds a folder to look in)'),
+         ('routine', f'routines that OpenNDK does not have ({LISTS})'),
+         ('source', 'functions of missing source files or libraries (ndk-cc takes further folders and files)'),
+         ('include', 'headers to include'), ('name', 'names without a declaration: include their headers'))
+
+
+def summary(names, unexplained):
+    """Returns why the driver was not built. `names`: the names of each kind of explanation."""
+    families = [entry[0] for entry in scope.FAMILIES if entry[0] in names]
+    parts = [f'{family} ({some(names[family])})' for family in families]
+    if parts:
+        parts = [f'out of scope, to be left out of the build ({scope.DOCUMENT}): ' + ', '.join(parts)]
+    parts += [f'{text}: {some(names[kind])}' for kind, text in KINDS if kind in names]
+    if unexplained:
+        parts.append(f'errors without an explanation: {unexplained}, see the messages of the compiler')
+    return 'not built: ' + '; '.join(parts)
+
+
+def advise(output, folder, failed):
+    """
+    Returns an explanation for each known message, each at its first place, and the summary if the build failed.
+    `folder`: that of OpenNDK's headers.
+    """
+    places, names, unexplained = {}, {}, 0
     for place, words in findings(output, Headers(folder)):
+        if words is None:
+            unexplained += 1
+            continue
         where = places.setdefault(words, [])
         if place not in where:
             where.append(place)
-    return [f'{where[0]}: {words}' + (f' (and in {len(where) - 1} more lines)' if len(where) > 1 else '')
-            for words, where in places.items()]
+        if words.kind:
+            names.setdefault(words.kind, set()).add(words.name)
+    lines = [f'{where[0]}: {words}' + (f' (and in {len(where) - 1} more lines)' if len(where) > 1 else '')
+             for words, where in places.items()]
+    if failed and not lines and not unexplained:
+        lines.append('not built: see the messages of the compiler and the linker')
+    return lines + ([summary(names, unexplained)] if failed and (names or unexplained) else [])

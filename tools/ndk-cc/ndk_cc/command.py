@@ -19,7 +19,8 @@ STATUSES = ((0, 'the driver was built'), (1, 'a compiler or linker reported an e
 NOTES = '''\
 DIR|FILE is a folder, a project, a sources file, or C files. A folder's sources come
 from its project file (*.vcxproj of type Driver), its `sources` file, or are all of its
-C files. Names in #include may have any case and backslashes. Generated .tmh files make
+C files. Static libraries to which the project refers, and further folders, are linked.
+Names in #include may have any case and backslashes. Generated .tmh files make
 trace calls print. Sources may be UTF-16.
 
   ndk-cc ~/src/mydriver -o mydriver.so           then: ndkrun mydriver.so
@@ -112,7 +113,7 @@ def parse(version):
     add('-v', '--verbose', dest='verbose', action='store_true', help='show notes and commands')
     add('-h', '--help', nargs=0, action=Help, help='print this help')
     add('--version', action=Version, version=version, help='print the version')
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if not given.what:
         parser.error('no folder or file: ndk-cc DIR')
     return given

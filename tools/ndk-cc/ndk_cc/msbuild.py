@@ -68,7 +68,7 @@ class Evaluator:
                            'msbuildprojectdirectory': project.folder, 'msbuildprojectname': project.name}
         self.fixed = set(self.properties)
         self.ignored = set()
-        self.compiled, self.metadata, self.seen = [], {}, set()
+        self.compiled, self.references, self.metadata, self.seen = [], [], {}, set()
         self.substitution, self.depth = Substitution(), 0
 
     def expand(self, text):
@@ -171,9 +171,13 @@ class Evaluator:
 
     def item_group(self, group):
         for item in group:
-            if not isinstance(item.tag, str) or item.tag.rpartition('}')[2] != 'ClCompile' or not self.is_true(item):
+            if not isinstance(item.tag, str) or not self.is_true(item):
                 continue
-            own = {}
+            tag, own = item.tag.rpartition('}')[2], {}
+            if tag == 'ProjectReference':
+                self.references.append(self.expand(item.get('Include')))
+            if tag != 'ClCompile':
+                continue
             self.read_metadata(item, own)
             for written in filter(None, (part.strip() for part in self.expand(item.get('Include')).split(';'))):
                 at = find(self.project.folder, written) and self.project.folder  # MSBuild's rule, then what is meant
@@ -224,6 +228,9 @@ def read_vcxproj(path, project, configuration):
         evaluator.read(implicit)
     evaluator.read(path)
     common = evaluator.metadata
+    project.type = evaluator.properties.get('configurationtype', '').lower()
+    for written in evaluator.references:
+        project.add_reference(written)
     for written, folder, own in evaluator.compiled:
         if own.get('ExcludedFromBuild', '').lower() == 'true':
             continue

@@ -4,7 +4,7 @@ import glob
 import os
 
 from . import Trouble, read_file
-from .macros import MAX_PROJECT
+from .macros import MAX_FILES, MAX_PROJECT
 from .paths import find
 from .msbuild import read_vcxproj
 from .sources_file import read_sources
@@ -14,13 +14,18 @@ COMPILED = ('.c', '.cpp', '.cc', '.cxx')
 
 
 class Project:
-    """All paths are absolute. `per_file`: the defines of single sources; `wpp`: FUNC lines of the project."""
+    """
+    All paths are absolute. `per_file`: the defines of single sources; `wpp`: FUNC lines of the project;
+    `references`: the projects that it names as ProjectReference; `libraries`: the static libraries among them, with
+    options of their own.
+    """
 
     def __init__(self, name, folder):
         self.name, self.folder = name, folder
         self.sources, self.includes, self.defines, self.forced = [], [], [], []
         self.undefines, self.per_file, self.wpp, self.notes = [], {}, [], []
-        self.kind = ''
+        self.references, self.libraries = [], []
+        self.kind, self.type = '', ''
 
     def add_source(self, path, written):
         if os.path.splitext(written)[1].lower() not in COMPILED:
@@ -47,6 +52,13 @@ class Project:
             self.includes.append(path)
         elif not path:
             self.notes.append(f'{written}: an include folder that does not exist')
+
+    def add_reference(self, written):
+        path = None if '$(' in written else find(self.folder, written)
+        if path and path.lower().endswith('.vcxproj') and os.path.isfile(path):
+            self.references.append(path)
+        else:
+            self.notes.append(f'{written}: a referenced project that does not exist')
 
 
 def is_driver(path):
@@ -92,7 +104,7 @@ def from_below(folder, configuration):
     raise Trouble(f'{folder} has neither a project (*.vcxproj), nor a `sources` file, nor C files')
 
 
-def from_file(path, configuration):
+def from_file(path, configuration, is_library=False):
     folder = os.path.dirname(path)
     if path.lower().endswith('.vcxproj'):
         project = Project(os.path.splitext(os.path.basename(path))[0], folder)
@@ -104,9 +116,28 @@ def from_file(path, configuration):
     else:
         project = Project(os.path.basename(folder), folder)
         read_sources(path, project)
-    if not project.sources:
+    if not project.sources and not is_library:
         raise Trouble(f'{path} lists no C files')
     return project
+
+
+def add_libraries(project, configuration):
+    """Reads the static libraries that the project and its libraries refer to, each one once."""
+    seen, waiting = set(), list(project.references)
+    while waiting:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        if len(seen) > MAX_FILES:
+            raise Trouble(f'{project.name} refers to more than {MAX_FILES} projects')
+        library = from_file(path, configuration, is_library=True)
+        if library.type in ('', 'staticlibrary'):
+            project.libraries.append(library)
+            waiting += library.references
+        else:
+            project.notes.append(f'{path}: ignored, because it is not a static library')
+    project.libraries = [library for library in project.libraries if library.sources]
 
 
 def gather(arguments, configuration):
@@ -118,12 +149,17 @@ def gather(arguments, configuration):
     whole = [path for path in paths if os.path.isdir(path) or path.lower().endswith('.vcxproj')
              or os.path.basename(path).lower() == 'sources']
     if whole:
-        if len(paths) > 1:
-            raise Trouble('one folder or project, or C files: not several together')
-        return from_folder(paths[0], configuration) if os.path.isdir(paths[0]) else from_file(paths[0], configuration)
-    project = Project(os.path.splitext(os.path.basename(paths[0]))[0], os.path.dirname(paths[0]))
+        read = [from_folder(path, configuration) if os.path.isdir(path) else from_file(path, configuration)
+                for path in whole]
+        project = read[0]
+        project.references += [reference for library in read[1:] for reference in library.references]
+        project.libraries = read[1:]
+        add_libraries(project, configuration)
+    else:
+        project = Project(os.path.splitext(os.path.basename(paths[0]))[0], os.path.dirname(paths[0]))
     for path in paths:
-        if os.path.splitext(path)[1].lower() not in COMPILED:
+        if path not in whole and os.path.splitext(path)[1].lower() not in COMPILED:
             raise Trouble(f'{path}: neither a folder, nor a project, nor C')
-        project.add_source(path, path)
+        if path not in whole:
+            project.add_source(path, path)
     return project
