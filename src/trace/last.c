@@ -41,7 +41,7 @@ void trace_last_prepare(int fd)
     struct stat now;
 
     last_state = NULL;
-    if (old) { /* the parent has made it, whose other threads do not exist in this process */
+    if (old) { /* made by the parent process, whose other threads do not exist in this process */
         trace_file_close(&old->file);
         free(old);
     }

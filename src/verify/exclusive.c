@@ -114,7 +114,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* While a breach is not reported yet, no call leaves early, because it may be the earlier call of the breach. */
+    /* While a breach is not reported yet, releases no call, because the call may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

@@ -6,9 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed, and then returns true. Reports the open ones once if
- * none is closed for stall_ms and the consumer could close at least one. Returns false if none is closed for another
- * stall_ms after the report.
+ * Waits until all objects and mappings of the adapter are closed, and then returns true. If none of them is closed for
+ * stall_ms, although the consumer could close at least one, reports the open objects and mappings once. If none is
+ * closed for another stall_ms after the report, returns false.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps errno values of the transport, and the ways in which a stream ends, to reasons. The reason for an errno depends
- * on the operation that failed. The invariant: every errno has a reason. For an unknown errno it is PEER_RESET if send
- * or recv failed, otherwise FABRIC_SYSTEM.
+ * on the operation that failed. The invariant: every errno has a reason. For an unknown errno the reason is
+ * FABRIC_PEER_RESET if send or recv failed, otherwise FABRIC_SYSTEM.
  */
 #include <errno.h>
 

@@ -86,7 +86,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* perhaps released already, which only the thread that has acquired the lock can find out */
+            continue; /* perhaps released already; only the thread that has acquired the lock can check this */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
