@@ -27,13 +27,17 @@ bool adapter_open(ondk_wdk_device_t **adapter, FILE *out)
 uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter)
 {
     IO_SCSI_CAPABILITIES capabilities = { 0 };
+    uint64_t pages, limit;
     uint32_t status;
 
     if (ondk_wdk_device_control(adapter, IOCTL_SCSI_GET_CAPABILITIES, NULL, 0, &capabilities, sizeof capabilities, NULL,
                                 &status) ||
         !NT_SUCCESS((NTSTATUS)status))
         return 0;
-    return capabilities.MaximumTransferLength;
+    /* Data of n pages may begin inside a page and then touch n + 1 pages. Windows' class driver ignores a limit of 0. */
+    pages = capabilities.MaximumPhysicalPages;
+    limit = pages > 1 ? (pages - 1) << PAGE_SHIFT : PAGE_SIZE;
+    return !pages || limit > capabilities.MaximumTransferLength ? capabilities.MaximumTransferLength : (uint32_t)limit;
 }
 
 /* Appends a field of the inquiry data, without its trailing spaces, to `model`. */

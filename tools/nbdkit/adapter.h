@@ -20,7 +20,10 @@ struct adapter_unit {
 /* Opens the adapter. If no driver has created one, prints a message to `out` and returns false. */
 bool adapter_open(ondk_wdk_device_t **adapter, FILE *out);
 
-/* Returns the maximum number of bytes that one command may transfer. */
+/*
+ * Returns the maximum number of bytes that one command may transfer: the adapter's maximum, but at most as many as its
+ * pages always hold.
+ */
 uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter);
 
 /*

@@ -5,7 +5,9 @@
  */
 #include "blockdisk.h"
 
-static struct settings settings = { .BlockSize = 512, .Blocks = 16384, .MaxTransfer = 65536, .Units = 1, .Modern = 1 };
+static struct settings settings = {
+    .BlockSize = 512, .Blocks = 16384, .MaxTransfer = 65536, .Pages = MAXULONG, .Units = 1, .Modern = 1
+};
 
 /* ---- Completion -------------------------------------------------------------------------------------------------- */
 
@@ -140,6 +142,8 @@ static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInfor
     d->blocks = d->settings.Huge ? 1ULL << 33 : d->settings.Blocks;
     ConfigInfo->VirtualDevice = TRUE;
     ConfigInfo->MaximumTransferLength = d->settings.MaxTransfer;
+    if (d->settings.Pages != MAXULONG)
+        ConfigInfo->NumberOfPhysicalBreaks = d->settings.Pages;
     ConfigInfo->MaximumNumberOfTargets = 1;
     ConfigInfo->NumberOfBuses = 1;
     KeInitializeSpinLock(&d->lock);
@@ -176,8 +180,8 @@ static VOID free_resources(PVOID DeviceExtension)
 
 static NTSTATUS read_settings(PUNICODE_STRING RegistryPath)
 {
-    RTL_QUERY_REGISTRY_TABLE table[] = { VALUE(BlockSize), VALUE(Blocks),   VALUE(MaxTransfer), VALUE(Units),
-                                         VALUE(Modern),    VALUE(ReadOnly), VALUE(NoWriteSame),
+    RTL_QUERY_REGISTRY_TABLE table[] = { VALUE(BlockSize), VALUE(Blocks),   VALUE(MaxTransfer), VALUE(Pages),
+                                         VALUE(Units),     VALUE(Modern),   VALUE(ReadOnly),    VALUE(NoWriteSame),
                                          VALUE(Huge),      { 0 } };
     NTSTATUS status = RtlQueryRegistryValues(RTL_REGISTRY_ABSOLUTE, RegistryPath->Buffer, table, NULL, NULL);
 

@@ -11,6 +11,7 @@ enum { BLOCKDISK_UNITS = 3, BLOCKDISK_TAG = 'klbT' };
 /* The settings are values of the service's key with these names. */
 struct settings {
     ULONG BlockSize, Blocks, MaxTransfer;
+    ULONG Pages;    /* NumberOfPhysicalBreaks; MAXULONG: the port's default */
     ULONG Units;
     ULONG Modern;   /* READ CAPACITY(16), vital product data, MODE SENSE, FUA, UNMAP, WRITE SAME */
     ULONG ReadOnly;

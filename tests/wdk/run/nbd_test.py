@@ -165,7 +165,7 @@ def kernel_client():
 
 def requests():
     data = pattern(1 << 20)
-    server = Server('--reg', 'MaxTransfer=dword:24576')
+    server = Server('--reg', 'Pages=dword:7') # one page is reserved, because data may begin inside a page
     c = server.connect()
     check('the size', c.size == BLOCK * BLOCKS, c.size)
     check('a large write', c.write(BLOCK, data) == OK)
@@ -188,7 +188,7 @@ def requests():
     text = server.stop('requests', number=signal.SIGINT)
     seen = counters(text)
     check('an unaligned request has a message', 'multiples of its block size, 512 bytes' in text, text)
-    check('the transfers obey the limit of the adapter', seen['largest'] == 24576, seen)
+    check('the transfers obey the limit of the adapter in pages', seen['largest'] == 24576, seen)
     check('1 MiB in 43 writes, twice, and one write', seen['writes'] == 2 * 43 + 1, seen)
     check('FUA arrives', seen['fua'] == 1, seen)
     check('UNMAP is split, WRITE SAME is split', (seen['unmaps'], seen['write sames']) == (3, 3), seen)
@@ -196,22 +196,27 @@ def requests():
 
 
 def other_units():
-    server = Server('--reg', 'Modern=dword:0')
+    server = Server('--reg', 'Modern=dword:0', '--reg', 'MaxTransfer=dword:1024')
     c = server.connect('0:0:0')
     check('an old unit: no trim', not c.flags & 32, c.flags)
     check('an old unit: zero is written', c.write(0, b'1' * 4096) == c.request(ZERO, 0, 2048) == OK and
           c.read(0, 4096) == (OK, bytes(2048) + b'1' * 2048))
     check('an old unit: flush and FUA without a cache', c.request(FLUSH) == c.write(0, bytes(512), FUA) == OK)
     c.close()
-    check('an old unit: nothing unknown is sent', counters(server.stop('an old unit'))['write sames'] == 0)
+    seen = counters(server.stop('an old unit'))
+    check('an old unit: nothing unknown is sent', seen['write sames'] == 0, seen)
+    check('the transfers obey the limit of the adapter in bytes', seen['largest'] == 1024, seen)
 
-    server = Server('--reg', 'BlockSize=dword:4096', '--reg', 'Blocks=dword:1024', '--reg', 'NoWriteSame=dword:1')
+    server = Server('--reg', 'BlockSize=dword:4096', '--reg', 'Blocks=dword:1024', '--reg', 'NoWriteSame=dword:1',
+                    '--reg', 'Pages=dword:1')
     c = server.connect()
     check('blocks of 4096 bytes', (c.size, c.block_sizes[0]) == (4 << 20, 4096), (c.size, c.block_sizes))
     check('WRITE SAME is refused: zeros are written', c.write(0, b'1' * 8192) == c.request(ZERO, 0, 4096) == OK and
           c.read(0, 8192) == (OK, bytes(4096) + b'1' * 4096))
     c.close()
-    check('WRITE SAME is refused: no error', 'error' not in server.stop('blocks of 4096 bytes'), server.text())
+    text = server.stop('blocks of 4096 bytes')
+    check('WRITE SAME is refused: no error', 'error' not in text, text)
+    check('an adapter with one page', counters(text)['largest'] == 4096, text)
 
     for options in (('--reg', 'ReadOnly=dword:1'), ('--nbd-read-only',)):
         server = Server(*options)
@@ -222,7 +227,7 @@ def other_units():
         c.close()
         server.stop('read-only')
 
-    server = Server('--reg', 'Huge=dword:1')
+    server = Server('--reg', 'Huge=dword:1', '--reg', 'Pages=dword:0')
     c = server.connect()
     check('a huge unit: the size', c.size == BLOCK << 33, c.size)
     check('a huge unit: blocks behind 2^32', c.write((5 << 30) * BLOCK + 4096, b'1' * 512, FUA) == OK and
@@ -230,6 +235,7 @@ def other_units():
     c.close()
     seen = counters(server.stop('a huge unit'))
     check('a huge unit: commands of 16 bytes', (seen['long'], seen['fua']) == (2, 1), seen)
+    check('a page limit of 0 is none', seen['largest'] == 8192, seen)
 
     server = Server('--reg', 'BlockSize=dword:520')
     try:
@@ -429,8 +435,8 @@ def main():
         if not shutil.which(program):
             print(f'skipped, because {program} is not installed: scripts/deps.sh test')
             return 77
-    for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, changing_units, stopping,
-                 killed, findings, failing_starts, plugin):
+    for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, changing_units,
+                 stopping, killed, findings, failing_starts, plugin):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')
