@@ -62,22 +62,36 @@ void connections_find_listeners(void)
     (void)connections_for_each(true, connections_add_listener);
 }
 
-/*
- * Returns true if the addresses are equal. For Internet addresses compares only the ports, because a listener may have
- * the address "any".
- */
-static bool connections_match(const struct listener *a, const struct listener *b)
+/* A listener with the address "any" accepts connections to all addresses of its family. */
+static bool connections_match_ipv4(const struct sockaddr_in *listener, const struct sockaddr_in *local)
 {
-    if (a->address.ss_family != b->address.ss_family)
-        return false;
-    /* Both families have the port at the same offset. */
-    if (a->address.ss_family == AF_INET || a->address.ss_family == AF_INET6)
-        return ((const struct sockaddr_in *)&a->address)->sin_port ==
-               ((const struct sockaddr_in *)&b->address)->sin_port;
-    return a->length == b->length && !memcmp(&a->address, &b->address, a->length);
+    return listener->sin_port == local->sin_port &&
+           (listener->sin_addr.s_addr == htonl(INADDR_ANY) || listener->sin_addr.s_addr == local->sin_addr.s_addr);
 }
 
-/* Returns true if one of the listeners has accepted a connection with this local address. */
+static bool connections_match_ipv6(const struct sockaddr_in6 *listener, const struct sockaddr_in6 *local)
+{
+    return listener->sin6_port == local->sin6_port && (IN6_IS_ADDR_UNSPECIFIED(&listener->sin6_addr) ||
+                                                       (IN6_ARE_ADDR_EQUAL(&listener->sin6_addr, &local->sin6_addr) &&
+                                                        listener->sin6_scope_id == local->sin6_scope_id));
+}
+
+/* Returns true if the listener accepts connections to this local address. */
+static bool connections_match(const struct listener *listener, const struct listener *local)
+{
+    if (listener->address.ss_family != local->address.ss_family)
+        return false;
+    if (local->address.ss_family == AF_INET)
+        return connections_match_ipv4((const void *)&listener->address, (const void *)&local->address);
+    if (local->address.ss_family == AF_INET6)
+        return connections_match_ipv6((const void *)&listener->address, (const void *)&local->address);
+    return listener->length == local->length && !memcmp(&listener->address, &local->address, local->length);
+}
+
+/*
+ * Returns true if one of the listeners has accepted a connection with this local address. A driver's own connection has
+ * another port, or another address.
+ */
 static bool connections_is_accepted(const struct listener *local)
 {
     for (int i = 0; i < n_listeners; i++)
