@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the units. The scan sends INQUIRY to unit 0 of every target. If the target answers, REPORT LUNS lists the
- * target's units. If the target does not support REPORT LUNS, the scan sends INQUIRY to every unit. The miniport
- * receives StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
+ * target's units, also if unit 0 does not exist. If the target does not support REPORT LUNS, the scan sends INQUIRY to
+ * every unit; but not if unit 0 cannot exist, because some miniports answer so for every target that does not exist.
+ * The miniport receives StorRemoveDevice for each unit that has disappeared. At most one scan runs at a time.
  */
 #include <pthread.h>
 #include <string.h>
@@ -61,11 +62,14 @@ static void port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR targ
         port_scan_report_removed(a, path, target, lun);
 }
 
-/*
- * Sends INQUIRY, and stores whether the unit exists. Returns true if the target has answered: also for a unit that is
- * not connected, because the target may have others.
- */
-static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
+enum scan_answer {
+    SCAN_NO_ANSWER,
+    SCAN_NO_UNIT, /* the target answers, but cannot have a unit with this number (peripheral qualifier 3) */
+    SCAN_UNIT     /* the unit exists, or is not connected now */
+};
+
+/* Sends INQUIRY, and stores whether the unit exists. */
+static enum scan_answer port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun)
 {
     struct port_call c = { .path = path, .target = target, .lun = lun, .cdb_length = CDB6GENERIC_LENGTH };
     UCHAR inquiry[INQUIRYDATABUFFERSIZE] = { 0 };
@@ -74,7 +78,9 @@ static bool port_scan_inquire(struct port_adapter *a, UCHAR path, UCHAR target, 
     c.cdb[4] = sizeof inquiry;
     answered = port_scan_send(a, &c, SCSIOP_INQUIRY, inquiry, sizeof inquiry);
     port_scan_update_unit(a, path, target, lun, answered && inquiry[0] >> 5 == DEVICE_QUALIFIER_ACTIVE, inquiry);
-    return answered && inquiry[0] >> 5 <= DEVICE_QUALIFIER_NOT_ACTIVE;
+    if (answered && inquiry[0] >> 5 <= DEVICE_QUALIFIER_NOT_ACTIVE)
+        return SCAN_UNIT;
+    return answered && inquiry[0] >> 5 == DEVICE_QUALIFIER_NOT_SUPPORTED ? SCAN_NO_UNIT : SCAN_NO_ANSWER;
 }
 
 /*
@@ -113,11 +119,11 @@ static bool port_scan_is_known(struct port_adapter *a, UCHAR path, UCHAR target,
 static void port_scan_target(struct port_adapter *a, UCHAR path, UCHAR target)
 {
     bool listed[256] = { false };
-    bool present = port_scan_inquire(a, path, target, 0),
-         known = present && port_scan_report_luns(a, path, target, listed);
+    enum scan_answer first = port_scan_inquire(a, path, target, 0);
+    bool known = first != SCAN_NO_ANSWER && port_scan_report_luns(a, path, target, listed);
 
     for (unsigned lun = 1; lun < a->config.MaximumNumberOfLogicalUnits; lun++) {
-        bool is_candidate = present && (!known || listed[lun]);
+        bool is_candidate = known ? listed[lun] : first == SCAN_UNIT;
 
         if (is_candidate || port_scan_is_known(a, path, target, (UCHAR)lun))
             (void)port_scan_inquire(a, path, target, (UCHAR)lun);

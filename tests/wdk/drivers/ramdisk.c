@@ -76,6 +76,10 @@ static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         return SRB_STATUS_INTERNAL_ERROR;
     unit->seen++;
     count_inquiry(d);
+    if (d->first_hidden && srb->Lun == 0) {
+        data.DeviceTypeQualifier = DEVICE_QUALIFIER_NOT_SUPPORTED;
+        data.DeviceType = 0x1f; /* unknown */
+    }
     RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
     RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
     RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);
@@ -96,6 +100,8 @@ static UCHAR report_luns(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 {
     UCHAR data[24] = { 0 };
 
+    if (d->no_list)
+        return fail(srb, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_ILLEGAL_COMMAND);
     data[3] = d->second ? 16 : 8;
     data[17] = 1;
     return copy_answer(d, srb, data, 8 + data[3]);
@@ -144,6 +150,12 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_ADDS_UNIT:
         d->second = !d->second;
         StorPortNotification(BusChangeDetected, d, 0);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_HIDES_FIRST:
+        d->first_hidden = !d->first_hidden;
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_LISTS_NOTHING:
+        d->no_list = !d->no_list;
         return SRB_STATUS_SUCCESS;
     case RAMDISK_PAUSES:
         d->paused = !d->paused;

@@ -33,7 +33,9 @@ enum ramdisk_command {
     RAMDISK_LEAVES_LATE,   /* blocks the removal of the adapter, and returns when the reset waits */
     RAMDISK_BUSY_WITH_ALL, /* with all requests, half a second later, and delays the others until then */
     RAMDISK_STAYS,         /* in HwStartIo when it is complete; fails without the one above */
-    RAMDISK_LINGERS        /* in HwStartIo on its own thread, when the adapter is removed */
+    RAMDISK_LINGERS,       /* in HwStartIo on its own thread, when the adapter is removed */
+    RAMDISK_HIDES_FIRST,   /* INQUIRY of unit 0 has the peripheral qualifier 3; or shows unit 0 again */
+    RAMDISK_LISTS_NOTHING  /* REPORT LUNS is not supported; or is supported again */
 };
 
 struct ramdisk_told {

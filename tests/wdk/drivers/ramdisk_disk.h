@@ -21,6 +21,7 @@ struct disk {
     LONG busy_tries; /* of RAMDISK_BUSY_WITH_ALL */
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
+    BOOLEAN first_hidden, no_list;
     BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
 };
 
