@@ -568,6 +568,17 @@ VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
+ULONG NvmeControllerMaxTransfer(NVME_CONTROLLER *Controller)
+{
+    ULONG bytes;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    bytes = Controller->Info.MaxTransfer;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return bytes;
+}
+
 ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespaces, ULONG Count)
 {
     ULONG total;

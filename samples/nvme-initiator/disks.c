@@ -142,7 +142,8 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
     unit.NamespaceId = Namespace->Id;
     unit.BlockSize = 1UL << Namespace->BlockShift;
     unit.BlockCount = Namespace->Blocks;
-    unit.MaximumTransfer = Info->MaxTransfer;
+    unit.MaximumTransfer = NvmeSettings.MaxTransfer;
+    unit.PartTransfer = Info->MaxTransfer;
     unit.Ready = Info->State == NvmeStateLive;
     unit.ReadOnly = Namespace->ReadOnly;
     unit.ThinProvisioned = Namespace->ThinProvisioned;

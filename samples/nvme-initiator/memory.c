@@ -175,14 +175,15 @@ NTSTATUS NvmeQueuePostReceives(NVME_QUEUE *Queue)
 static PVOID SlotCapsuleData(const NVME_SLOT *Slot)
 {
     const NVME_REQUEST *request = Slot->Request;
+    PUCHAR data = request->Buffer;
 
     if (request->Direction != NvmeToController || request->Length > Slot->Queue->InCapsule)
         return NULL;
-    if (!request->Mdl)
-        return request->Buffer;
-    if (MmGetMdlByteCount(request->Mdl) < request->Length)
+    if (request->Mdl && MmGetMdlByteCount(request->Mdl) < request->Offset + request->Length)
         return NULL; /* data in a chain of several MDLs are not copied */
-    return MmGetSystemAddressForMdlSafe(request->Mdl, NormalPagePriority | MdlMappingNoExecute);
+    if (request->Mdl)
+        data = MmGetSystemAddressForMdlSafe(request->Mdl, NormalPagePriority | MdlMappingNoExecute);
+    return data ? data + request->Offset : NULL;
 }
 
 NTSTATUS NvmeSlotMap(NVME_SLOT *Slot)
@@ -190,22 +191,24 @@ NTSTATUS NvmeSlotMap(NVME_SLOT *Slot)
     NVME_REQUEST *request = Slot->Request;
     NDK_ADAPTER *adapter = Slot->Queue->Adapter;
     MDL *mdl = request->Mdl;
+    ULONG size = request->Offset + request->Length; /* the mapping also covers the bytes in front of the data */
 
     if (request->Direction == NvmeNoData)
         return STATUS_SUCCESS;
-    if (request->Length == 0 || request->Length > Slot->Queue->Controller->Info.MaxTransfer)
+    if (request->Length == 0 || request->Length > Slot->Queue->Controller->Info.MaxTransfer ||
+        request->Offset > NVME_MAX_TRANSFER - request->Length)
         return STATUS_INVALID_BUFFER_SIZE;
     Slot->CapsuleData = SlotCapsuleData(Slot);
     if (Slot->CapsuleData)
         return STATUS_SUCCESS;
     if (!mdl) {
         mdl = &Slot->Mdl;
-        MmInitializeMdl(mdl, request->Buffer, request->Length);
+        MmInitializeMdl(mdl, request->Buffer, size);
         MmBuildMdlForNonPagedPool(mdl);
     }
     Slot->Mapped = TRUE;
     Slot->MappingSize = sizeof(Slot->MappingRoom);
-    return adapter->Dispatch->NdkBuildLAM(adapter, mdl, request->Length, NvmeSlotMapped, Slot, &Slot->Mapping,
+    return adapter->Dispatch->NdkBuildLAM(adapter, mdl, size, NvmeSlotMapped, Slot, &Slot->Mapping,
         &Slot->MappingSize, &Slot->Offset);
 }
 
@@ -220,18 +223,20 @@ VOID NvmeSlotUnmap(NVME_SLOT *Slot)
 }
 
 /*
- * Posts the registration of the data, and describes the data for the target. The adapter may defer the registration
- * until the send, which is posted next. The registration is silent, because the result of the send shows that it was
- * carried out.
+ * Posts the registration of the data, which are all or some of the mapped pages, and describes the data for the target.
+ * The adapter may defer the registration until the send, which is posted next. The registration is silent, because the
+ * result of the send shows that it was carried out.
  */
 static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
 {
     NDK_QP *qp = Slot->Queue->Qp;
-    ULONG right = Slot->Request->Direction == NvmeToController ? NDK_OP_FLAG_ALLOW_REMOTE_READ
-                                                               : NDK_OP_FLAG_ALLOW_REMOTE_WRITE;
-    PVOID base = (PVOID)(ULONG_PTR)(PAGE_SIZE + Slot->Offset);
-    NTSTATUS status = qp->Dispatch->NdkFastRegister(qp, Slot, Slot->Mr, Slot->Mapping.AdapterPageCount,
-        Slot->Mapping.AdapterPageArray, Slot->Offset, Slot->Request->Length, base,
+    const NVME_REQUEST *request = Slot->Request;
+    ULONG right = request->Direction == NvmeToController ? NDK_OP_FLAG_ALLOW_REMOTE_READ
+                                                         : NDK_OP_FLAG_ALLOW_REMOTE_WRITE;
+    ULONG page = (Slot->Offset + request->Offset) / PAGE_SIZE, offset = (Slot->Offset + request->Offset) % PAGE_SIZE;
+    PVOID base = (PVOID)(ULONG_PTR)(PAGE_SIZE + offset);
+    NTSTATUS status = qp->Dispatch->NdkFastRegister(qp, Slot, Slot->Mr, Slot->Mapping.AdapterPageCount - page,
+        &Slot->Mapping.AdapterPageArray[page], offset, request->Length, base,
         right | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER);
 
     if (!NT_SUCCESS(status))
@@ -240,7 +245,7 @@ static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
     Slot->Token = Slot->Mr->Dispatch->NdkGetRemoteTokenFromMr(Slot->Mr); /* each registration has a new token */
     Sgl->kind = NVME_SGL_KIND_HOST;
     Sgl->address = (ULONG_PTR)base;
-    Sgl->length = Slot->Request->Length;
+    Sgl->length = request->Length;
     Sgl->key = Slot->Token;
     Sgl->invalidate = TRUE;
     return STATUS_SUCCESS;

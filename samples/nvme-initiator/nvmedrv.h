@@ -56,7 +56,7 @@ typedef struct _NVME_TARGET {
 typedef struct _NVME_SETTINGS {
     ULONG IoQueues;         /* number of I/O queues for each controller */
     ULONG QueueDepth;       /* maximum number of outstanding commands for each I/O queue */
-    ULONG MaxTransfer;      /* maximum number of data bytes in a command */
+    ULONG MaxTransfer;      /* maximum number of data bytes in a SCSI command, and in an NVMe command */
     ULONG KeepAliveSeconds; /* the target ends a controller whose host sends nothing for this time; 0: never */
     ULONG CommandSeconds;   /* time limit of a command whose caller sets none; an expired command is aborted */
     ULONG AbortSeconds;     /* time limit of an aborted command; if it expires, the controller is reset */
@@ -121,10 +121,11 @@ struct _NVME_REQUEST {
     /* Set by the caller. */
     struct nvme_command Command; /* the caller sets all members except identifier, flags and data pointer */
     BOOLEAN Admin;               /* TRUE: an admin command; FALSE: an I/O command */
-    NVME_DIRECTION Direction;    /* for NvmeNoData the members Mdl, Buffer and Length are not used */
-    /* The data are the first Length bytes of this MDL chain, which is locked and virtually contiguous. */
+    NVME_DIRECTION Direction;    /* for NvmeNoData the members Mdl, Buffer, Offset and Length are not used */
+    /* The data are in this MDL chain, which is locked and virtually contiguous, from the byte Offset on. */
     PMDL Mdl;
-    PVOID Buffer;                /* if Mdl is NULL, the data are here, in nonpaged pool */
+    PVOID Buffer;                /* if Mdl is NULL, the data are here, in nonpaged pool, from the byte Offset on */
+    ULONG Offset;                /* at most NVME_MAX_TRANSFER - Length */
     ULONG Length;                /* size of the data in bytes: 1 to the controller's MaxTransfer */
     ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: no limit */
     NVME_COMPLETION *Completion;
@@ -161,7 +162,7 @@ struct _NVME_REQUEST {
  *   STATUS_CONNECTION_DISCONNECTED  the connection was lost while the admin command was at the target
  *   STATUS_DEVICE_NOT_CONNECTED   the controller has stopped its attempts to connect (NvmeStateFailed)
  *   STATUS_DELETE_PENDING         NvmeControllerDelete has been called
- *   STATUS_INVALID_BUFFER_SIZE    Length is 0 or above MaxTransfer
+ *   STATUS_INVALID_BUFFER_SIZE    Length is 0, or above MaxTransfer, which can be smaller after a reconnect
  *   STATUS_INSUFFICIENT_RESOURCES the adapter cannot map the data
  * With every status except the first two, NvmeStatus and Result are 0, and the target may or may not have executed the
  * command.
@@ -273,6 +274,8 @@ VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
 /* DISPATCH_LEVEL. Copies the controller's present state and properties to *Info. */
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info);
+/* DISPATCH_LEVEL. Returns the present maximum number of data bytes of a command. */
+ULONG NvmeControllerMaxTransfer(NVME_CONTROLLER *Controller);
 /*
  * DISPATCH_LEVEL. Copies up to Count namespaces in the order of their identifiers. Returns the number of all
  * namespaces. During a reconnect these are the namespaces from before the connection was lost.

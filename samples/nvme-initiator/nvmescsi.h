@@ -28,7 +28,8 @@ typedef struct _NVME_SCSI_UNIT {
     ULONG NamespaceId;
     ULONG BlockSize;              /* in bytes; a power of two */
     ULONGLONG BlockCount;         /* at least 1 */
-    ULONG MaximumTransfer;        /* maximum number of data bytes in a command */
+    ULONG MaximumTransfer;        /* maximum number of data bytes in a SCSI command */
+    ULONG PartTransfer;           /* maximum number of data bytes in an NVMe command */
     BOOLEAN Ready;                /* the controller is connected */
     BOOLEAN ReadOnly;
     BOOLEAN ThinProvisioned;
@@ -52,7 +53,11 @@ typedef enum _NVME_SCSI_DATA {
 typedef enum _NVME_SCSI_STEP {
     NvmeScsiAnswered,  /* the command needs no NVMe command; the answer is in the request */
     NvmeScsiSend,      /* Command must be sent, without data */
-    NvmeScsiSendData,  /* Command must be sent, with the first Transferred bytes of the caller's data */
+    /*
+     * Command must be sent, with the first Transferred bytes of the caller's data. If they are more than PartTransfer,
+     * the caller must send several commands, each with a part of the blocks and of the data.
+     */
+    NvmeScsiSendData,
     NvmeScsiSendRanges /* Command must be sent, with RangeCount entries of Ranges */
 } NVME_SCSI_STEP;
 

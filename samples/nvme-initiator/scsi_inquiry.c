@@ -98,11 +98,9 @@ static ULONG PutIdentifiers(const NVME_SCSI_UNIT *Unit, PUCHAR At)
 
 static ULONG PutBlockLimits(const NVME_SCSI_UNIT *Unit, PUCHAR At)
 {
-    ULONG blocks = Unit->MaximumTransfer / Unit->BlockSize;
-
     At[0] = 1;                              /* WSNZ: a WRITE SAME of 0 blocks is refused */
-    NvmeScsiPut32(At + 4, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* maximum transfer length, in blocks */
-    NvmeScsiPut32(At + 8, min(blocks, NVME_SCSI_MAX_BLOCKS)); /* optimal transfer length, in blocks */
+    NvmeScsiPut32(At + 4, min(Unit->MaximumTransfer / Unit->BlockSize, NVME_SCSI_MAX_BLOCKS)); /* maximum transfer */
+    NvmeScsiPut32(At + 8, min(Unit->PartTransfer / Unit->BlockSize, NVME_SCSI_MAX_BLOCKS));    /* optimal transfer */
     if (Unit->CanDeallocate) {
         NvmeScsiPut32(At + 16, MAXULONG);   /* maximum number of blocks in an UNMAP */
         NvmeScsiPut32(At + 20, NVME_SCSI_MAX_RANGES);

@@ -338,8 +338,6 @@ static NTSTATUS ControllerIdentify(NVME_CONTROLLER *Controller)
     info->OptionalCommands = identify->oncs;
     Controller->EventsSupported = (identify->oaes & NVME_EVENT_NAMESPACE_CHANGED) != 0;
     KeReleaseSpinLock(&Controller->Lock, irql);
-    if (info->MaxTransfer < Controller->Settings.MaxTransfer)
-        DbgPrint("nvme: %s: longer requests fail: set MaxTransfer to %u\n", Controller->Name, info->MaxTransfer);
     return STATUS_SUCCESS;
 }
 

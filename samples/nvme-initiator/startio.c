@@ -71,19 +71,50 @@ static UCHAR SrbStatusOf(NTSTATUS Status)
     }
 }
 
+/* Submits an NVMe command for the next part of the data. A controller may transfer less at once than Storport does. */
+static VOID SendPart(NVME_SRB *Srb)
+{
+    NVME_REQUEST *request = &Srb->Request;
+
+    request->Offset = Srb->Scsi.Transferred - Srb->Left;
+    request->Length = min(Srb->Left, Srb->PartSize - Srb->PartSize % Srb->BlockSize);
+    request->Command.io.lba = Srb->Scsi.Command.io.lba + request->Offset / Srb->BlockSize;
+    request->Command.io.blocks = (USHORT)(request->Length / Srb->BlockSize - 1);
+    NvmeSubmit(Srb->Group->Controller, request);
+}
+
+/*
+ * Returns TRUE if the request has failed only because the controller's limit has become smaller, after a reconnect.
+ * Stores the new limit, with which the caller must send the part again.
+ */
+static BOOLEAN HasSmallerParts(NVME_SRB *Srb)
+{
+    ULONG limit = NvmeControllerMaxTransfer(Srb->Group->Controller);
+
+    if (Srb->Request.Status != STATUS_INVALID_BUFFER_SIZE || limit >= Srb->Request.Length || limit < Srb->BlockSize)
+        return FALSE;
+    Srb->PartSize = limit;
+    return TRUE;
+}
+
 static VOID RequestCompleted(NVME_REQUEST *Request)
 {
     NVME_SRB *srb = Request->Context;
 
-    if (Request->Status != STATUS_SUCCESS && Request->Status != STATUS_IO_DEVICE_ERROR) {
+    if (Request->Status == STATUS_SUCCESS && srb->Left > Request->Length) {
+        srb->Left -= Request->Length;
+        SendPart(srb);
+    } else if (Request->Status == STATUS_SUCCESS || Request->Status == STATUS_IO_DEVICE_ERROR) {
+        NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
+        EndCommand(srb, SetAnswer(srb));
+    } else if (srb->Left && HasSmallerParts(srb)) {
+        SendPart(srb);
+    } else {
         FailCommand(srb, SrbStatusOf(Request->Status));
-        return;
     }
-    NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
-    EndCommand(srb, SetAnswer(srb));
 }
 
-/* Submits the NVMe command in Srb->Scsi. */
+/* Submits the NVMe command in Srb->Scsi: a read or write in parts, one after the other. */
 static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
 {
     NVME_REQUEST *request = &Srb->Request;
@@ -94,6 +125,7 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
     request->Seconds = Srb->Srb->TimeOutValue;
     request->Completion = RequestCompleted;
     request->Context = Srb;
+    Srb->Left = 0;
     if (Step == NvmeScsiSendData) {
         if (StorPortGetOriginalMdl(Srb->Group->Adapter, Srb->Srb, &mdl) != STOR_STATUS_SUCCESS || !mdl) {
             FailCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
@@ -101,8 +133,11 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
         }
         request->Direction = Srb->Scsi.Direction == NvmeScsiDataIn ? NvmeFromController : NvmeToController;
         request->Mdl = mdl;
-        request->Length = Srb->Scsi.Transferred;
-    } else if (Step == NvmeScsiSendRanges) {
+        Srb->Left = Srb->Scsi.Transferred;
+        SendPart(Srb);
+        return;
+    }
+    if (Step == NvmeScsiSendRanges) {
         request->Direction = NvmeToController;
         request->Buffer = Srb->Scsi.Ranges;
         request->Length = Srb->Scsi.RangeCount * sizeof(Srb->Scsi.Ranges[0]);
@@ -143,6 +178,8 @@ static VOID StartCommand(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
         NvmeCompleteSrb(Adapter, Srb->Srb, status);
         return;
     }
+    Srb->BlockSize = view.Unit.BlockSize;
+    Srb->PartSize = view.Unit.PartTransfer;
     if (!DescribeCommand(Adapter, Srb, view.Luns)) {
         FailCommand(Srb, SRB_STATUS_INTERNAL_ERROR);
         return;

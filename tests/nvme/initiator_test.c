@@ -319,6 +319,25 @@ static void test_commands(void **state)
     assert_int_equal(process_stop(&target, SIGTERM), 0);
 }
 
+/* The adapter registers less than one command of the disk transfers: the driver sends several NVMe commands. */
+static void test_parts(void **state)
+{
+    (void)state;
+    target_start("--memory", "64M");
+    setenv("ONDK_PROFILE", "shallow", 1);
+    driver_start(true, 60);
+    wait_for_units(1);
+    assert_true(list_one().MaxTransfer < 128 * 1024);
+    workers_start(4, 128 * 1024, 20);
+    workers_join(4, OK);
+    workers_start(3, 62 * 1024, 20);
+    workers_join(3, OK);
+    assert_int_equal(list_one().Reconnects, 0);
+    driver_stop();
+    unsetenv("ONDK_PROFILE");
+    assert_int_equal(process_stop(&target, SIGTERM), 0);
+}
+
 static void test_controls(void **state)
 {
     NVME_IOCTL_CONNECTED connected = { 9 };
@@ -544,6 +563,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_depths),
         cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_large_blocks),
         cmocka_unit_test(test_controls),
         cmocka_unit_test(test_read_only),

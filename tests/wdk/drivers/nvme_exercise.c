@@ -8,6 +8,7 @@
  *   Exercise         one of enum exercise, below
  *   Depth            requests at the same time
  *   Bytes            of each request
+ *   Offset           of the data in the request's buffer
  *   Rounds           of a write and a read for each of the requests
  *   Expect           the status with which requests may fail besides STATUS_SUCCESS; 0: none
  */
@@ -29,7 +30,8 @@ enum exercise {
 
 typedef struct _OPERATION {
     NVME_REQUEST Request;
-    PUCHAR Data;
+    PUCHAR Buffer;
+    PUCHAR Data; /* Buffer + Offset */
     PMDL Mdl;
     ULONG Index;
     ULONG Round;
@@ -37,7 +39,7 @@ typedef struct _OPERATION {
 } OPERATION;
 
 static NVME_SETTINGS Settings;
-static ULONG Exercise, Depth, Bytes, Rounds, Expect;
+static ULONG Exercise, Depth, Bytes, Offset, Rounds, Expect;
 static NVME_CONTROLLER *Controller;
 static OPERATION *Operations;
 static LONG Outstanding, Different, Unexpected, Expected, Done, Changes, Stopping;
@@ -138,15 +140,18 @@ static NTSTATUS Prepare(VOID)
         OPERATION *operation = &Operations[i];
 
         operation->Index = i;
-        operation->Data = ExAllocatePoolWithTag(NonPagedPoolNx, Bytes, TAG);
-        operation->Mdl = i % 2 ? IoAllocateMdl(operation->Data, Bytes, FALSE, FALSE, NULL) : NULL;
-        if (!operation->Data || (i % 2 && !operation->Mdl))
+        operation->Buffer = ExAllocatePoolWithTag(NonPagedPoolNx, Offset + Bytes, TAG);
+        operation->Data = operation->Buffer + Offset;
+        operation->Mdl = i % 2 ? IoAllocateMdl(operation->Buffer, Offset + Bytes, FALSE, FALSE, NULL) : NULL;
+        if (!operation->Buffer || (i % 2 && !operation->Mdl))
             return STATUS_INSUFFICIENT_RESOURCES;
+        RtlZeroMemory(operation->Buffer, Offset);
         if (operation->Mdl)
             MmBuildMdlForNonPagedPool(operation->Mdl);
         Fill(operation);
         operation->Request.Mdl = operation->Mdl;
-        operation->Request.Buffer = operation->Data;
+        operation->Request.Buffer = operation->Buffer;
+        operation->Request.Offset = Offset;
         operation->Request.Length = Bytes;
         operation->Request.Completion = Completed;
     }
@@ -160,8 +165,8 @@ static VOID Free(VOID)
     for (i = 0; Operations && i < Depth; i++) {
         if (Operations[i].Mdl)
             IoFreeMdl(Operations[i].Mdl);
-        if (Operations[i].Data)
-            ExFreePoolWithTag(Operations[i].Data, TAG);
+        if (Operations[i].Buffer)
+            ExFreePoolWithTag(Operations[i].Buffer, TAG);
     }
     if (Operations)
         ExFreePoolWithTag(Operations, TAG);
@@ -311,6 +316,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     ReadNumber(RegistryPath, L"Exercise", &Exercise);
     ReadNumber(RegistryPath, L"Depth", &Depth);
     ReadNumber(RegistryPath, L"Bytes", &Bytes);
+    ReadNumber(RegistryPath, L"Offset", &Offset);
     ReadNumber(RegistryPath, L"Rounds", &Rounds);
     ReadNumber(RegistryPath, L"Expect", &Expect);
     NvmeReadSettings(RegistryPath, &Settings);

@@ -19,7 +19,8 @@ struct _NVME_CONTROLLER {
     ULONG Listed;
     ULONGLONG Blocks;
     UCHAR Uuid; /* first byte of each namespace's UUID */
-    USHORT NextAnswer;
+    ULONG NextAnswer; /* see FAKE_ANSWER */
+    ULONG MaxTransfer;
     NTSTATUS NextBreak;
     PETHREAD Thread;
     KEVENT Wake; /* Changed has to be called, or the thread has to end */
@@ -156,6 +157,7 @@ NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Contr
     controller->State = NvmeStateLive;
     controller->Listed = 1;
     controller->Blocks = FAKE_BLOCKS;
+    controller->MaxTransfer = NVME_MAX_TRANSFER;
     KeInitializeSpinLock(&controller->Lock);
     InitializeListHead(&controller->Held);
     KeInitializeEvent(&controller->Wake, SynchronizationEvent, FALSE);
@@ -187,13 +189,24 @@ VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
     EndHeld(Controller, NVME_ALL_NAMESPACES, STATUS_CANCELLED);
 }
 
+ULONG NvmeControllerMaxTransfer(NVME_CONTROLLER *Controller)
+{
+    ULONG bytes;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    bytes = Controller->MaxTransfer;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    return bytes;
+}
+
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info)
 {
     RtlZeroMemory(Info, sizeof(*Info));
     Info->State = Controller->State;
     strcpy(Info->LastReason, "none");
     Info->Target = Controller->Create.Target;
-    Info->MaxTransfer = NVME_MAX_TRANSFER;
+    Info->MaxTransfer = NvmeControllerMaxTransfer(Controller);
     Info->WriteCache = TRUE;
     Info->OptionalCommands = NVME_ONCS_COMPARE | NVME_ONCS_DATASET | NVME_ONCS_WRITE_ZEROES;
     Info->QueueCount = 1;
@@ -253,8 +266,14 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
         Controller->State = NvmeStateReconnecting;
         break;
     case FAKE_ANSWER:
-        Controller->NextAnswer = (USHORT)Order->value;
+        Controller->NextAnswer = Order->value;
         break;
+    case FAKE_LIMIT:
+        Controller->MaxTransfer = Order->value;
+        break;
+    case FAKE_LIMIT_LATE:
+        Controller->MaxTransfer = Order->value;
+        return;
     case FAKE_BREAK:
         Controller->NextBreak = (NTSTATUS)Order->value;
         break;
@@ -267,11 +286,15 @@ static USHORT Execute(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     const struct nvme_command *command = &Request->Command;
     UCHAR *block = Controller->Data[command->nsid - 1] + command->io.lba * FAKE_BLOCK;
-    PUCHAR data = Request->Mdl ? MmGetSystemAddressForMdlSafe(Request->Mdl, NormalPagePriority) : Request->Buffer;
+    PUCHAR base = Request->Mdl ? MmGetSystemAddressForMdlSafe(Request->Mdl, NormalPagePriority) : Request->Buffer;
+    PUCHAR data = base + Request->Offset;
     const struct fake_order *order = (const struct fake_order *)data;
     const struct nvme_dataset_range *range = (const struct nvme_dataset_range *)data;
     ULONG length = (command->io.blocks + 1) * FAKE_BLOCK;
 
+    if ((command->opcode == NVME_IO_READ || command->opcode == NVME_IO_WRITE || command->opcode == NVME_IO_COMPARE) &&
+        Request->Length != length)
+        return NVME_INVALID_FIELD | NVME_DNR;
     switch (command->opcode) {
     case NVME_IO_READ:
         RtlCopyMemory(data, block, length);
@@ -297,6 +320,20 @@ static USHORT Execute(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     }
 }
 
+/* Returns the NVMe status with which the request must fail, or 0. Lock is held. */
+static USHORT OrderedAnswer(NVME_CONTROLLER *Controller)
+{
+    USHORT answer = 0;
+
+    if (Controller->NextAnswer >> 16) {
+        Controller->NextAnswer -= 1 << 16;
+    } else {
+        answer = (USHORT)Controller->NextAnswer;
+        Controller->NextAnswer = 0;
+    }
+    return answer;
+}
+
 VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -312,9 +349,10 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     } else if (Controller->NextBreak) {
         status = Controller->NextBreak;
         Controller->NextBreak = 0;
+    } else if (Request->Direction != NvmeNoData && Request->Length > Controller->MaxTransfer) {
+        status = STATUS_INVALID_BUFFER_SIZE;
     } else {
-        nvmeStatus = Controller->NextAnswer;
-        Controller->NextAnswer = 0;
+        nvmeStatus = OrderedAnswer(Controller);
         if (!nvmeStatus)
             nvmeStatus = Execute(Controller, Request);
         if (nvmeStatus)

@@ -129,6 +129,68 @@ static void test_failures(void **state)
     stop();
 }
 
+/* Waits until the page "block limits" of the unit has this optimal transfer length, in blocks. */
+static void wait_for_optimal(uint32_t blocks)
+{
+    uint8_t page[64];
+    ondk_wdk_scsi_command_t c = {
+        .cdb_length = 6, .cdb = { 0x12, 1, 0xb0, 0, sizeof page }, .data = page, .data_length = sizeof page
+    };
+
+    do {
+        c.data_length = sizeof page;
+        assert_int_equal(send_sense(&c), 0);
+        assert_int_equal(page[10] << 8 | page[11], 256); /* the maximum is the adapter's */
+    } while ((page[14] << 8 | page[15]) != (int)blocks);
+}
+
+static void write_and_read(const uint8_t *out, uint8_t *in, uint16_t blocks)
+{
+    ondk_wdk_scsi_command_t c = transfer(true, 7, blocks, (void *)(uintptr_t)out);
+
+    assert_int_equal(send_sense(&c), 0);
+    assert_int_equal(c.data_length, blocks * FAKE_BLOCK);
+    c = transfer(false, 7, blocks, in);
+    memset(in, 0, blocks * (size_t)FAKE_BLOCK);
+    assert_int_equal(send_sense(&c), 0);
+    assert_int_equal(c.data_length, blocks * FAKE_BLOCK);
+    assert_memory_equal(in, out, blocks * (size_t)FAKE_BLOCK);
+}
+
+/* The controller's limit is smaller than the adapter's: a command is executed in parts, also after a reconnect. */
+static void test_parts(void **state)
+{
+    static uint8_t out[256 * FAKE_BLOCK], in[256 * FAKE_BLOCK];
+    static const uint16_t blocks[] = { 1, 30, 255, 256 };
+    ondk_wdk_scsi_command_t c;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof out; i++)
+        out[i] = (uint8_t)(i * 5 + i / 512);
+    start();
+    for (uint32_t limit = 65536; limit >= 4096; limit /= 4) {
+        order(FAKE_LIMIT, limit + 100); /* not a multiple of a block */
+        wait_for_optimal(limit / FAKE_BLOCK);
+        for (int i = 0; i < 4; i++)
+            write_and_read(out, in, blocks[i]);
+    }
+    order(FAKE_ANSWER, 0x281 | 3 << 16); /* an unrecovered read error of the fourth part */
+    c = transfer(false, 7, 256, in);
+    assert_int_equal(send_sense(&c), 3);
+    assert_int_equal(c.data_length, 0);
+    c = transfer(true, 7, 256, out); /* VERIFY with comparison: the last block differs */
+    c.cdb[0] = 0x2f;
+    c.cdb[1] = 2;
+    assert_int_equal(send_sense(&c), 0);
+    out[sizeof out - 1] ^= 1;
+    assert_int_equal(send_sense(&c), 0xe);
+    order(FAKE_LIMIT, 128 * 1024);
+    wait_for_optimal(256);
+    order(FAKE_LIMIT_LATE, 16384); /* the unit has the old limit yet */
+    write_and_read(out, in, 256);
+    stop();
+}
+
 /* ---- Changes ----------------------------------------------------------------------------------------------------- */
 
 /* Without its namespace, unit 0 answers that it is not connected, so that the others can be found. */
@@ -384,11 +446,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers),          cmocka_unit_test(test_unmap_and_zero),
         cmocka_unit_test(test_addresses),          cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_no_first_unit),      cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_reset_of_unit),      cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_capacity),           cmocka_unit_test(test_reconnecting),
-        cmocka_unit_test(test_replaced),           cmocka_unit_test(test_disconnect_outstanding),
-        cmocka_unit_test(test_disconnect_running),
+        cmocka_unit_test(test_parts),              cmocka_unit_test(test_no_first_unit),
+        cmocka_unit_test(test_timeout),            cmocka_unit_test(test_reset_of_unit),
+        cmocka_unit_test(test_namespaces),         cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_reconnecting),       cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_disconnect_outstanding), cmocka_unit_test(test_disconnect_running),
     };
 
     return cmocka_run_group_tests_name("nvme_miniport", tests, NULL, NULL);

@@ -18,6 +18,7 @@ static const NVME_SCSI_UNIT disk = {
     .BlockSize = BLOCK,
     .BlockCount = BLOCKS,
     .MaximumTransfer = MAX_TRANSFER,
+    .PartTransfer = MAX_TRANSFER / 4,
     .Ready = TRUE,
     .ThinProvisioned = TRUE,
     .VolatileCache = TRUE,
@@ -198,6 +199,7 @@ static void test_limits(void **state)
     page(&disk, 0xb0, 64);
     assert_int_equal(last->data[4], 1);
     assert_int_equal(NvmeScsiGet32(last->data + 8), MOST);
+    assert_int_equal(NvmeScsiGet32(last->data + 12), MOST / 4);
     assert_int_equal(NvmeScsiGet32(last->data + 20), UINT32_MAX);
     assert_int_equal(NvmeScsiGet32(last->data + 24), NVME_SCSI_MAX_RANGES);
     assert_int_equal(NvmeScsiGet64(last->data + 36), 65536);
