@@ -129,12 +129,13 @@ static NTSTATUS Connect(NVME_CONTROL *Control)
         return status;
     if (Control->OutputLength < sizeof(*connected))
         return STATUS_BUFFER_TOO_SMALL;
-    status = NvmeDisksConnect(Control->Adapter, &target, 0, &targetId);
+    status = NvmeDisksConnect(Control->Adapter, &target,
+        Control->Request.Flags & NVME_IOCTL_RETRY ? NVME_CREATE_RETRY : 0, &targetId);
     if (!NT_SUCCESS(status))
         return status;
     connected->TargetId = targetId;
     Control->Written = sizeof(*connected);
-    return STATUS_SUCCESS;
+    return STATUS_SUCCESS; /* also if the connection is pending, because the control itself is complete */
 }
 
 static NTSTATUS Disconnect(NVME_CONTROL *Control)
@@ -202,7 +203,9 @@ static NTSTATUS Dispatch(NVME_CONTROL *Control)
 {
     const NVME_IOCTL_REQUEST *request = &Control->Request;
 
-    if (request->Size != sizeof(*request) || !IsTerminated(request->Address, sizeof(request->Address)) ||
+    ULONG flags = request->Operation == NVME_IOCTL_CONNECT ? NVME_IOCTL_RETRY : 0;
+
+    if (request->Size != sizeof(*request) || (request->Flags & ~flags) || !IsTerminated(request->Address, sizeof(request->Address)) ||
         !IsTerminated(request->Subsystem, sizeof(request->Subsystem)))
         return STATUS_INVALID_PARAMETER;
     switch (request->Operation) {

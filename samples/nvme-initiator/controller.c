@@ -397,7 +397,8 @@ static VOID ControllerLeave(NVME_CONTROLLER *Controller)
 }
 
 /*
- * Reports the result of the first attempt to connect, for which NvmeControllerCreate waits. Later calls have no effect.
+ * Reports the result of the first attempt to connect, for which NvmeControllerCreate or NvmeControllerWait may wait.
+ * Later calls have no effect.
  */
 static VOID ControllerAttempted(NVME_CONTROLLER *Controller, NTSTATUS Status)
 {
@@ -527,15 +528,16 @@ NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Contr
         NvmeControllerRelease(controller);
         return status;
     }
+    if (Create->Flags & NVME_CREATE_RETRY) {
+        *Controller = controller;
+        return STATUS_PENDING;
+    }
     KeWaitForSingleObject(&controller->Attempted, Executive, KernelMode, FALSE, NULL);
     status = controller->FirstStatus;
-    if (!NT_SUCCESS(status) && (Create->Flags & NVME_CREATE_RETRY)) {
-        status = STATUS_PENDING;
-    } else if (!NT_SUCCESS(status)) {
+    if (NT_SUCCESS(status))
+        *Controller = controller;
+    else
         NvmeControllerDelete(controller);
-        return status;
-    }
-    *Controller = controller;
     return status;
 }
 

@@ -316,6 +316,21 @@ NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULON
     return status;
 }
 
+VOID NvmeDisksWait(NVME_ADAPTER *Adapter)
+{
+    ULONGLONG deadline = KeQueryInterruptTime() + NvmeSettings.CommandSeconds * 10000000ULL;
+    ULONG i;
+
+    for (i = 0; i < NVME_MAX_GROUPS; i++) {
+        NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, i);
+
+        if (group) {
+            NvmeControllerWait(NvmeDisksController(group), deadline);
+            NvmeDisksRelease(group);
+        }
+    }
+}
+
 /* Removes the group, so that later SRBs do not find it, and deletes its controller, which ends the outstanding SRBs. */
 NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId)
 {

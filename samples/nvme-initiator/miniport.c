@@ -60,8 +60,9 @@ static BOOLEAN Initialize(PVOID DeviceExtension)
 }
 
 /*
- * Connects to the targets in the registry. If a target does not answer, the controller's thread retries until it
- * answers, because the network may start later than this driver.
+ * Connects to all targets in the registry at the same time. If a target does not answer, the controller's thread retries
+ * until it answers, because the network may start later than this driver. Waits for the first attempts, so that the
+ * first scan finds the disks.
  */
 static BOOLEAN PassiveInitialize(PVOID DeviceExtension)
 {
@@ -73,6 +74,7 @@ static BOOLEAN PassiveInitialize(PVOID DeviceExtension)
     adapter->Registered = TRUE;
     for (i = 0; i < NvmeSettings.TargetCount; i++)
         NvmeDisksConnect(adapter, &NvmeSettings.Targets[i], NVME_CREATE_RETRY, &targetId);
+    NvmeDisksWait(adapter);
     return TRUE;
 }
 

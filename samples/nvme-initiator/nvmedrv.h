@@ -242,14 +242,14 @@ typedef struct _NVME_CREATE {
     VOID (*Changed)(NVME_CONTROLLER *Controller, PVOID Context);
     PVOID Context;
 } NVME_CREATE;
-/* If the first attempt to connect fails, keeps the controller and makes further attempts. */
+/* Does not wait for the first attempt to connect. If the attempt fails, keeps the controller and makes further ones. */
 #define NVME_CREATE_RETRY 1
 #define NVME_CREATE_DISCOVERY 2 /* creates a discovery controller, which has no I/O queues and no namespaces */
 
 /*
- * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases, and waits until the
- * first attempt to connect has succeeded or failed. If the attempt fails, prints the reason. With NVME_CREATE_RETRY it
- * then returns STATUS_PENDING and the controller; without that flag it returns no controller and one of these statuses:
+ * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases. With NVME_CREATE_RETRY it
+ * returns STATUS_PENDING and the controller at once. Without that flag it waits until the attempt to connect has
+ * succeeded or failed. If the attempt fails, prints the reason, and returns no controller and one of these statuses:
  *   STATUS_CONNECTION_REFUSED and the other statuses of NdkConnect: no connection
  *   STATUS_ACCESS_DENIED            the target does not admit this host
  *   STATUS_NO_SUCH_DEVICE           the target does not have the subsystem
@@ -258,6 +258,11 @@ typedef struct _NVME_CREATE {
  *   STATUS_NOT_SUPPORTED            the adapter or the target lacks something that the driver needs
  */
 NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Controller);
+/*
+ * PASSIVE_LEVEL. Waits until the controller's first attempt to connect has succeeded or failed, at most until Deadline,
+ * in the units of KeQueryInterruptTime.
+ */
+VOID NvmeControllerWait(NVME_CONTROLLER *Controller, ULONGLONG Deadline);
 /*
  * PASSIVE_LEVEL, but not in a completion routine and not in Changed. Ends all requests with STATUS_DELETE_PENDING,
  * shuts the controller down, disconnects, and releases the creator's reference. After the return no completion routine

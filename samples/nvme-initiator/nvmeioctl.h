@@ -8,10 +8,14 @@
  *   NVME_IOCTL_DISCONNECT  TargetId                no output; the disks disappear, and their requests fail
  *   NVME_IOCTL_LIST                                output: NVME_IOCTL_CONTROLLERS
  *
+ * NVME_IOCTL_CONNECT waits until the target is connected, and fails if the attempt fails. With the flag
+ * NVME_IOCTL_RETRY it returns at once. The driver then makes attempts until one succeeds, as for a target in the
+ * registry, and the disks appear later. NVME_IOCTL_LIST has the state and the last error.
+ *
  * An output that has room for fewer entries than there are has the first ones; Count is the number of all.
  *
  *   STATUS_BUFFER_TOO_SMALL      the input, or the output without its entries, does not fit
- *   STATUS_INVALID_PARAMETER     Size, Operation, Address or Subsystem is wrong
+ *   STATUS_INVALID_PARAMETER     Size, Operation, Flags, Address or Subsystem is wrong
  *   STATUS_NO_SUCH_DEVICE        there is no controller TargetId; the target does not have the subsystem
  *   STATUS_OBJECT_NAME_COLLISION there is a controller for this address and subsystem already
  *   STATUS_CONNECTION_REFUSED and others: the reason why the target cannot be reached
@@ -26,6 +30,8 @@
 #define NVME_IOCTL_DISCONNECT 3
 #define NVME_IOCTL_LIST 4
 
+#define NVME_IOCTL_RETRY 1 /* a flag of NVME_IOCTL_CONNECT */
+
 #define NVME_IOCTL_ADDRESS_SIZE 64
 #define NVME_IOCTL_NAME_SIZE 224
 
@@ -34,7 +40,7 @@ typedef struct _NVME_IOCTL_REQUEST {
     uint32_t Size;      /* sizeof(NVME_IOCTL_REQUEST) */
     uint32_t Operation; /* NVME_IOCTL_DISCOVER... */
     uint32_t TargetId;  /* number of the SCSI target */
-    uint32_t Reserved;
+    uint32_t Flags;     /* NVME_IOCTL_RETRY, or 0 */
     char Address[NVME_IOCTL_ADDRESS_SIZE]; /* for example "192.168.1.1", "192.168.1.1:4420" or "[fe80::1]:4420" */
     char Subsystem[NVME_IOCTL_NAME_SIZE];  /* the subsystem's NQN */
 } NVME_IOCTL_REQUEST;

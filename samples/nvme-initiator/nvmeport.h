@@ -75,8 +75,16 @@ extern NVME_SETTINGS NvmeSettings; /* read in DriverEntry */
 
 /* ---- disks.c ----------------------------------------------------------------------------------------------------- */
 
-/* PASSIVE_LEVEL. Creates a controller with NVME_CREATE_... flags; *TargetId receives the number of its SCSI target. */
+/*
+ * PASSIVE_LEVEL. Creates a controller with NVME_CREATE_... flags; *TargetId receives the number of its SCSI target.
+ * Returns the statuses of NvmeControllerCreate.
+ */
 NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULONG Flags, PULONG TargetId);
+/*
+ * PASSIVE_LEVEL. Waits until the first attempt of each controller to connect has succeeded or failed, at most for the
+ * setting CommandSeconds.
+ */
+VOID NvmeDisksWait(NVME_ADAPTER *Adapter);
 /* PASSIVE_LEVEL. Deletes a controller and its disks. Returns STATUS_NO_SUCH_DEVICE if no controller has this number. */
 NTSTATUS NvmeDisksDisconnect(NVME_ADAPTER *Adapter, ULONG TargetId);
 /* DISPATCH_LEVEL. Acquires a reference to the group with the number TargetId. Returns the group, or NULL. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for NDK requests. The callbacks run at up to DISPATCH_LEVEL; a wait requires PASSIVE_LEVEL. */
+/*
+ * Waits for NDK requests, and for the first attempt of a controller. The callbacks run at up to DISPATCH_LEVEL; a wait
+ * requires PASSIVE_LEVEL.
+ */
 #include "nvmendk.h"
 
 VOID NvmeWaitInitialize(NVME_WAIT *Wait)
@@ -44,4 +47,13 @@ VOID NvmeClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close)
 
     NvmeWaitInitialize(&wait);
     NvmeWaitFor(&wait, Close(Object, WaitClosed, &wait), NULL);
+}
+
+VOID NvmeControllerWait(NVME_CONTROLLER *Controller, ULONGLONG Deadline)
+{
+    ULONGLONG now = KeQueryInterruptTime();
+    LARGE_INTEGER limit;
+
+    limit.QuadPart = now < Deadline ? -(LONGLONG)(Deadline - now) : 0;
+    KeWaitForSingleObject(&Controller->Attempted, Executive, KernelMode, FALSE, &limit);
 }

@@ -137,10 +137,10 @@ static void wait_for_units(unsigned wanted)
         nap(10);
 }
 
-static int control(uint32_t operation, const char *address, const char *subsystem, uint32_t id, void *out,
-                   uint32_t room)
+static int control_with_flags(uint32_t operation, uint32_t flags, const char *address, const char *subsystem,
+                              void *out, uint32_t room)
 {
-    NVME_IOCTL_REQUEST r = { .Size = sizeof r, .Operation = operation, .TargetId = id };
+    NVME_IOCTL_REQUEST r = { .Size = sizeof r, .Operation = operation, .Flags = flags };
     uint32_t status = 1, length;
 
     strcpy(r.Address, address);
@@ -150,11 +150,16 @@ static int control(uint32_t operation, const char *address, const char *subsyste
     return (int)status;
 }
 
+static int control(uint32_t operation, const char *address, const char *subsystem, void *out, uint32_t room)
+{
+    return control_with_flags(operation, 0, address, subsystem, out, room);
+}
+
 static NVME_IOCTL_CONTROLLER list_one(void)
 {
     NVME_IOCTL_CONTROLLERS list = { 0 };
 
-    assert_int_equal(control(NVME_IOCTL_LIST, "", "", 0, &list, sizeof list), OK);
+    assert_int_equal(control(NVME_IOCTL_LIST, "", "", &list, sizeof list), OK);
     assert_int_equal(list.Count, 1);
     return list.Controllers[0];
 }
@@ -347,18 +352,18 @@ static void test_controls(void **state)
 
     (void)state;
     driver_start(false, 60);
-    assert_int_equal(control(NVME_IOCTL_CONNECT, ADDRESS, PROCESS_NQN, 0, &connected, sizeof connected), REFUSED);
-    assert_int_equal(control(NVME_IOCTL_DISCOVER, ADDRESS, "", 0, &log, sizeof log), REFUSED);
+    assert_int_equal(control(NVME_IOCTL_CONNECT, ADDRESS, PROCESS_NQN, &connected, sizeof connected), REFUSED);
+    assert_int_equal(control(NVME_IOCTL_DISCOVER, ADDRESS, "", &log, sizeof log), REFUSED);
     target_start("--memory", "64M");
     assert_int_equal(
-        control(NVME_IOCTL_CONNECT, ADDRESS, "nqn.2026-11.org.example:other", 0, &connected, sizeof connected),
+        control(NVME_IOCTL_CONNECT, ADDRESS, "nqn.2026-11.org.example:other", &connected, sizeof connected),
         NO_SUCH_DEVICE);
-    assert_int_equal(control(NVME_IOCTL_DISCOVER, ADDRESS, "", 0, &log, sizeof log), OK);
+    assert_int_equal(control(NVME_IOCTL_DISCOVER, ADDRESS, "", &log, sizeof log), OK);
     assert_true(log.Count >= 1);
     assert_string_equal(log.Entries[0].Address, ADDRESS);
     assert_string_equal(log.Entries[0].Subsystem, PROCESS_NQN);
     assert_int_equal(
-        control(NVME_IOCTL_CONNECT, log.Entries[0].Address, log.Entries[0].Subsystem, 0, &connected, sizeof connected),
+        control(NVME_IOCTL_CONNECT, log.Entries[0].Address, log.Entries[0].Subsystem, &connected, sizeof connected),
         OK);
     assert_int_equal(connected.TargetId, 0);
     wait_for_units(1);
@@ -369,7 +374,7 @@ static void test_controls(void **state)
     assert_int_equal(c.Namespaces, 1);
     assert_true(c.Queues >= 1 && c.QueueDepth >= 1 && c.MaxTransfer >= 4096 && *c.Model);
     assert_int_equal(transfer(false, 0, 0, block, sizeof block), OK);
-    assert_int_equal(control(NVME_IOCTL_DISCONNECT, "", "", 0, NULL, 0), OK);
+    assert_int_equal(control(NVME_IOCTL_DISCONNECT, "", "", NULL, 0), OK);
     wait_for_units(0);
     assert_int_equal(transfer(false, 0, 0, block, sizeof block), NO_DEVICE);
     driver_stop();
@@ -423,6 +428,31 @@ static void test_large_blocks(void **state)
     assert_memory_equal(in, out, sizeof in);
     c.data_length = 512;
     assert_int_equal(disk_send(&c), 5);
+    driver_stop();
+    assert_int_equal(process_stop(&target, SIGTERM), 0);
+}
+
+/* A target whose connections stay unanswered delays the start for CommandSeconds, and a connect with retry not at all. */
+static void test_silent_target(void **state)
+{
+    NVME_IOCTL_CONNECTED connected = { 9 };
+
+    (void)state;
+    target_start("--memory", "64M");
+    target_suspend();
+    set_number("CommandSeconds", 1);
+    driver_start(true, 60);
+    set_number("CommandSeconds", 30);
+    assert_int_equal(list_one().State, NVME_IOCTL_CONNECTING);
+    assert_int_equal(*list_one().LastReason, 0); /* the first attempt has not ended */
+    assert_int_equal(control(NVME_IOCTL_DISCONNECT, "", "", NULL, 0), OK);
+    assert_int_equal(control_with_flags(NVME_IOCTL_CONNECT, NVME_IOCTL_RETRY, ADDRESS, PROCESS_NQN, &connected,
+                                        sizeof connected), OK);
+    assert_int_equal(connected.TargetId, 0);
+    assert_int_equal(list_one().State, NVME_IOCTL_CONNECTING);
+    assert_int_equal(*list_one().LastReason, 0);
+    kill(target.pid, SIGCONT);
+    wait_for_units(1);
     driver_stop();
     assert_int_equal(process_stop(&target, SIGTERM), 0);
 }
@@ -536,7 +566,7 @@ static void test_disconnect_outstanding(void **state)
     workers_start(32, 16 * 1024, 100000000);
     workers_wait_for_progress(32, 3);
     target_suspend();
-    assert_int_equal(control(NVME_IOCTL_DISCONNECT, "", "", 0, NULL, 0), OK);
+    assert_int_equal(control(NVME_IOCTL_DISCONNECT, "", "", NULL, 0), OK);
     workers_join(32, NO_DEVICE);
     kill(target.pid, SIGCONT);
     wait_for_units(0);
@@ -568,6 +598,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_controls),
         cmocka_unit_test(test_read_only),
         cmocka_unit_test(test_late_target),
+        cmocka_unit_test(test_silent_target),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_stopped),

@@ -148,14 +148,14 @@ NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Contr
     NVME_CONTROLLER *controller;
     HANDLE thread;
 
-    if (strstr(Create->Target.Subsystem, "refused"))
+    if (strstr(Create->Target.Subsystem, "refused") && !(Create->Flags & NVME_CREATE_RETRY))
         return STATUS_CONNECTION_REFUSED;
     controller = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*controller), NVME_TAG);
     RtlZeroMemory(controller, sizeof(*controller));
     controller->References = 1;
     controller->Create = *Create;
-    controller->State = NvmeStateLive;
-    controller->Listed = 1;
+    controller->State = strstr(Create->Target.Subsystem, "refused") ? NvmeStateConnecting : NvmeStateLive;
+    controller->Listed = controller->State == NvmeStateLive;
     controller->Blocks = FAKE_BLOCKS;
     controller->MaxTransfer = NVME_MAX_TRANSFER;
     KeInitializeSpinLock(&controller->Lock);
@@ -164,9 +164,16 @@ NTSTATUS NvmeControllerCreate(const NVME_CREATE *Create, NVME_CONTROLLER **Contr
     PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, ControllerThread, controller);
     ObReferenceObjectByHandle(thread, THREAD_ALL_ACCESS, NULL, KernelMode, (PVOID *)&controller->Thread, NULL);
     ZwClose(thread);
-    controller->Create.Changed(controller, controller->Create.Context);
+    if (controller->State == NvmeStateLive)
+        controller->Create.Changed(controller, controller->Create.Context);
     *Controller = controller;
-    return STATUS_SUCCESS;
+    return Create->Flags & NVME_CREATE_RETRY ? STATUS_PENDING : STATUS_SUCCESS;
+}
+
+VOID NvmeControllerWait(NVME_CONTROLLER *Controller, ULONGLONG Deadline)
+{
+    UNREFERENCED_PARAMETER(Controller);
+    UNREFERENCED_PARAMETER(Deadline);
 }
 
 VOID NvmeControllerDelete(NVME_CONTROLLER *Controller)

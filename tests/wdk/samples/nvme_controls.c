@@ -39,6 +39,31 @@ static void test_connect(void **state)
     stop();
 }
 
+/* The target refuses every connection: the controller exists, and is connecting. */
+static void test_retry(void **state)
+{
+    NVME_IOCTL_CONNECTED connected = { 99 };
+    NVME_IOCTL_REQUEST r = request_of(NVME_IOCTL_CONNECT, "127.0.0.1", "nqn.refused");
+    struct {
+        NVME_IOCTL_CONTROLLERS list;
+        NVME_IOCTL_CONTROLLER second;
+    } out;
+
+    (void)state;
+    start();
+    r.Flags = NVME_IOCTL_RETRY;
+    assert_int_equal(control(&r, sizeof r, &connected, sizeof connected, NULL), OK);
+    assert_int_equal(connected.TargetId, 1);
+    assert_int_equal(control(&r, sizeof r, &connected, sizeof connected, NULL), NAME_COLLISION);
+    assert_int_equal(units(), 1);
+    r = request_of(NVME_IOCTL_LIST, "", "");
+    assert_int_equal(control(&r, sizeof r, &out, sizeof out, NULL), OK);
+    assert_int_equal(out.list.Count, 2);
+    assert_int_equal(out.second.State, NVME_IOCTL_CONNECTING);
+    assert_int_equal(disconnect(1), OK);
+    stop();
+}
+
 static void test_list(void **state)
 {
     struct {
@@ -117,13 +142,19 @@ static void test_wrong_controls(void **state)
     assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
     r = request_of(NVME_IOCTL_CONNECT, "127.0.0.1:4421", "nqn.fake");
     assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), BUFFER_TOO_SMALL);
+    r.Flags = 2 * NVME_IOCTL_RETRY;
+    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
+    r = request_of(NVME_IOCTL_LIST, "", "");
+    r.Flags = NVME_IOCTL_RETRY;
+    assert_int_equal(control(&r, sizeof r, NULL, 0, NULL), INVALID_PARAMETER);
     stop();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_connect), cmocka_unit_test(test_list),
-                                        cmocka_unit_test(test_discover), cmocka_unit_test(test_wrong_controls) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_connect), cmocka_unit_test(test_retry),
+                                        cmocka_unit_test(test_list), cmocka_unit_test(test_discover),
+                                        cmocka_unit_test(test_wrong_controls) };
 
     return cmocka_run_group_tests_name("nvme_controls", tests, NULL, NULL);
 }
