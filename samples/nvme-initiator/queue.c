@@ -30,6 +30,10 @@
  *
  * A command identifier consists of the slot's index and a generation. A response with an identifier for which no slot
  * waits is a violation of the protocol.
+ *
+ * The controller can invalidate any token of the queue with any message. Each invalidation is recorded when its result
+ * is read, before the queue handles the results that were read together with it. So NdkInvalidate is not called for a
+ * token that is known to be invalid, which would be a mistake of this driver.
  */
 #include "nvmendk.h"
 
@@ -193,7 +197,28 @@ static NVME_SLOT *QueueFindSlot(NVME_QUEUE *Queue, USHORT CommandId)
 }
 
 /*
- * Ends the target's access to the slot's data. If the response has not invalidated the token, posts an invalidation.
+ * Marks the slot whose token a message of the target has invalidated. Each registration has a token of its own. First
+ * examines the slot that the message names, because a correct target invalidates the token of the command that it
+ * answers.
+ */
+static VOID QueueInvalidated(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result)
+{
+    const struct nvme_completion *response = Result->RequestContext;
+    UINT32 token = (UINT32)Result->TypeSpecificCompletionOutput;
+    ULONG first = response->cid & INDEX_MASK, i;
+
+    for (i = 0; i < Queue->Depth; i++) {
+        NVME_SLOT *slot = &Queue->Slots[(first + i) % Queue->Depth];
+
+        if (slot->Registered && slot->Token == token) {
+            slot->Registered = FALSE;
+            return;
+        }
+    }
+}
+
+/*
+ * Ends the target's access to the slot's data. If the target has not invalidated the token, posts an invalidation.
  * Returns FALSE if the response has invalidated a different token.
  */
 static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
@@ -201,11 +226,9 @@ static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
     NVME_QUEUE *queue = Slot->Queue;
     NTSTATUS status;
 
-    if (Result->Type == NdkOperationTypeReceiveAndInvalidate) {
-        if (!Slot->Registered || (UINT32)Result->TypeSpecificCompletionOutput != Slot->Token)
-            return FALSE;
-        Slot->Registered = FALSE;
-    }
+    if (Result->Type == NdkOperationTypeReceiveAndInvalidate &&
+        (!Slot->Mapped || (UINT32)Result->TypeSpecificCompletionOutput != Slot->Token))
+        return FALSE;
     if (!Slot->Registered || queue->State != NvmeQueueOpen)
         return TRUE;
     status = NvmeSlotInvalidate(Slot);
@@ -294,6 +317,9 @@ static VOID QueueReadResults(NVME_QUEUE *Queue, NVME_WORK *Work)
 
     for (polled = 0; polled < NVME_CQ_DEPTH(Queue->Depth); polled += count) {
         count = Queue->Cq->Dispatch->NdkGetCqResultsEx(Queue->Cq, results, RESULTS);
+        for (i = 0; i < count; i++)
+            if (NT_SUCCESS(results[i].Status) && results[i].Type == NdkOperationTypeReceiveAndInvalidate)
+                QueueInvalidated(Queue, &results[i]);
         for (i = 0; i < count; i++)
             QueueResult(Queue, &results[i], Work);
         if (count == 0)

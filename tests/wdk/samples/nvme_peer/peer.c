@@ -259,6 +259,19 @@ void peer_send(struct peer_command *c, uint32_t length, bool invalidate, uint32_
         qp->Dispatch->NdkSend(qp, c, &sge, 1, 0);
 }
 
+void peer_send_late_token(struct peer_command *c, struct peer_command *second)
+{
+    NDK_QP *qp = c->queue->qp;
+    NDK_SGE first = sge_of(c->answer, sizeof *c->answer, c->queue->token);
+    NDK_SGE last = sge_of(second->answer, sizeof *second->answer, c->queue->token);
+
+    c->queue->outstanding -= c == second ? 1 : 2;
+    c->sends++;
+    second->sends++;
+    qp->Dispatch->NdkSend(qp, c, &first, 1, NDK_OP_FLAG_DEFER);
+    qp->Dispatch->NdkSendAndInvalidate(qp, second, &last, 1, 0, c->sgl.key);
+}
+
 /* Copies the capsule, and posts the receive again before the answer, after which the host may send the next one. */
 static void handle_receive(struct peer_queue *q, void *received, uint32_t length)
 {
@@ -342,11 +355,11 @@ static const struct {
     {                                                                                                                  \
 #name, offsetof(struct peer_options, name)                                                                     \
     }
-    OPTION(port),        OPTION(wrong_cid),  OPTION(short_answer), OPTION(old_cid),  OPTION(twice),
-    OPTION(wrong_token), OPTION(silent),     OPTION(replace),      OPTION(error),    OPTION(drop),
-    OPTION(drop_every),  OPTION(die),        OPTION(stop),         OPTION(change),   OPTION(deaf),
-    OPTION(reject),      OPTION(refuse),     OPTION(queues),       OPTION(receives), OPTION(mdts),
-    OPTION(no_capsule),  OPTION(plain_send),
+    OPTION(port),        OPTION(wrong_cid),  OPTION(short_answer), OPTION(old_cid),     OPTION(twice),
+    OPTION(wrong_token), OPTION(silent),     OPTION(replace),      OPTION(error),       OPTION(drop),
+    OPTION(drop_every),  OPTION(die),        OPTION(stop),         OPTION(change),      OPTION(deaf),
+    OPTION(reject),      OPTION(refuse),     OPTION(queues),       OPTION(receives),    OPTION(mdts),
+    OPTION(no_capsule),  OPTION(plain_send), OPTION(late_token),   OPTION(other_token),
 };
 
 static void parse(const char *argument)

@@ -35,6 +35,8 @@ struct peer_options {
     unsigned twice;        /* answers twice */
     unsigned short_answer; /* answers with 12 bytes */
     unsigned wrong_token;  /* invalidates the token of the queue's next command */
+    unsigned late_token;   /* each multiple of it: is answered without an invalidation, and then once more with it */
+    unsigned other_token;  /* the same, but the invalidation comes with the answer of the queue's next command */
     unsigned silent;       /* is never answered */
     unsigned error;        /* fails with NVME_WRITE_FAULT */
     unsigned drop;         /* disconnects its queue instead of an answer */
@@ -97,6 +99,8 @@ void peer_answer(struct peer_command *c, uint16_t status);
 void peer_read(struct peer_command *c, void *to, uint32_t token, uint32_t length);
 void peer_write(struct peer_command *c, const void *from, uint32_t token, uint32_t length);
 void peer_send(struct peer_command *c, uint32_t length, bool invalidate, uint32_t token);
+/* Sends the answer of c, and at the same time the answer of `second` with an invalidation of c's token. */
+void peer_send_late_token(struct peer_command *c, struct peer_command *second);
 void peer_drop(struct peer_queue *q);
 
 #endif

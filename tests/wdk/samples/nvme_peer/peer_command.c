@@ -14,11 +14,22 @@ static unsigned io_commands;
 static struct peer_command *held_event; /* the asynchronous event request */
 static uint32_t registers_cc;
 static bool second_namespace, deaf, replaced;
-static struct peer_command *without_token; /* waits for the token of another command */
+static struct peer_command *without_token;  /* waits for the token of another command */
+static struct peer_command *without_answer; /* waits for the answer of another command, which invalidates its token */
 
 static void result(struct peer_command *c, uint64_t value)
 {
     c->answer->result64 = value;
+}
+
+static bool is_multiple(unsigned io, unsigned every)
+{
+    return io && every && io % every == 0;
+}
+
+static bool has_token(const struct peer_command *c)
+{
+    return c->sgl.kind == NVME_SGL_KIND_HOST && c->sgl.length && c->sgl.invalidate;
 }
 
 /* Answers, unless this is a command for a mistake. `io` is its number, or 0. */
@@ -35,7 +46,7 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
         c->answer->cid ^= 0x8000;
     if (io && io == options.replace)
         replaced = true;
-    if (io && (io == options.drop || io == options.replace || (options.drop_every && io % options.drop_every == 0))) {
+    if (io && (io == options.drop || io == options.replace || is_multiple(io, options.drop_every))) {
         peer_drop(c->queue);
         return;
     }
@@ -43,8 +54,16 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
         without_token = c;
         return;
     }
-    peer_send(c, io && io == options.short_answer ? 12 : sizeof *c->answer,
-              c->sgl.kind == NVME_SGL_KIND_HOST && c->sgl.length && c->sgl.invalidate && !options.plain_send,
+    /* Not near the end, when no other command may follow. */
+    if (is_multiple(io, options.other_token) && io <= 4 * options.other_token && has_token(c) && !without_answer) {
+        without_answer = c;
+        return;
+    }
+    if (is_multiple(io, options.late_token) && has_token(c)) {
+        peer_send_late_token(c, c);
+        return;
+    }
+    peer_send(c, io && io == options.short_answer ? 12 : sizeof *c->answer, has_token(c) && !options.plain_send,
               c->sgl.key);
     if (io && io == options.twice) {
         c->queue->outstanding++;
@@ -195,6 +214,12 @@ static void io(struct peer_command *c, uint32_t length)
     if (without_token && without_token->queue == c->queue && c->sgl.kind == NVME_SGL_KIND_HOST) {
         peer_send(without_token, sizeof *c->answer, true, c->sgl.key);
         without_token = NULL;
+        return;
+    }
+    if (without_answer && without_answer->queue == c->queue) {
+        c->answer->cid = command->cid;
+        peer_send_late_token(without_answer, c);
+        without_answer = NULL;
         return;
     }
     if (options.silent && io_commands + 1 == options.silent) {
