@@ -7,10 +7,12 @@
 #   -t  hard limit on the guest's whole life in seconds (default 120)
 #   -l  keep the serial console log      -w  write the guest's network traffic as pcap
 #   -i  append this archive to the initramfs; its files replace those of the same names (repeatable)
-# Environment: ACCEL (tcg), CPU (Nehalem), SMP (2), MEM (512), KARGS (more kernel arguments).
+# Environment: ACCEL (tcg), CPU (Nehalem), SMP (2), MEM (512), KARGS (more kernel arguments), TAP (an interface of this
+# machine with the address 10.0.2.2, to which the guest is connected in place of slirp; -p has no effect then).
+# SIGUSR1 kills the guest as a power failure does: QEMU closes nothing.
 # Status: COMMAND's own; 124 time limit; 125 the guest did not get as far as an end of COMMAND.
 set -u
-usage() { sed -n '3,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '3,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 cache=$HOME/.cache/openndk/siw-guest limit=120 log= pcap= fwd= more=()
 while getopts p:t:l:w:c:i:h o; do
     case $o in
@@ -31,6 +33,7 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 130' INT; trap 'exit 143' TERM
+trap '[ -z "$qemu" ] || pkill -KILL -P "$qemu"' USR1
 printf '%s\n' "$*" >"$dir/cmd"
 : >"$dir/out"; : >"$dir/err"; : >"$dir/rc"
 : "${log:=$dir/console}"
@@ -44,12 +47,14 @@ case ${ACCEL:=tcg} in
     tcg) accel=tcg,thread=multi ;;
     *)   accel=$ACCEL ;;
 esac
+net="user,id=n0,ipv6=off$fwd"
+[ -z "${TAP:-}" ] || net="tap,id=n0,ifname=$TAP,script=no,downscript=no,vnet_hdr=off"
 args=(-accel "$accel" -cpu "${CPU:-Nehalem}" -smp "${SMP:-2}" -m "${MEM:-512}"
     -nodefaults -no-user-config -no-reboot -nographic
     -kernel "$cache/vmlinux" -initrd "$initrd"
     -append "console=ttyS0 panic=-1 quiet mitigations=off tsc=unstable no_timer_check ${KARGS:-}"
     -chardev "file,id=con,path=$log" -serial chardev:con -monitor none
-    -netdev "user,id=n0,ipv6=off$fwd" -device virtio-net-pci,netdev=n0,romfile=
+    -netdev "$net" -device virtio-net-pci,netdev=n0,romfile=
     -fw_cfg "name=opt/siw/cmd,file=$dir/cmd"
     # ioeventfd=off: output is on the host before the guest can power off
     -device virtio-serial-pci,ioeventfd=off)

@@ -80,10 +80,11 @@ class Job:
 
 
 class Guest:
-    """A booted guest; options are those of run.sh, environment is added for it."""
+    """A booted guest; options are those of run.sh, environment is added for it. The guest reaches `address` as its
+    10.0.2.2."""
 
-    def __init__(self, cache, forwards, options=(), environment=None):
-        self.control = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, cache, forwards, options=(), environment=None, address="127.0.0.1"):
+        self.control = socket.create_server((address, 0))
         self.control.settimeout(BOOT_LIMIT)
         loop = f"while nc 10.0.2.2 {self.control.getsockname()[1]} -e sh 2>/dev/null; do :; done"
         args = [os.path.join(HERE, "run.sh"), "-t", "3000", "-c", cache, *options]
@@ -98,9 +99,10 @@ class Guest:
         except OSError as e:
             raise NoAnswer(f"the guest does not ask for work: {e}") from e
 
-    def close(self):
+    def close(self, number=signal.SIGTERM):
+        """Ends the guest: QEMU gets a SIGTERM, or with SIGUSR1 a SIGKILL."""
         self.control.close()
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(number)
         self.process.wait()
 
 

@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 
-from peers import HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Machine, free_ports, running
+from peers import HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Machine, Network, free_ports, running
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
 from check_nvme import differences  # noqa: E402
@@ -37,10 +37,12 @@ class Target:
     def command(self):
         if not self.is_driver():
             more = ["--srq", "1024", "--fast"] if self.uses_srq else []
-            return [*self.peers.command, "--listen", f"127.0.0.1:{self.port}", "--nqn", NQN, "--file", self.disk, *more]
+            return [*self.peers.command, "--listen", f"{Network.here}:{self.port}", "--nqn", NQN, "--file", self.disk,
+                    *more]
         more = ("SrqDepth=dword:1024", "Fast=dword:1") if self.uses_srq else ()
-        registry = (*more, f"Interface=dword:{socket.if_nametoindex('lo')}", "Address=sz:127.0.0.1",
-                    f"Port=dword:{self.port}", f"Nqn=sz:{NQN}", "Files=multi_sz:\\??\\C:\\disk.img")
+        registry = (*more, f"Interface=dword:{socket.if_nametoindex(Network.interface)}",
+                    f"Address=sz:{Network.here}", f"Port=dword:{self.port}", f"Nqn=sz:{NQN}",
+                    "Files=multi_sz:\\??\\C:\\disk.img")
         options = [word for value in registry for word in ("--reg", value)]
         return [*self.peers.command[:-1], "--verify", "stop,full", "--files", self.files, *options,
                 self.peers.command[-1]]
@@ -150,7 +152,7 @@ def resized(peers):
 def capture(peers):
     """Wireshark's dissector knows each command and each completion of what the guest has sent and received."""
     target, path = Target(peers, "on"), peers.path("target.pcap")
-    machine = Machine(peers.machine.cache, options=["-w", path])
+    machine = Machine(peers.machine.cache, ["-w", path])
     with target.serving() as program:
         try:
             machine.run(f"""{discover(target)}

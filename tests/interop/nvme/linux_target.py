@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from peers import HERE, NOTHING_LEFT, NQN, Failed, Machine, Peers, free_ports, network_cut, running, tool
+from peers import HERE, NOTHING_LEFT, NQN, Failed, Machine, Peers, network_cut, running, tool
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
 from check_nvme import differences  # noqa: E402
@@ -22,23 +22,19 @@ SETTINGS = {"IoQueues": 2, "QueueDepth": 128, "KeepAliveSeconds": 5}
 REASON = r"at [0-9.:]+: (the target [^,\n]*(?:, or [^,\n]*)?)"
 
 
-def machine(cache):
-    return Machine(cache, [(free_ports(1)[0], GUEST_PORT)])
-
-
 class Initiator:
     """The driver under ndkrun with its disk exported at a socket."""
 
     def __init__(self, peers, crc="on", **settings):
         self.peers, self.socket = peers, peers.path("nbd.socket")
-        self.port = peers.machine.forwards[0][0]
+        self.address, self.port = peers.machine.address_of(GUEST_PORT)
         self.uri = f"nbd+unix:///?socket={self.socket}"
         self.environment = {"ONDK_CRC": "1" if crc == "on" else "0"}
         self.settings = {**SETTINGS, **settings}
 
     def command(self):
         registry = [f"{name}=dword:{value}" for name, value in self.settings.items()]
-        registry.append(f"Targets=multi_sz:127.0.0.1:{self.port} {NQN}")
+        registry.append(f"Targets=multi_sz:{self.address}:{self.port} {NQN}")
         options = [word for value in registry for word in ("--reg", value)]
         return [self.peers.command[0], "--verify", "stop,full", "--nbd", self.socket, *options, *self.peers.command[1:]]
 
@@ -65,7 +61,7 @@ class Initiator:
 
 
 def serve(peers):
-    peers.machine.boot()
+    peers.machine.boot(GUEST_PORT)
     peers.machine.run(f"""modprobe brd rd_nr=1 rd_size={DISK_MIB * 1024}
         nvme-serve stop {GUEST_PORT} {NQN} 2>/dev/null
         nvme-serve rdma {GUEST_PORT} {NQN} /dev/ram0""")
@@ -203,8 +199,7 @@ def target_removed(peers):
 def capture(peers):
     """Wireshark's dissector knows each command and each completion of what the guest has received and sent."""
     path = peers.path("initiator.pcap")
-    traced = Peers(Machine(peers.machine.cache, [(free_ports(1)[0], GUEST_PORT)], ["-w", path]), peers.directory,
-                   peers.command)
+    traced = Peers(Machine(peers.machine.cache, ["-w", path]), peers.directory, peers.command)
     data = peers.path("data")
     random_file(data, 1)
     try:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The two peers of the NVMe scenarios: the guest with Linux' NVMe over Fabrics, and the programs of this machine."""
+"""The two peers of the NVMe scenarios: the guest with Linux' NVMe over Fabrics, and the programs of this machine.
+
+The guest is connected to a tap interface, if this machine has /dev/net/tun. Its connections are then those of the two
+kernels. Otherwise QEMU's slirp is between them, which aborts if a connection is reset while much is on the way."""
 import contextlib
 import os
 import re
@@ -17,6 +20,7 @@ from run_interop import Guest, NoAnswer, free_ports, host_listens, own_network  
 NQN = "nqn.2014-08.org.nvmexpress:uuid:6f70656e-6e64-4b00-8000-000000000001"
 NOTHING_LEFT = "ndkrun: nothing left, no rule broken"
 GUEST_ADDRESS, HOST_ADDRESS = "10.0.2.15", "10.0.2.2"    # as the guest has them
+TAP = "guest0"
 CUT_RULES = """table inet cut {{
     chain in {{ type filter hook input priority 0; tcp dport {0} drop; tcp sport {0} drop; }}
 }}"""
@@ -26,18 +30,46 @@ class Failed(Exception):
     """A scenario did not do what it should; the text says what."""
 
 
+class Network:
+    """How the guest is connected. `here`: the address at which the guest reaches programs of this machine."""
+    tap, here, interface = None, "127.0.0.1", "lo"
+
+    @classmethod
+    def enter(cls):
+        """Enters a network namespace, and makes its tap interface."""
+        own_network()
+        made = [f"tuntap add dev {TAP} mode tap", f"addr add {HOST_ADDRESS}/24 dev {TAP}",
+                f"link set {TAP} up mtu 1500"]
+        if all(subprocess.run(["ip", *command.split()], stderr=subprocess.DEVNULL, check=False).returncode == 0
+               for command in made):
+            cls.tap, cls.here, cls.interface = TAP, HOST_ADDRESS, TAP
+        else:
+            print("no tap interface to be had: the guest is behind slirp", flush=True)
+
+
 class Machine:
-    """The guest, booted when it is first needed."""
+    """The guest, booted when it is first needed. One at a time, because all have the same address."""
+    booted = None
 
-    def __init__(self, cache, forwards=(), options=(), environment=None):
-        self.cache, self.forwards, self.options, self.environment = cache, forwards, options, environment
-        self.guest = None
+    def __init__(self, cache, options=()):
+        self.cache, self.options, self.guest = cache, options, None
+        self.forward = free_ports(1)[0]
 
-    def boot(self):
+    def address_of(self, port):
+        """Address and port at which programs of this machine reach a port of the guest."""
+        return (GUEST_ADDRESS, port) if Network.tap else ("127.0.0.1", self.forward)
+
+    def boot(self, port=0):
+        """Boots the guest. `port`: one of its ports that programs of this machine have to reach."""
         if self.guest:
             return
+        if Machine.booted:
+            Machine.booted.kill()
         options = ["-i", os.path.join(self.cache, "nvme.cpio"), *self.options]
-        self.guest = Guest(self.cache, self.forwards, options, {"SMP": "4", "MEM": "1024", **(self.environment or {})})
+        environment = {"SMP": "4", "MEM": "1024", **({"TAP": Network.tap} if Network.tap else {})}
+        forwards = [(self.forward, port)] if port and not Network.tap else []
+        self.guest = Guest(self.cache, forwards, options, environment, Network.here)
+        Machine.booted = self
         self.run("nvme-setup")
 
     def start(self, script, limit=120):
@@ -80,10 +112,10 @@ class Machine:
         return "not to be had"
 
     def kill(self):
-        """Ends QEMU at once, as a power failure does."""
+        """Kills QEMU (SIGKILL), as a power failure does."""
         if self.guest:
-            self.guest.close()
-            self.guest = None
+            self.guest.close(signal.SIGUSR1)
+            self.guest = Machine.booted = None
 
 
 class Peers:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from peers import GUEST_ADDRESS, NQN, Failed, Machine, own_network
+from peers import GUEST_ADDRESS, NQN, Failed, Machine, Network
 
 OURS, TCP, LINUX = "ours", "nvmet-tcp", "nvmet-rdma"
 PORTS, DISK_MIB = {OURS: 4430, TCP: 4431, LINUX: 4432}, 128
@@ -105,7 +105,7 @@ def main():
     p.add_argument("--cache", default=os.path.expanduser("~/.cache/openndk/siw-guest"))
     p.add_argument("--json", help="a file for all measurements")
     opt = p.parse_args()
-    own_network()
+    Network.enter()
     results = {}
     with tempfile.TemporaryDirectory() as directory:
         archive = os.path.join(directory, "target.cpio")

@@ -24,7 +24,7 @@ import traceback
 import guest_alone
 import linux_host
 import linux_target
-from peers import HERE, Failed, Machine, Peers, own_network
+from peers import HERE, Failed, Machine, Network, Peers
 
 SETS = {"alone": guest_alone, "target": linux_host, "initiator": linux_target}
 
@@ -94,12 +94,12 @@ def main():
     if reason:
         print(f"skipped: {reason}")
         return 77
-    own_network()
+    Network.enter()
     with tempfile.TemporaryDirectory() as directory:
         machines, scenarios = [], []
         for name, module in SETS.items():
             if getattr(opt, name):
-                machine = module.machine(opt.cache) if hasattr(module, "machine") else Machine(opt.cache)
+                machine = Machine(opt.cache)
                 machines.append(machine)
                 peers = Peers(machine, directory, getattr(opt, name))
                 scenarios += [(peers, n, s) for n, s in module.SCENARIOS.items() if not opt.only or n in opt.only]
