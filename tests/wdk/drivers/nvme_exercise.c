@@ -18,7 +18,7 @@ enum exercise {
     ExerciseTransfer, /* writes, reads, compares */
     ExerciseDelete,   /* deletes the controller while requests are outstanding */
     ExerciseReset,    /* resets the controller a few times meanwhile */
-    ExerciseAbort,    /* aborts everything after a second */
+    ExerciseAbort,    /* aborts everything when one request is left */
     ExerciseDiscover, /* prints the discovery log page */
     ExerciseChange,   /* waits until there are two namespaces */
     ExerciseFail      /* the creation must fail with Expect */
@@ -180,6 +180,14 @@ static VOID Pause(LONGLONG Milliseconds)
     KeDelayExecutionThread(KernelMode, FALSE, &pause);
 }
 
+static VOID WaitForProgress(LONG Requests)
+{
+    LONG end = ReadNoFence(&Done) + Requests;
+
+    while (ReadNoFence(&Done) < end)
+        Pause(5);
+}
+
 static VOID Interfere(VOID)
 {
     ULONG i;
@@ -192,12 +200,13 @@ static VOID Interfere(VOID)
         break;
     case ExerciseReset:
         for (i = 0; i < 3; i++) {
-            Pause(300);
+            WaitForProgress(4 * (LONG)Depth);
             NvmeControllerReset(Controller);
         }
         break;
     case ExerciseAbort:
-        Pause(1000);
+        while (ReadNoFence(&Outstanding) > 1) /* the target answers all requests except one */
+            Pause(5);
         WriteNoFence(&Stopping, TRUE);
         NvmeAbortAll(Controller, 1);
         break;

@@ -19,13 +19,13 @@ static void test_connect(void **state)
     assert_int_equal(target, 1);
     wait_for_units(2);
     c.target = 1;
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     assert_int_equal(disconnect(0), OK);
     wait_for_units(1);
     assert_int_equal(disconnect(0), NO_SUCH_DEVICE);
     assert_int_equal(disconnect(8), NO_SUCH_DEVICE);
     c.target = 0;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     assert_int_equal(connect_to("127.0.0.1:4422", "nqn.fake", &target), OK);
     assert_int_equal(target, 0);
     for (uint32_t i = 2; i < 8; i++) {

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The NVMe initiator's queues against a minimal target that makes mistakes on demand (nvme_peer).
 
-usage: nvme_initiator_test.py NDKRUN DRIVER PEER [NAME...]    NAME: only these cases
+usage: nvme_initiator_test.py NDKRUN DRIVER PEER [--once] [NAME...]
+
+NAME: only these cases. Each case runs twice, the second time with early completions; with --once every second case runs
+with them instead.
 """
 import concurrent.futures
 import os
@@ -137,11 +140,13 @@ def run_case(port, name, peer_options, values, present, absent, environment):
 
 
 def main():
-    wanted = sys.argv[4:]
+    once = '--once' in sys.argv[4:]
+    wanted = [word for word in sys.argv[4:] if word != '--once']
     port = 4420
     runs = []
-    with concurrent.futures.ThreadPoolExecutor(4) as pool: # most of them wait most of the time
-        for name, *rest, environments in [(*case, [{}, SLOW]) for case in CASES] + ADAPTERS:
+    with concurrent.futures.ThreadPoolExecutor(6) as pool: # most of them wait most of the time
+        both = [(*case, [SLOW if i % 2 else {}] if once else [{}, SLOW]) for i, case in enumerate(CASES)]
+        for name, *rest, environments in both + ADAPTERS:
             for environment in environments:
                 port += 1
                 if not wanted or name in wanted:

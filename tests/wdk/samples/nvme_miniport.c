@@ -3,10 +3,15 @@
  * The NVMe initiator's Storport miniport above controllers in memory (nvme_fake.c): commands, resets, changes of
  * namespaces, and removal with requests outstanding. nvme_controls.c tests its device controls.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "nvme_port.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "forked.h"
 
 /* ---- Commands ---------------------------------------------------------------------------------------------------- */
 
@@ -88,20 +93,20 @@ static void test_addresses(void **state)
 
     (void)state;
     start();
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     c.target = 1;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     assert_int_equal(c.data_length, 0);
     c.target = 200;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     c.target = 0;
     c.lun = 1;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     c.lun = 200;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     c.lun = 0;
     c.path = 1;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     stop();
 }
 
@@ -119,13 +124,13 @@ static void test_failures(void **state)
     assert_int_equal(c.sense[12], 0x11);
     order(FAKE_BREAK, (uint32_t)IO_TIMEOUT);
     c = transfer(false, 0, 1, block);
-    assert_int_equal(send(&c), IO_TIMEOUT);
+    assert_int_equal(send_command(&c), IO_TIMEOUT);
     order(FAKE_BREAK, (uint32_t)NOT_CONNECTED);
     c = transfer(false, 0, 1, block);
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     order(FAKE_BREAK, (uint32_t)NO_MEMORY); /* sent again */
     c = transfer(false, 0, 1, block);
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     stop();
 }
 
@@ -233,17 +238,17 @@ static void test_namespaces(void **state)
     assert_int_equal(luns[3], 24);
     c = transfer(false, 0, 1, block);
     c.lun = 2;
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     order(FAKE_NAMESPACES, 5); /* namespace 3 keeps its LUN */
     wait_for_units(2);
     c.lun = 2;
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     c.lun = 1;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     order(FAKE_STATE, 3); /* the controller gives up */
     wait_for_units(0);
     c.lun = 0;
-    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(send_command(&c), NO_DEVICE);
     stop();
 }
 
@@ -306,7 +311,7 @@ static void *read_block(void *context)
     struct reader *r = context;
 
     c.lun = r->lun;
-    atomic_store(&r->answer, send(&c));
+    atomic_store(&r->answer, send_command(&c));
     return NULL;
 }
 
@@ -335,11 +340,11 @@ static void expire_and_read(void)
 
     order(FAKE_HOLD, 0);
     c.timeout = 1;
-    assert_int_equal(send(&c), IO_ERROR);
+    assert_int_equal(send_command(&c), IO_ERROR);
     assert_int_equal(c.data_length, 0);
     order(FAKE_RELEASE, 0);
     c = transfer(false, 0, 1, block);
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
 }
 
 static void test_timeout(void **state)
@@ -393,7 +398,7 @@ static void test_replaced(void **state)
     do {
         c.data_length = sizeof data;
         c.lun = 1;
-    } while (send(&c) == NO_DEVICE);
+    } while (send_command(&c) == NO_DEVICE);
     assert_int_equal(c.scsi_status, 0);
     c = (ondk_wdk_scsi_command_t){ .cdb_length = 6 };
     assert_int_equal(send_sense(&c), 5);
@@ -420,12 +425,18 @@ static void test_disconnect_outstanding(void **state)
     stop();
 }
 
+#ifdef __SANITIZE_THREAD__
+enum { ROUNDS = 15 };
+#else
+enum { ROUNDS = 50 };
+#endif
+
 /* Each round ends in another way: some readers are answered, some are reset, some find no disk. */
 static void test_disconnect_running(void **state)
 {
     (void)state;
     start();
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         struct reader readers[4];
         uint32_t target;
 
@@ -444,14 +455,21 @@ static void test_disconnect_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),          cmocka_unit_test(test_unmap_and_zero),
-        cmocka_unit_test(test_addresses),          cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_parts),              cmocka_unit_test(test_no_first_unit),
-        cmocka_unit_test(test_timeout),            cmocka_unit_test(test_reset_of_unit),
-        cmocka_unit_test(test_namespaces),         cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_reconnecting),       cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_disconnect_outstanding), cmocka_unit_test(test_disconnect_running),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_unmap_and_zero),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_no_first_unit),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_reset_of_unit),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_reconnecting),
+        cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_disconnect_outstanding),
+        cmocka_unit_test(test_disconnect_running),
     };
 
-    return cmocka_run_group_tests_name("nvme_miniport", tests, NULL, NULL);
+    return forked_run(tests, sizeof tests / sizeof *tests, 4);
 }

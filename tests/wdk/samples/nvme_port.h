@@ -47,7 +47,7 @@ static inline void stop(void)
     assert_int_equal(ondk_verify_breaches(), 0);
 }
 
-static inline int send(ondk_wdk_scsi_command_t *c)
+static inline int send_command(ondk_wdk_scsi_command_t *c)
 {
     uint32_t status = 1;
 
@@ -76,7 +76,7 @@ static inline void order_target(uint8_t target, enum fake_action action, uint32_
 
     memcpy(block, &order, sizeof order);
     c.target = target;
-    assert_int_equal(send(&c), OK);
+    assert_int_equal(send_command(&c), OK);
     assert_int_equal(c.scsi_status, 0);
 }
 
@@ -88,7 +88,7 @@ static inline void order(enum fake_action action, uint32_t value)
 /* Returns the sense key, or 0 for success. */
 static inline int send_sense(ondk_wdk_scsi_command_t *c)
 {
-    assert_int_equal(send(c), OK);
+    assert_int_equal(send_command(c), OK);
     if (!c->scsi_status)
         return 0;
     assert_int_equal(c->scsi_status, 2);
