@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Both samples finish and leak nothing. usage: samples_test.py NDKRUN DIRECTORY"""
+"""The samples finish and leak nothing. usage: samples_test.py NDKRUN DIRECTORY"""
 import os
 import pathlib
 import re
@@ -9,8 +9,9 @@ import subprocess
 import sys
 
 NDKRUN, DIRECTORY = sys.argv[1], pathlib.Path(sys.argv[2])
-ECHO, HELLO = str(DIRECTORY / 'echo.so'), str(DIRECTORY / 'hello.so')
+ECHO, HELLO, MAILBOX = (str(DIRECTORY / name) for name in ('echo.so', 'hello.so', 'mailbox.so'))
 RUN, QUERY = 0x122000, 0x122004
+POST, FETCH = 0x222000, 0x222004
 NETWORK = ('--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--run-for', '0')
 failures = 0
 
@@ -35,7 +36,7 @@ def run(length, rounds):
 def answers(text):
     """Returns (status, output) of each device control."""
     out = []
-    for part in text.split('ndkrun: Echo ')[1:]:
+    for part in re.split('ndkrun: (?:Echo|Mailbox) ', text)[1:]:
         status = re.match(r'0x[0-9A-F]+: (\w+)', part).group(1)
         lines = re.findall(r'^  [0-9a-f]{4}  ((?:[0-9a-f]{2} )+)', part, re.M)
         out.append((status, bytes.fromhex(''.join(lines))))
@@ -88,6 +89,16 @@ def echo():
               code == 3 and 'STATUS_NOT_SUPPORTED' in text and 'left' not in text and '***' not in text, (code, text))
 
 
+def mailbox():
+    controls = [f'Mailbox:{code:#x}' + (f':{data.hex()}' if data else '')
+                for code, data in ((POST, b'one'), (POST, b'two'), (FETCH, b''), (FETCH, b''), (POST, b''), (1, b''))]
+    code, text = ndkrun(*(word for control in controls for word in ('--ioctl', control)), MAILBOX)
+    check('mailbox: messages in their order, wrong requests refused', code == 4 and answers(text) == [
+        ('STATUS_SUCCESS', b''), ('STATUS_SUCCESS', b''), ('STATUS_SUCCESS', b'one'), ('STATUS_SUCCESS', b'two'),
+        ('STATUS_BUFFER_TOO_SMALL', b''), ('STATUS_INVALID_DEVICE_REQUEST', b'')] and 'left' not in text, (code, text))
+
+
 hello()
+mailbox()
 echo()
 sys.exit(failures != 0)

@@ -44,6 +44,7 @@ class Headers:
         text = COMMENT.sub(' ', text)
         declared = re.findall(r'\b(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*[;{]', text)
         declared += re.findall(r'^[ \t]*#[ \t]*define[ \t]+(\w+)', text, re.M)
+        declared += re.findall(r'\bDECLARE_ONDK_WDF_HANDLE\((\w+)\)', text)
         for names in re.findall(r'\}\s*([\w\s,*]+);', text) + re.findall(r'\btypedef\b[^;{}()]*?([\w*,\s]+);', text):
             declared += re.findall(r'\w+', names)
         for name in declared:
