@@ -169,7 +169,7 @@ static NTSTATUS MailboxCreateDevice(WDFDRIVER Driver)
     return Status;
 }
 
-/* A non-PnP driver has this callback, even if it has nothing to do. */
+/* A non-PnP driver without this callback cannot be unloaded. */
 VOID MailboxUnload(WDFDRIVER Driver)
 {
     UNREFERENCED_PARAMETER(Driver);

@@ -85,6 +85,21 @@ FORCEINLINE VOID WDF_FILEOBJECT_CONFIG_INIT(_Out_ PWDF_FILEOBJECT_CONFIG FileEve
     FileEventCallbacks->AutoForwardCleanupClose = WdfUseDefault;
 }
 
+typedef struct _WDF_IO_TYPE_CONFIG {
+    ULONG Size;
+    WDF_DEVICE_IO_TYPE ReadWriteIoType;
+    WDF_DEVICE_IO_TYPE DeviceControlIoType;
+    ULONG DirectTransferThreshold;
+} WDF_IO_TYPE_CONFIG, *PWDF_IO_TYPE_CONFIG;
+
+FORCEINLINE VOID WDF_IO_TYPE_CONFIG_INIT(_Out_ PWDF_IO_TYPE_CONFIG IoTypeConfig)
+{
+    RtlZeroMemory(IoTypeConfig, sizeof(*IoTypeConfig));
+    IoTypeConfig->Size = sizeof(*IoTypeConfig);
+    IoTypeConfig->ReadWriteIoType = WdfDeviceIoBuffered;
+    IoTypeConfig->DeviceControlIoType = WdfDeviceIoBuffered;
+}
+
 /* ---- Initialization ---------------------------------------------------------------------------------------------- */
 
 /*
@@ -100,6 +115,8 @@ NTKERNELAPI NTSTATUS WdfDeviceInitAssignSDDLString(_In_ PWDFDEVICE_INIT DeviceIn
                                                    _In_opt_ PCUNICODE_STRING SDDLString);
 /* How reads and writes pass their buffers. The default is WdfDeviceIoBuffered. */
 NTKERNELAPI VOID WdfDeviceInitSetIoType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ WDF_DEVICE_IO_TYPE IoType);
+/* Uses ReadWriteIoType; control codes select their own method. WdfDeviceIoBufferedOrDirect means direct here. */
+NTKERNELAPI VOID WdfDeviceInitSetIoTypeEx(_In_ PWDFDEVICE_INIT DeviceInit, _In_ PWDF_IO_TYPE_CONFIG IoTypeConfig);
 NTKERNELAPI VOID WdfDeviceInitSetExclusive(_In_ PWDFDEVICE_INIT DeviceInit, _In_ BOOLEAN IsExclusive);
 NTKERNELAPI VOID WdfDeviceInitSetDeviceType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ DEVICE_TYPE DeviceType);
 /* The class selects registry values on Windows. Here it has no effect. */

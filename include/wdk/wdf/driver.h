@@ -27,8 +27,8 @@ typedef enum _WDF_DRIVER_INIT_FLAGS {
 
 /*
  * The configuration of a driver. EvtDriverDeviceAdd is never called, because this kernel adds no devices. With
- * WdfDriverInitNonPnpDriver it must be NULL. EvtDriverUnload is called at PASSIVE_LEVEL; afterwards the framework
- * deletes the driver's objects.
+ * WdfDriverInitNonPnpDriver it must be NULL, and a driver without EvtDriverUnload cannot be unloaded. EvtDriverUnload
+ * is called at PASSIVE_LEVEL. Afterwards the framework deletes the driver's objects.
  */
 typedef struct _WDF_DRIVER_CONFIG {
     ULONG Size;
@@ -54,6 +54,8 @@ NTKERNELAPI VOID WdfDriverMiniportUnload(_In_ WDFDRIVER Driver);
 NTKERNELAPI PDRIVER_OBJECT WdfDriverWdmGetDriverObject(_In_ WDFDRIVER Driver);
 /* Returns the driver's registry path, which ends with a zero. PASSIVE_LEVEL. */
 NTKERNELAPI PWSTR WdfDriverGetRegistryPath(_In_ WDFDRIVER Driver);
+/* Returns the calling driver's object, or NULL before WdfDriverCreate. */
+NTKERNELAPI WDFDRIVER WdfGetDriver(VOID);
 /* Returns NULL if WdfDriverCreate was not called for this driver object. */
 NTKERNELAPI WDFDRIVER WdfWdmDriverGetWdfDriverHandle(_In_ PDRIVER_OBJECT DriverObject);
 

@@ -129,6 +129,15 @@ VOID WdfDeviceInitSetIoType(PWDFDEVICE_INIT DeviceInit, WDF_DEVICE_IO_TYPE IoTyp
         init->io_type = IoType;
 }
 
+VOID WdfDeviceInitSetIoTypeEx(PWDFDEVICE_INIT DeviceInit, PWDF_IO_TYPE_CONFIG IoTypeConfig)
+{
+    struct WDFDEVICE_INIT *init = INIT_OF(WdfDeviceInitSetIoTypeEx);
+
+    irql_check_max("WdfDeviceInitSetIoTypeEx", DISPATCH_LEVEL);
+    if (init && wdf_check_pointer("WdfDeviceInitSetIoTypeEx", IoTypeConfig, __builtin_return_address(0)))
+        init->io_type = IoTypeConfig->ReadWriteIoType;
+}
+
 VOID WdfDeviceInitSetExclusive(PWDFDEVICE_INIT DeviceInit, BOOLEAN IsExclusive)
 {
     struct WDFDEVICE_INIT *init = INIT_OF(WdfDeviceInitSetExclusive);

@@ -119,12 +119,16 @@ static NTSTATUS wdf_driver_check_config(const WDF_DRIVER_CONFIG *c)
                                                                                    : STATUS_SUCCESS;
 }
 
-/* Takes over the driver's IRPs and its unload, unless the driver is a miniport. */
-static void wdf_driver_set_routines(struct wdf_driver *d)
+/*
+ * Takes over the driver's IRPs and its unload, unless the driver is a miniport. As on Windows, a non-PnP driver without
+ * EvtDriverUnload cannot be unloaded.
+ */
+static void wdf_driver_set_routines(struct wdf_driver *d, ULONG flags)
 {
     if (d->miniport)
         return;
-    d->driver->DriverUnload = wdf_driver_unload;
+    if (d->unload || !(flags & WdfDriverInitNonPnpDriver))
+        d->driver->DriverUnload = wdf_driver_unload;
     for (int i = 0; i <= IRP_MJ_MAXIMUM_FUNCTION; i++)
         d->driver->MajorFunction[i] = wdf_dispatch;
 }
@@ -159,7 +163,7 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
     d->driver = DriverObject;
     d->unload = DriverConfig->EvtDriverUnload;
     d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
-    wdf_driver_set_routines(d);
+    wdf_driver_set_routines(d, DriverConfig->DriverInitFlags);
     pthread_mutex_lock(&lock);
     d->next = drivers;
     drivers = d;
@@ -191,6 +195,12 @@ PDRIVER_OBJECT WdfDriverWdmGetDriverObject(WDFDRIVER Driver)
     struct wdf_driver *d = wdf_object_lookup("WdfDriverWdmGetDriverObject", Driver, WDF_DRIVER);
 
     return d ? d->driver : NULL;
+}
+
+/* The driver whose code calls this routine. */
+WDFDRIVER WdfGetDriver(VOID)
+{
+    return (WDFDRIVER)wdf_driver_of_code(__builtin_return_address(0));
 }
 
 WDFDRIVER WdfWdmDriverGetWdfDriverHandle(PDRIVER_OBJECT DriverObject)

@@ -15,15 +15,19 @@
 
 /* A request handler that this thread runs. */
 struct frame {
-    const struct wdf_queue *queue;
+    struct wdf_queue *queue;
     struct frame *outer;
 };
 
 static _Thread_local struct frame *frames __attribute__((tls_model("initial-exec")));
 
-bool wdf_in_request_handler(void)
+bool wdf_in_request_handler(struct wdf_queue *q)
 {
-    return frames != NULL;
+    struct frame *f = frames;
+
+    while (f && wdf_root_of(&f->queue->object) != wdf_root_of(&q->object))
+        f = f->outer;
+    return f != NULL;
 }
 
 static bool queue_has_frame(const struct wdf_queue *q)

@@ -87,7 +87,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 void wdf_queue_end_change(struct wdf_queue *q);
 /* Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests. */
 void wdf_queue_stop_for_delete(struct wdf_object *o);
-/* Returns whether this thread runs a request handler. */
-bool wdf_in_request_handler(void);
+/* Returns whether this thread runs a request handler of the queue's driver. */
+bool wdf_in_request_handler(struct wdf_queue *q);
 
 #endif

@@ -106,6 +106,8 @@ NTSTATUS WdfIoQueueCreate(WDFDEVICE Device, PWDF_IO_QUEUE_CONFIG Config, PWDF_OB
     irql_check_max("WdfIoQueueCreate", DISPATCH_LEVEL);
     if (!d || !wdf_check_pointer("WdfIoQueueCreate", Config, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
+    if (QueueAttributes && QueueAttributes->ParentObject && !parent)
+        return STATUS_INVALID_PARAMETER;
     if (d->miniport || (parent && !wdf_is_below_device(parent)))
         return STATUS_INVALID_DEVICE_REQUEST;
     status = wdf_queue_check_config(Config);
@@ -276,7 +278,7 @@ static void queue_change_synchronously(WDFQUEUE queue, const struct change *c)
 
     irql_check_max(c->routine, PASSIVE_LEVEL);
     q = wdf_queue_of(c->routine, queue);
-    if (q && wdf_in_request_handler()) {
+    if (q && wdf_in_request_handler(q)) {
         wdf_report_queue(c->routine, q, "a request handler must not wait for a queue");
         return;
     }
@@ -377,7 +379,7 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     pthread_mutex_lock(&q->lock);
     done = queue_is_done(q, CHANGE_PURGE);
     pthread_mutex_unlock(&q->lock);
-    if (!done && wdf_in_request_handler())
+    if (!done && wdf_in_request_handler(q))
         wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
     else
         queue_wait(q, CHANGE_PURGE);

@@ -41,7 +41,7 @@ struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request)
 {
     struct wdf_request *r = request_of(routine, request);
 
-    if (!r || request_is_drivers(r))
+    if (!r || request_is_drivers(r) || atomic_load(&r->in_cleanup))
         return r;
     wdf_report_request(routine, r, NOT_OWNED,
                        atomic_load(&r->owner) == OWNER_NONE ? "is completed already"
@@ -129,7 +129,9 @@ void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR inform
     PIRP irp = r->irp;
 
     wdf_activity_begin(root);
+    atomic_store(&r->in_cleanup, true);
     (void)wdf_object_dispose(&r->object);
+    atomic_store(&r->in_cleanup, false);
     request_check_memory(r);
     wdf_request_free_mdls(r);
     if (r->is_create && r->file && !NT_SUCCESS(status))
@@ -208,7 +210,7 @@ static void request_complete(const char *routine, WDFREQUEST request, NTSTATUS s
     if (request_end_ownership(r))
         wdf_request_finish(r, status, bytes, boost);
     else
-        wdf_report_request(routine, r, NOT_OWNED, "is completed by two threads");
+        wdf_report_request(routine, r, NOT_OWNED, "is completed already");
 }
 
 VOID WdfRequestComplete(WDFREQUEST Request, NTSTATUS Status)

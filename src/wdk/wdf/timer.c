@@ -57,6 +57,7 @@ static VOID wdf_timer_run_passive(PVOID context)
     struct wdf_object *root = wdf_root_of(&t->object);
 
     wdf_activity_begin(root);
+    wdf_object_ref(&t->object); /* the callback may delete the timer */
     running_timer = t;
     wdf_timer_call(t);
     running_timer = NULL;
@@ -64,6 +65,7 @@ static VOID wdf_timer_run_passive(PVOID context)
     t->unfinished--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
+    wdf_object_unref(&t->object);
     wdf_activity_end(root);
 }
 
