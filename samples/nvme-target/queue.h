@@ -26,6 +26,7 @@ struct pair_slot {
     uint8_t *small;             /* a buffer of TARGET_SMALL_TRANSFER bytes */
     struct pair_buffer *buffer; /* a buffer for larger data, or NULL */
     bool is_registered;         /* fast registration has registered `buffer` */
+    enum target_action action;  /* the next action. An event changes the action of a waiting command at any time. */
     bool may_use_disk;          /* the protocol has permitted the disk operation that this thread executes next */
     struct worker_work work;    /* for a disk operation */
 };

@@ -145,11 +145,14 @@ static bool slot_needs_worker(const struct pair_slot *slot)
     return disk->may_wait || slot->command.disk.length > TARGET_MAX_TRANSFER;
 }
 
-/* If the next action is a disk operation for this thread, reports its begin to the protocol. Requires target->lock. */
-static void slot_prepare_disk(struct pair_slot *slot)
+/*
+ * Stores the next action. If that is a disk operation for this thread, reports its begin to the protocol. Requires
+ * target->lock.
+ */
+static void slot_store_action(struct pair_slot *slot)
 {
-    slot->may_use_disk = slot->command.action == TARGET_DISK && !slot_needs_worker(slot) &&
-                         target_disk_begin(&slot->command);
+    slot->action = slot->command.action;
+    slot->may_use_disk = slot->action == TARGET_DISK && !slot_needs_worker(slot) && target_disk_begin(&slot->command);
 }
 
 static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
@@ -164,7 +167,7 @@ static void slot_begin(struct pair_slot *slot, struct target_receive *receive)
     slot->is_registered = false;
     host_lock_acquire(&pair->target->lock);
     target_command_begin(command, receive->capsule, receive->len, host_now_ms());
-    slot_prepare_disk(slot);
+    slot_store_action(slot);
     host_lock_release(&pair->target->lock);
     pair_after_command(pair);
     slot_run(slot);
@@ -181,7 +184,7 @@ static void slot_next(struct pair_slot *slot, uint16_t status)
         return;
     host_lock_acquire(&pair->target->lock);
     target_command_next(&slot->command, status);
-    slot_prepare_disk(slot);
+    slot_store_action(slot);
     host_lock_release(&pair->target->lock);
     pair_after_command(pair);
 }
@@ -374,7 +377,7 @@ static void slot_run(struct pair_slot *slot)
     struct target_pair *pair = slot->pair;
 
     while (pair->state == PAIR_OPEN) {
-        switch (slot->command.action) {
+        switch (slot->action) {
         case TARGET_BUFFER:
             if (!slot_set_buffer(slot))
                 return;
