@@ -179,6 +179,7 @@ CASE(fork_child_opens_anew, KIT_FAMILIES)
 #endif
     kit_pair_open(&pair);
     fflush(NULL);
+    kit_wait_threads_asleep();
     pid_t child = fork();
     if (child == 0) {
         consumer_in_child();

@@ -512,6 +512,7 @@ CASE(connect_in_a_child_of_fork, 0)
     breaches_begin();
     kit_side_open(&s, NULL);
     CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+    kit_wait_threads_asleep();
     pid_t child = fork();
     if (child == 0) {
 #ifndef __SANITIZE_THREAD__ /* which ends a child that starts threads */

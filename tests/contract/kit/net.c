@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "contract/kit/net.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -35,6 +36,42 @@ static void net_child_main(void (*run)(int wire), int wire, bool own_net)
     run(wire);
     fflush(NULL);
     exit(0);
+}
+
+/* Returns true if the thread does not exist, or if it sleeps. */
+static bool net_is_asleep(const char *thread)
+{
+    char path[64], state = 'S';
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", thread);
+    f = fopen(path, "re");
+    if (!f)
+        return true;
+    if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+        state = '?';
+    fclose(f);
+    return state == 'S';
+}
+
+static bool net_are_threads_asleep(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *entry;
+    bool asleep = true;
+
+    CHECK(tasks);
+    while ((entry = readdir(tasks)))
+        if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != gettid() && !net_is_asleep(entry->d_name))
+            asleep = false;
+    closedir(tasks);
+    return asleep;
+}
+
+void kit_wait_threads_asleep(void)
+{
+    while (!net_are_threads_asleep())
+        kit_pause();
 }
 
 void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net)

@@ -21,6 +21,11 @@ struct kit_child {
 };
 /* Calls run(wire) in a child process. If own_net is true, the child gets its own network namespace, whose lo is up. */
 void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net);
+/*
+ * Waits until all other threads of this process sleep. To be called before a fork whose child allocates memory: the
+ * allocator of GCC's AddressSanitizer stays locked in the child if another thread holds its lock during the fork.
+ */
+void kit_wait_threads_asleep(void);
 /* Closes the wire and waits until the child exits. The child's run must return without a failed check. */
 void kit_join(struct kit_child *child);
 /* Send and receive one message. kit_wire_receive fails the case if the other side has exited. */
