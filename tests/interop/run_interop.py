@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Runs our programs against Linux siw in a QEMU guest, their scenarios of scenarios.py in one boot.
 
-    run_interop.py [--ndkping PATH] [--ndkperf PATH] [--only NAME]... [--cache DIR] [--verbose]
+    run_interop.py [--ndkping PATH] [--ndkperf PATH] [--ndktrace PATH] [--only NAME]... [--cache DIR] [--verbose]
     run_interop.py --list
+
+With --ndktrace, our programs are traced. tshark must find the same frames in the trace's capture as on the wire.
 
 Exit status 0 when all passed, 1 when one failed, 77 when there is no guest to be had here.
 
@@ -15,15 +17,18 @@ import ctypes
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from scenarios import SCENARIOS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "capture"))
 PROGRAMS = sorted({s.program for s in SCENARIOS})
 BOOT_LIMIT, JOB_LIMIT, HOST_LIMIT = 300, 125, 120     # seconds; they only end what hangs
 
@@ -214,15 +219,51 @@ def kernel_says(guest):
     return job.output
 
 
+class Traced:
+    """Traces host programs, and captures the wire meanwhile."""
+
+    def __init__(self, ndktrace, directory):
+        from run_capture import Recorder
+        self.ndktrace, self.directory = ndktrace, directory
+        self.wire = os.path.join(directory, "wire.pcap")
+        self.recorder = Recorder(self.wire)
+
+    def command(self, command):
+        return [*self.ndktrace, "run", "--size", "64", "-o", os.path.join(self.directory, "trace.%p"), "--", *command]
+
+    def differences(self):
+        """Stops both. Returns the number of equal frames, and sentences about what differs."""
+        from compare_trace import differences
+        self.recorder.stop()
+        capture = os.path.join(self.directory, "trace.pcapng")
+        traces = [os.path.join(self.directory, name) for name in os.listdir(self.directory)
+                  if name.startswith("trace.") and name != "trace.pcapng"]
+        done = subprocess.run([*self.ndktrace, "pcap", "-o", capture, *traces], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            return 0, [f"ndktrace pcap: {done.stdout}"]
+        return differences(self.wire, capture)
+
+
 class Runner:
     def __init__(self, opt, cache):
         self.opt, self.cache, self.guest = opt, cache, None
 
     def run(self, scenario, host_port, guest_port, forwards):
+        """Returns sentences about what went wrong, and one about what is good."""
+        if not self.opt.ndktrace:
+            return self.run_scenario(scenario, host_port, guest_port, forwards, lambda command: command), ""
+        with tempfile.TemporaryDirectory() as directory:
+            traced = Traced(self.opt.ndktrace, directory)
+            problems = self.run_scenario(scenario, host_port, guest_port, forwards, traced.command)
+            equal, found = traced.differences()
+            return problems + found + ([] if equal or found else ["no frame was traced"]), f", {equal} frames compared"
+
+    def run_scenario(self, scenario, host_port, guest_port, forwards, traced):
         if not self.guest:
             self.guest = Guest(self.cache, forwards)
         try:
-            command = host_command(getattr(self.opt, scenario.program), scenario, host_port)
+            command = traced(host_command(getattr(self.opt, scenario.program), scenario, host_port))
             if scenario.listens == "guest":
                 problems = run_guest_listens(self.guest, scenario, command, guest_port)
                 if scenario.wrecks_guest:
@@ -252,10 +293,11 @@ def run_all(opt, scenarios):
     try:
         for scenario, host_port, guest_port in zip(scenarios, ports, guest_ports):
             start = time.monotonic()
-            problems = runner.run(scenario, host_port, guest_port, forwards)
+            problems, good = runner.run(scenario, host_port, guest_port, forwards)
             failed += bool(problems)
             took = f" ({time.monotonic() - start:.1f} s)" if opt.verbose else ""
-            print(f"{scenario.name}: {'FAILED: ' + '; '.join(problems) if problems else 'passed'}{took}", flush=True)
+            print(f"{scenario.name}: {'FAILED: ' + '; '.join(problems) if problems else f'passed{good}'}{took}",
+                  flush=True)
     finally:
         runner.close()
     print(f"{len(scenarios) - failed} passed, {failed} failed")
@@ -292,6 +334,8 @@ def main():
     for program in PROGRAMS:
         p.add_argument("--" + program, type=shlex.split, metavar="PATH",
                        help="run the scenarios of this program; arguments that come before all others may follow")
+    p.add_argument("--ndktrace", type=shlex.split, metavar="PATH",
+                   help="trace the programs, and compare what tshark finds in the trace and on the wire")
     p.add_argument("--only", action="append", metavar="NAME", help="this scenario only (repeatable)")
     p.add_argument("--cache", default=os.path.expanduser("~/.cache/openndk/siw-guest"))
     p.add_argument("--list", action="store_true", help="print the scenarios")
@@ -314,7 +358,10 @@ def main():
         print(f"skipped: {reason}")
         return 77
     scenarios = [s for s in SCENARIOS if getattr(opt, s.program) and (not opt.only or s.name in opt.only)]
-    if any(s.program != "ndkping" for s in scenarios):      # much data
+    if opt.ndktrace and not all(map(shutil.which, ("tshark", "dumpcap"))):
+        print("skipped: no tshark, or no dumpcap")
+        return 77
+    if opt.ndktrace or any(s.program != "ndkping" for s in scenarios):      # much data
         own_network()
     return run_all(opt, scenarios)
 

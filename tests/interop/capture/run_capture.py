@@ -66,7 +66,7 @@ class Recorder:
 
     def __init__(self, path):
         self.path, self.socket = path, socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-i", "lo", "-w", path], stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", "lo", "-w", path], stderr=subprocess.PIPE)
         try:
             self.see(b"capture starts", repeat=True)
         except RuntimeError:

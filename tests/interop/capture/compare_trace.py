@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Compares the frames that tshark finds on the wire with those of the capture that `ndktrace pcap` made of a trace.
+
+The frames of each direction of each connection of the trace must be those of the wire: the same MPA frames and FPDUs in
+the same order, with the same fields. The contents of payloads are not compared, because a trace does not have them.
+"""
+import subprocess
+import tempfile
+import xml.etree.ElementTree as ET
+
+from check_capture import OPTIONS
+
+# Depend on the payload; siw does not zero its padding. Whether a CRC is good is compared.
+UNEQUAL = {"iwarp_mpa.crc", "iwarp_mpa.crc_check", "iwarp_mpa.pad"}
+LAYERS = ("iwarp_mpa", "iwarp_ddp_rdmap")
+
+
+def frame_of(proto):
+    """The fields of a layer of a packet, as text."""
+    fields = []
+    for field in proto.iter("field"):
+        name = field.get("name")
+        if name == "iwarp_mpa.crc_check":
+            fields.append("crc=good" if "(Good CRC32)" in field.get("showname") else "crc=bad")
+        if name.startswith("iwarp") and name not in UNEQUAL and field.get("show"):
+            fields.append(f"{name}={field.get('show')}")
+    return " ".join(fields)
+
+
+def add_packet(packet, found):
+    ports = None
+    for proto in packet:
+        if proto.get("name") == "tcp":
+            ports = tuple(int(proto.find(f"field[@name='tcp.{end}port']").get("show")) for end in ("src", "dst"))
+        elif proto.get("name") == "iwarp_mpa":
+            found.setdefault(ports, []).append(frame_of(proto))
+        elif proto.get("name") == "iwarp_ddp_rdmap":
+            found[ports][-1] += " " + frame_of(proto)
+
+
+def frames(capture, ports=None):
+    """{(source port, destination port): [frame]} of all packets, or of those from or to the ports."""
+    only = "iwarp_mpa" + (f" && tcp.port in {{{','.join(map(str, ports))}}}" if ports else "")
+    found = {}
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(["tshark", "-r", capture, *OPTIONS, "-Y", only, "-T", "pdml", "-J", "tcp " +
+                                    " ".join(LAYERS)], stdout=subprocess.PIPE, stderr=errors)
+        for _, element in ET.iterparse(process.stdout):
+            if element.tag == "packet":
+                add_packet(element, found)
+                element.clear()
+        if process.wait():
+            errors.seek(0)
+            raise RuntimeError(f"tshark: {errors.read().strip()}")
+    return found
+
+
+def differences(wire, trace):
+    """Compares two captures. Returns the number of equal frames, and sentences about what differs."""
+    seen = frames(trace)
+    real = frames(wire, sorted({port for pair in seen for port in pair})) if seen else {}
+    equal, found = 0, []
+    for pair, got in seen.items():
+        want = real.get(pair, [])
+        same = 0
+        while same < min(len(got), len(want)) and got[same] == want[same]:
+            same += 1
+        equal += same
+        # A side that has sent a Terminate reads no further frames.
+        terminated = any("iwarp_rdma.opcode=0x07" in frame for frame in seen.get(pair[::-1], ()))
+        if same < len(got) or (same < len(want) and not terminated):
+            found.append(f"from port {pair[0]} to {pair[1]}, frame {same + 1} of {len(want)} on the wire and {len(got)} "
+                         f"in the trace: {(want[same:] or ['none'])[0]!r} and {(got[same:] or ['none'])[0]!r}")
+    found += [f"from port {pair[0]} to {pair[1]}: {len(want)} frames on the wire, none in the trace"
+              for pair, want in real.items() if pair not in seen]
+    return equal, found
