@@ -20,6 +20,15 @@ static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
     return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
+/*
+ * Returns the number of bytes of a send or write. Inline data may have more SGEs than the queue pair's limit, so its
+ * whole list is read.
+ */
+static uint32_t traced_sent_bytes(const NDK_QP *qp, const NDK_SGE *sgl, ULONG sges, ULONG flags)
+{
+    return traced_sge_bytes(sgl, sges, flags & NDK_OP_FLAG_INLINE ? sges : traced_table_sges(qp->Dispatch).initiator);
+}
+
 static uint16_t traced_sge_count(ULONG sges)
 {
     return (uint16_t)(sges < UINT16_MAX ? sges : UINT16_MAX);
@@ -47,7 +56,7 @@ static VOID traced_qp_flush(NDK_QP *qp)
 static NTSTATUS traced_qp_send(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
+    uint32_t bytes = traced_sent_bytes(qp, sgl, sges, flags);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkSend(qp, context, sgl, sges, flags);
 
@@ -60,7 +69,7 @@ static NTSTATUS traced_qp_send_and_invalidate(NDK_QP *qp, PVOID context, CONST N
                                               UINT32 token)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
+    uint32_t bytes = traced_sent_bytes(qp, sgl, sges, flags);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkSendAndInvalidate(qp, context, sgl, sges, flags, token);
 
@@ -98,7 +107,7 @@ static NTSTATUS traced_qp_write(NDK_QP *qp, PVOID context, CONST NDK_SGE *sgl, U
                                 ULONG flags)
 {
     const NDK_QP_DISPATCH *real = TRACED_REAL(Qp, qp);
-    uint32_t bytes = traced_sge_bytes(sgl, sges, traced_table_sges(qp->Dispatch).initiator);
+    uint32_t bytes = traced_sent_bytes(qp, sgl, sges, flags);
     uint64_t begin_ns = traced_now();
     NTSTATUS status = real->NdkWrite(qp, context, sgl, sges, address, token, flags);
 

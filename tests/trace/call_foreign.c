@@ -203,6 +203,18 @@ static void post_list(NDK_QP *qp, const NDK_SGE *list, ULONG sges, unsigned byte
     print_event("NdkReceive object=%p sges=%u bytes=%u", (void *)qp, (unsigned)sges, bytes);
 }
 
+/* Inline data may have more SGEs than the queue pair allows, so its whole list is read. */
+static void post_inline(NDK_QP *qp, ULONG limit)
+{
+    NDK_SGE list[TABLES + 2] = { 0 };
+
+    for (ULONG i = 0; i < limit + 2; i++)
+        list[i].Length = i + 1;
+    check(!qp->Dispatch->NdkSend(qp, NULL, list, limit + 2, NDK_OP_FLAG_INLINE), "NdkSend");
+    print_event("NdkSend object=%p sges=%u bytes=%u", (void *)qp, (unsigned)limit + 2,
+                (unsigned)((limit + 2) * (limit + 3) / 2));
+}
+
 /* A list is not read if it has more SGEs than the queue pair allows. It may end before the count that is passed. */
 static void run_lists(void)
 {
@@ -221,6 +233,7 @@ static void run_lists(void)
         check(!CREATE(pd, NdkCreateQp, &qp, &fake->cq, &fake->cq, NULL, 1, 1, limit, limit, 0), "NdkCreateQp");
         post_list(qp, list, limit + 1, 0);
         post_list(qp, list, 1, limit <= LIMITS_TRACED ? 7 : 0);
+        post_inline(qp, limit);
         check(!CLOSE(qp, NdkCloseQp), "NdkCloseQp");
     }
     ondk_trace_end(&fake->adapter);
