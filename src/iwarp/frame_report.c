@@ -1,23 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports FPDUs to the owner, which may record them. The invariant: nothing in this file changes the queue pair. */
+/*
+ * Reports FPDUs to the owner, which may record them. The invariant: nothing in this file changes the queue pair, except
+ * what is reported.
+ */
 #include "iwarp/qp_internal.h"
 
-void iw_qp_report_frames(struct iw_qp *qp)
+void iw_qp_report_frames(struct iw_qp *qp, uint32_t max_payload)
 {
     qp->reports_frames = true;
+    qp->max_payload = max_payload;
 }
 
-void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
-                      uint32_t ulpdu)
+static bool frame_is_control(const struct ddp_header *h)
 {
-    struct iw_frame f = { .is_sent = is_sent, .crc = crc, .ulpdu = ulpdu, .bytes = bytes, .len = len };
+    return !h->tagged && h->queue != DDP_QUEUE_SEND;
+}
+
+/* Returns how many bytes of a segment's payload a report has: see iw_qp_report_frames. */
+static uint32_t frame_reported_payload(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+{
+    uint32_t max = qp->max_payload;
+
+    if (frame_is_control(h) && max < TERMINATE_MAX_PAYLOAD)
+        max = TERMINATE_MAX_PAYLOAD;
+    return payload < max ? payload : max;
+}
+
+void frame_report_received_now(struct iw_qp *qp, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                               uint32_t ulpdu)
+{
+    struct iw_frame f = { .crc = crc, .ulpdu = ulpdu, .bytes = bytes };
     size_t size;
 
     f.has_header = ddp_header_decode(&f.header, bytes, len, &size);
-    /* Copies only the header of a tagged segment or a send, because its payload may lie elsewhere. */
-    if (f.has_header && (f.header.tagged || f.header.queue == DDP_QUEUE_SEND))
-        f.len = size;
-    else if (f.len > DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD)
-        f.len = DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD;
+    if (f.has_header) {
+        f.payload = bytes + size;
+        f.payload_len = frame_reported_payload(qp, &f.header, (uint32_t)(len - size));
+    }
     qp->events->frame(qp, &f);
+}
+
+void frame_report_sent(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t begin)
+{
+    struct iw_frame f = { .is_sent = true,
+                          .crc = qp->crc ? IW_CRC_GOOD : IW_CRC_NONE,
+                          .ulpdu = (uint32_t)fpdu[0] << 8 | fpdu[1],
+                          .bytes = fpdu + MPA_FPDU_LENGTH };
+    uint8_t *copy = NULL;
+    size_t size;
+
+    f.has_header = ddp_header_decode(&f.header, f.bytes, f.ulpdu, &size);
+    if (f.has_header) {
+        f.payload = f.bytes + size;
+        f.payload_len = frame_reported_payload(qp, &f.header, f.ulpdu - (uint32_t)size);
+    }
+    if (f.payload_len > 0 && !frame_is_control(&f.header)) {
+        begin += MPA_FPDU_LENGTH + size;
+        copy = scratch_alloc_buffer(s);
+        f.payload_len = copy ? (uint32_t)tx_batch_copy(&s->batch, begin, begin + f.payload_len, copy) : 0;
+        f.payload = copy;
+    }
+    qp->events->frame(qp, &f);
+    scratch_free_buffer(s, copy);
 }

@@ -478,6 +478,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.send_msn = 1;
     qp->rx.read_msn = 1;
     qp->rx.open = true;
+    qp->rx.needs_whole = qp->crc || qp->max_payload > 0;
     qp->rx.limit = UINT64_MAX;
     qp->running = true;
     qp->sink_base += 0x10000;

@@ -88,8 +88,9 @@ struct iw_frame {
     uint32_t ulpdu; /* the length in the FPDU */
     bool has_header;
     struct ddp_header header; /* valid if has_header is true */
-    const uint8_t *bytes;     /* the ULPDU's first `len` bytes: the DDP header, or a whole control message */
-    size_t len;
+    const uint8_t *bytes;     /* the beginning of the ULPDU: a whole DDP header if has_header is true */
+    const uint8_t *payload;   /* the first payload_len bytes after the DDP header: see iw_qp_report_frames */
+    uint32_t payload_len;
 };
 
 /*
@@ -203,8 +204,12 @@ uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests posted
 uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* sum of the lengths of all reads posted so far */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* initiator requests that have not completed */
 
-/* Reports all FPDUs from now on: see iw_qp_events.frame. To be called by the owner. */
-void iw_qp_report_frames(struct iw_qp *qp);
+/*
+ * Reports all FPDUs from now on: see iw_qp_events.frame. The report has the contents of a control message, and of other
+ * payloads at most the first `max_payload` bytes. If max_payload is not 0, a stream that begins later places each
+ * payload only when it is complete. To be called by the owner.
+ */
+void iw_qp_report_frames(struct iw_qp *qp, uint32_t max_payload);
 
 /* Starts a stream. Accepts initiator requests from now on, or from the first FPDU on (post_after_first_fpdu). */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);

@@ -139,6 +139,7 @@ struct rx_state {
     bool has_begun;        /* a valid FPDU has arrived */
     bool write_open;       /* the last segment of a write has not arrived */
     bool direct;           /* the payload of `segment`, which is in progress, goes directly to its destination */
+    bool needs_whole;      /* payload is not placed before its FPDU is whole, because of its CRC or a report */
     uint8_t expects_large; /* not 0: the next FPDU is probably large; each short FPDU decrements the value */
     uint32_t send_msn, read_msn;
     uint32_t mo;             /* bytes of the send in progress that have been placed */
@@ -169,6 +170,7 @@ struct iw_qp {
     enum iw_end end; /* while stream_end completes the requests: why the stream has ended; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
     bool reports_frames;       /* calls events->frame */
+    uint32_t max_payload;      /* the most bytes of a payload that are reported, except of control messages */
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
     uint32_t max_ulpdu;
@@ -294,18 +296,24 @@ bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t len
 /* Calls `ended`, closes the stream, and completes everything outstanding. Does nothing if no stream runs. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 
+/* tx.c */
+/* Copies the bytes [begin, end) of the batch to `to`. Returns their number. */
+size_t tx_batch_copy(const struct tx_batch *b, size_t begin, size_t end, uint8_t *to);
+
 /* frame_report.c */
-void frame_report_now(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
-                      uint32_t ulpdu);
 /*
- * Reports an FPDU if the owner has requested reports. `bytes` has the first `len` bytes of the ULPDU. For a sent
- * segment `bytes` may have only the headers.
+ * Reports a sent FPDU. Its header is at `fpdu`, as is the rest of a control message. The payload of another message is
+ * in the batch, in which the FPDU begins at the byte `begin`.
  */
-static inline void frame_report(struct iw_qp *qp, bool is_sent, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
-                                uint32_t ulpdu)
+void frame_report_sent(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t begin);
+void frame_report_received_now(struct iw_qp *qp, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                               uint32_t ulpdu);
+/* Reports a received FPDU. The first `len` bytes of the ULPDU are at `bytes`. */
+static inline void frame_report_received(struct iw_qp *qp, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
+                                         uint32_t ulpdu)
 {
     if (__builtin_expect(qp->reports_frames, 0))
-        frame_report_now(qp, is_sent, crc, bytes, len, ulpdu);
+        frame_report_received_now(qp, crc, bytes, len, ulpdu);
 }
 
 /* place.c */

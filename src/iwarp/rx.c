@@ -312,11 +312,11 @@ static void rx_process_fpdu(struct iw_qp *qp, struct iw_scratch *s, const uint8_
     size_t size;
 
     if (qp->crc && !fpdu_crc_is_valid(fpdu, ulpdu)) {
-        frame_report(qp, false, IW_CRC_BAD, bytes, ulpdu, ulpdu);
+        frame_report_received(qp, IW_CRC_BAD, bytes, ulpdu, ulpdu);
         rx_fault_stream(qp, WIRE_MPA_CRC);
         return;
     }
-    frame_report(qp, false, qp->crc ? IW_CRC_GOOD : IW_CRC_NONE, bytes, ulpdu, ulpdu);
+    frame_report_received(qp, qp->crc ? IW_CRC_GOOD : IW_CRC_NONE, bytes, ulpdu, ulpdu);
     if (ulpdu == 0) {
         rx_process_empty_fpdu(qp);
         return;
@@ -385,7 +385,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     g.payload = ulpdu - (uint32_t)size;
     if (!segment_is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
-    frame_report(qp, false, IW_CRC_NONE, bytes, avail, ulpdu);
+    frame_report_received(qp, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
     /* A control message here is too long: it has more than TERMINATE_MAX_PAYLOAD bytes. segment_validate refuses it. */
     error = segment_validate(qp, &g.header, g.payload);
@@ -460,7 +460,7 @@ static size_t rx_process_one(struct iw_qp *qp, struct iw_scratch *s, const uint8
     uint32_t ulpdu = fpdu_get_length(bytes);
     size_t size = mpa_fpdu_size(ulpdu);
     if (len < size)
-        return qp->crc ? 0 : direct_begin(qp, s, bytes, len, ulpdu);
+        return qp->rx.needs_whole ? 0 : direct_begin(qp, s, bytes, len, ulpdu);
     rx_process_fpdu(qp, s, bytes, ulpdu);
     rx_note_fpdu_size(qp, size);
     return size;
@@ -563,7 +563,7 @@ void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s)
 
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max)
 {
-    size_t stage = qp->rx.expects_large && !qp->crc ? SHORT_STAGE_SIZE : STAGE_SIZE;
+    size_t stage = qp->rx.expects_large && !qp->rx.needs_whole ? SHORT_STAGE_SIZE : STAGE_SIZE;
     struct rx_segment *g = &qp->rx.segment;
     int n = 0;
 

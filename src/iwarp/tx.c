@@ -519,34 +519,32 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 
 /* Commitment */
 
-/* Copies the bytes [skip, end) of the batch to qp->rest. Cannot fail, because batch_begin has reserved a buffer. */
-static void rest_store(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size_t end)
+size_t tx_batch_copy(const struct tx_batch *b, size_t begin, size_t end, uint8_t *to)
 {
-    const struct tx_batch *b = &s->batch;
-    struct tx_rest *r = &qp->rest;
-    size_t at = 0;
+    size_t at = 0, copied = 0;
 
-    r->sent = 0;
-    r->len = 0;
-    r->buffer = end - skip > MAX_SMALL_REST ? scratch_alloc_buffer(s) : NULL;
-    r->bytes = r->buffer ? r->buffer : r->small;
     for (unsigned i = 0; i < b->iov_count && at < end; i++) {
-        size_t from = skip > at ? skip - at : 0, len = b->iov[i].iov_len;
-        size_t to = end - at < len ? end - at : len;
+        size_t from = begin > at ? begin - at : 0, len = b->iov[i].iov_len;
+        size_t until = end - at < len ? end - at : len;
 
-        if (from < to) {
-            memcpy(r->bytes + r->len, (const uint8_t *)b->iov[i].iov_base + from, to - from);
-            r->len += (uint32_t)(to - from);
+        if (from < until) {
+            memcpy(to + copied, (const uint8_t *)b->iov[i].iov_base + from, until - from);
+            copied += until - from;
         }
         at += len;
     }
+    return copied;
 }
 
-static void fpdu_report_sent(struct iw_qp *qp, const uint8_t *fpdu)
+/* Copies the bytes [skip, end) of the batch to qp->rest. Cannot fail, because batch_begin has reserved a buffer. */
+static void rest_store(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size_t end)
 {
-    uint32_t ulpdu = (uint32_t)fpdu[0] << 8 | fpdu[1];
+    struct tx_rest *r = &qp->rest;
 
-    frame_report(qp, true, qp->crc ? IW_CRC_GOOD : IW_CRC_NONE, fpdu + MPA_FPDU_LENGTH, ulpdu, ulpdu);
+    r->sent = 0;
+    r->buffer = end - skip > MAX_SMALL_REST ? scratch_alloc_buffer(s) : NULL;
+    r->bytes = r->buffer ? r->buffer : r->small;
+    r->len = (uint32_t)tx_batch_copy(&s->batch, skip, end, r->bytes);
 }
 
 static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
@@ -562,7 +560,7 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     if (b->fpdu[begun - 1].end > n)
         rest_store(qp, s, b->ahead_len + n, b->ahead_len + b->fpdu[begun - 1].end);
     for (unsigned i = 0; qp->reports_frames && i < begun; i++)
-        fpdu_report_sent(qp, b->fpdu[i].begin);
+        frame_report_sent(qp, s, b->fpdu[i].begin, b->ahead_len + (i > 0 ? b->fpdu[i - 1].end : 0));
     qp->tx = b->fpdu[begun - 1].after;
     counter_add(&qp->fpdus_sent, begun);
     for (; next != qp->tx.next; next++) {
@@ -593,7 +591,8 @@ static size_t batch_commit_ahead(struct iw_qp *qp, struct iw_scratch *s, size_t 
     qp->terminate_sent += (uint32_t)terminate;
     if (terminate && qp->terminate_sent == qp->terminate_len) {
         counter_add(&qp->fpdus_sent, 1);
-        fpdu_report_sent(qp, qp->terminate);
+        if (qp->reports_frames)
+            frame_report_sent(qp, s, qp->terminate, 0);
     }
     return n - used - terminate;
 }

@@ -172,6 +172,8 @@ struct trace_text16 {
 
 /*
  * An FPDU. `payload` is the number of bytes after the DDP header. `control` is the first two bytes of the DDP header.
+ * `bytes` is the beginning of the payload: the whole content of a Read Request or a Terminate, and of other payloads as
+ * much as ONDK_TRACE asks for.
  */
 #define TRACE_FIELDS_tagged(F, N)                                                                                      \
     N(u8, direction, direction)                                                                                        \
@@ -181,8 +183,9 @@ struct trace_text16 {
     F(u32, payload)                                                                                                    \
     F(u8, last)                                                                                                        \
     N(u8, crc, crc)                                                                                                    \
-    F(x16, control)
-/* `stag` is the STag that the peer must invalidate. `bytes` is the content of a Read Request or a Terminate. */
+    F(x16, control)                                                                                                    \
+    F(bytes, bytes)
+/* `stag` is the STag that the peer must invalidate. */
 #define TRACE_FIELDS_untagged(F, N)                                                                                    \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \

@@ -158,16 +158,21 @@ static size_t ring_event_size(size_t fields)
     return (sizeof(struct trace_event) + fields + TRACE_ALIGNMENT - 1) & ~(size_t)(TRACE_ALIGNMENT - 1);
 }
 
-/* Writes an event to the writer's segment. Requires that the segment has room for the event. */
-static void ring_write(struct ring_writer *w, uint64_t time_ns, uint16_t type, uint32_t id, const void *fields,
-                       size_t size)
+/*
+ * Writes an event to the writer's segment: its fields, and `len` bytes that follow the fields. Requires that the
+ * segment has room for the event.
+ */
+static inline void ring_write(struct ring_writer *w, uint64_t time_ns, uint16_t type, uint32_t id, const void *fields,
+                              size_t size, const void *bytes, size_t len)
 {
     struct trace_event *e = (struct trace_event *)w->at;
-    size_t total = ring_event_size(size);
+    size_t total = ring_event_size(size + len);
 
     *e = (struct trace_event){ .size = (uint16_t)total, .type = type, .id = id, .time_ns = time_ns };
     memcpy(e + 1, fields, size);
-    memset((uint8_t *)(e + 1) + size, 0, total - sizeof *e - size);
+    if (len)
+        memcpy((uint8_t *)(e + 1) + size, bytes, len);
+    memset((uint8_t *)(e + 1) + size + len, 0, total - sizeof *e - size - len);
     w->at += total;
     atomic_store_explicit(&w->segment->committed, ring_used(w), memory_order_release);
 }
@@ -179,7 +184,7 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 
     (void)pthread_getname_np(pthread_self(), name, sizeof name);
     fields.name = trace_text16(name);
-    ring_write(w, time_ns, TRACE_TYPE_thread, 0, &fields, sizeof fields);
+    ring_write(w, time_ns, TRACE_TYPE_thread, 0, &fields, sizeof fields, NULL, 0);
 }
 
 /*
@@ -203,10 +208,11 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint
     return true;
 }
 
-void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
+void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size, const void *bytes,
+                 size_t len)
 {
     struct ring_writer *w = &ring_writer;
-    size_t total = ring_event_size(size);
+    size_t total = ring_event_size(size + len);
 
     if (!atomic_load_explicit(&ring_on, memory_order_relaxed))
         return;
@@ -214,7 +220,7 @@ void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *field
         if (!ring_make_room(w, time_ns, total))
             return;
     }
-    ring_write(w, time_ns, type, id, fields, size);
+    ring_write(w, time_ns, type, id, fields, size, bytes, len);
 }
 
 /* ---- beginning and end ---- */

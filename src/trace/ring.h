@@ -18,7 +18,11 @@ bool ring_start(struct trace_file_header *file);
 /* Returns true if events are recorded into a file. All stores before ring_start are then visible to the caller. */
 bool ring_is_on(void);
 
-/* Records an event: see trace_append_at. Does nothing before ring_start. A child of fork must also call ring_start. */
-void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
+/*
+ * Records an event: see trace_append_bytes_at. Does nothing before ring_start. A child of fork must also call
+ * ring_start.
+ */
+void ring_append(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size, const void *bytes,
+                 size_t len);
 
 #endif

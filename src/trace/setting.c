@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses the value of ONDK_TRACE: see setting.h. The last comma of the value separates the size from the name. */
+/*
+ * Parses the value of ONDK_TRACE: see setting.h. The options are at the end of the value, because a name can contain
+ * commas. If the value has a comma, its last word must be an option.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "trace/setting.h"
 
 #include <stdio.h>
@@ -7,24 +13,53 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/trace.h"
+
+/*
+ * Parses the digits at *text, and advances *text beyond them. Returns false if there are none, or if the number exceeds
+ * `max`.
+ */
+static bool setting_parse_number(const char **text, uint64_t max, uint64_t *number)
+{
+    const char *first = *text;
+
+    *number = 0;
+    for (; **text >= '0' && **text <= '9'; ++*text) {
+        *number = *number * 10 + (uint64_t)(**text - '0');
+        if (*number > max)
+            return false;
+    }
+    return *text > first;
+}
+
 /* Parses a size in MiB, for example "64", "64M" or "1G". Returns false if it is not valid. */
 static bool setting_parse_size(const char *text, uint32_t *mib)
 {
-    uint64_t number = 0;
+    uint64_t number;
 
-    if (*text < '0' || *text > '9')
+    if (!setting_parse_number(&text, TRACE_MAX_MIB, &number))
         return false;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        number = number * 10 + (uint64_t)(*text - '0');
-        if (number > TRACE_MAX_MIB)
-            return false;
-    }
     if (*text == 'G')
         number *= 1024;
     if (*text == 'G' || *text == 'M')
         text++;
     *mib = (uint32_t)number;
     return !*text && number >= TRACE_MIN_MIB && number <= TRACE_MAX_MIB;
+}
+
+/* Parses a number of bytes, for example "256" or "16K". Returns false if it is not valid. */
+static bool setting_parse_payload(const char *text, uint32_t *payload)
+{
+    uint64_t number;
+
+    if (!setting_parse_number(&text, TRACE_MAX_PAYLOAD, &number))
+        return false;
+    if (*text == 'K') {
+        number *= 1024;
+        text++;
+    }
+    *payload = (uint32_t)number;
+    return !*text && number <= TRACE_MAX_PAYLOAD;
 }
 
 /* Appends `len` bytes to s->path and adds `len` to *used, the path's length. Returns false if they do not fit. */
@@ -65,17 +100,60 @@ void trace_setting_use_ring(struct trace_setting *setting)
     *setting = (struct trace_setting){ .is_ring = true, .has_pid = true, .mib = TRACE_RING_MIB };
 }
 
+/* The options that a value has. */
+struct setting_options {
+    bool has_size, has_payload, is_wrong;
+    uint32_t mib, payload;
+};
+
+/*
+ * Parses a word after a comma. Returns false if it is no option, or if the option was there already. Sets o->is_wrong
+ * if the word must be an option.
+ */
+static bool setting_parse_option(const char *word, size_t len, struct setting_options *o)
+{
+    static const char payload[] = "payload=";
+    const size_t prefix = sizeof payload - 1;
+    bool is_payload = len >= prefix && memcmp(word, payload, prefix) == 0, ok;
+    char copy[32] = "";
+
+    memcpy(copy, word, len < sizeof copy ? len : sizeof copy - 1);
+    if (is_payload) {
+        ok = !o->has_payload && len < sizeof copy && setting_parse_payload(copy + prefix, &o->payload);
+        o->has_payload = true;
+        o->is_wrong = o->is_wrong || !ok;
+        return ok;
+    }
+    ok = !o->has_size && len < sizeof copy && setting_parse_size(copy, &o->mib);
+    o->has_size = o->has_size || ok;
+    return ok;
+}
+
+/* Parses the options at the end of the value. Returns the length of the name before them. */
+static size_t setting_parse_options(const char *text, struct setting_options *o)
+{
+    size_t len = strlen(text);
+    const char *comma;
+
+    while ((comma = memrchr(text, ',', len)) && setting_parse_option(comma + 1, len - (size_t)(comma + 1 - text), o))
+        len = (size_t)(comma - text);
+    return len;
+}
+
 bool trace_setting_parse(const char *text, struct trace_setting *setting)
 {
     static const char ring[] = "ring";
-    const char *comma = strrchr(text, ',');
-    size_t len = comma ? (size_t)(comma - text) : strlen(text);
+    struct setting_options o = { 0 };
+    size_t len = setting_parse_options(text, &o);
 
     if (len == sizeof ring - 1 && memcmp(text, ring, len) == 0)
         trace_setting_use_ring(setting);
     else
         *setting = (struct trace_setting){ .mib = TRACE_FILE_MIB };
-    if (comma && !setting_parse_size(comma + 1, &setting->mib))
+    setting->payload = o.payload;
+    if (o.has_size)
+        setting->mib = o.mib;
+    if (o.is_wrong || (!o.has_size && !o.has_payload && strchr(text, ',')))
         return false;
     return setting->is_ring || setting_expand_name(text, len, setting);
 }

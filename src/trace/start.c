@@ -88,6 +88,7 @@ static bool start_with(const struct trace_setting *setting, bool is_late, char p
     recording.inode = now.st_ino;
     recording.is_late = is_late;
     trace_last_prepare(mapping.fd);
+    trace_set_payload_limit(setting->payload);
     if (ring_start(mapping.header)) {
         trace_set_on();
         return true;

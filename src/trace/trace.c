@@ -14,6 +14,7 @@
 atomic_bool trace_on;
 
 static _Atomic(trace_sink) sink; /* NULL: none */
+static _Atomic uint32_t payload_limit;
 
 uint64_t trace_now_ns(void)
 {
@@ -23,20 +24,36 @@ uint64_t trace_now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
+void trace_append_bytes_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size,
+                           const void *bytes, size_t len)
 {
     trace_sink print = atomic_load_explicit(&sink, memory_order_acquire);
 
-    if (!trace_is_on() || size > TRACE_MAX_FIELDS)
+    if (!trace_is_on() || size > TRACE_MAX_FIELDS || len > TRACE_MAX_PAYLOAD)
         return;
-    ring_append(time_ns, type, id, fields, size);
+    ring_append(time_ns, type, id, fields, size, bytes, len);
     if (print)
         print(time_ns, type, id, fields);
+}
+
+void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size)
+{
+    trace_append_bytes_at(time_ns, type, id, fields, size, NULL, 0);
 }
 
 void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size)
 {
     trace_append_at(trace_now_ns(), type, id, fields, size);
+}
+
+uint32_t trace_payload_limit(void)
+{
+    return atomic_load_explicit(&payload_limit, memory_order_relaxed);
+}
+
+void trace_set_payload_limit(uint32_t limit)
+{
+    atomic_store(&payload_limit, limit);
 }
 
 unsigned trace_recorders(void)

@@ -50,7 +50,11 @@ static inline bool trace_is_on(void)
         }                                                                                                              \
     } while (0)
 
-enum { TRACE_MAX_FIELDS = 1024 };
+/*
+ * TRACE_MAX_FIELDS: the most bytes of an event's fields. TRACE_MAX_PAYLOAD: the most bytes that can follow the fields.
+ * An event with both fits into a segment and into the 16 bits of trace_event.size.
+ */
+enum { TRACE_MAX_FIELDS = 1024, TRACE_MAX_PAYLOAD = 64000 };
 
 /* Returns the time for an event, in ns on CLOCK_MONOTONIC. */
 uint64_t trace_now_ns(void) PRIVATE_EXPORT(trace_now_ns);
@@ -60,8 +64,20 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) P
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /*
- * Receives each event on the thread that records it. That thread may hold locks. `fields` is the struct of the event's
- * type. A sink must not record events, and must not call a function that may record events.
+ * Records an event as trace_append_at does. The last field in `fields` is the number `len` of bytes, which are at
+ * `bytes` and follow the fields. `len` is at most TRACE_MAX_PAYLOAD.
+ */
+void trace_append_bytes_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size,
+                           const void *bytes, size_t len);
+/* Returns how many bytes of the payload of each FPDU are recorded: see trace_setting.payload. */
+uint32_t trace_payload_limit(void);
+/* Sets that number, at most TRACE_MAX_PAYLOAD. start.c calls this before ring_start. */
+void trace_set_payload_limit(uint32_t limit);
+
+/*
+ * Receives each event on the thread that records it. That thread may hold locks. `fields` is the struct of the
+ * event's type, without the bytes that follow the fields. A sink must not record events, and must not call a function
+ * that may record events.
  */
 typedef void (*trace_sink)(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields);
 /* Passes all later events to the sink, even if ONDK_TRACE is not set. A child of fork has no sink. */

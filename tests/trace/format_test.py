@@ -214,6 +214,12 @@ def test_settings(path):
     for value in ("", "%", "x%q", "x" * 5000):
         check(f"name {value[:5]}: refused", run(value, "record", 1, cwd=path.parent).returncode == 0)
     check("no file", not list(path.parent.iterdir()), list(path.parent.iterdir()))
+    for options in (",payload=", ",payload=64001", ",payload=63K", ",payload=1M", ",payload=x", ",payload=1,payload=2",
+                    ",1M,payload=-1", ",payload=,1M"):
+        check(f"{options}: refused", run(path, "record", 1, size=options).returncode == 0 and not path.exists())
+    for options in (",payload=64000", ",1M,payload=62K", ",payload=0,1M"):
+        seen = traced(path, "record", 1, size=options)
+        check(f"{options}: accepted", seen.header["segment_count"] == (16 if "1M" in options else 256), seen.header)
     check("size 2M", traced(path, "record", 1, size=",2M").header["segment_count"] == 32)
     path.unlink()
     run("a%%b,c", "record", 1, cwd=path.parent)

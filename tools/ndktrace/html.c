@@ -13,6 +13,8 @@
 #include "html_page.h"
 #include "trace_reader/value.h"
 
+enum { HTML_MAX_BYTES = 1024 }; /* a page has at most this many bytes of a field, so that payloads do not fill it */
+
 struct html_page {
     FILE *out;
     const struct traces *in;
@@ -135,16 +137,18 @@ static void html_types(struct html_page *p, const struct trace_file *f)
  */
 static void html_value(struct html_page *p, const struct value *v)
 {
+    struct value shown = *v;
     char text[VALUE_MAX_TEXT], *hex;
 
     if (v->field->kind == KIND_UNSIGNED && !v->name && v->number < 1ull << 53) {
         fprintf(p->out, "%" PRIu64, v->number);
     } else if (v->field->kind == KIND_BYTES) {
-        hex = malloc(2 * v->size + 1);
+        shown.size = v->size < HTML_MAX_BYTES ? v->size : HTML_MAX_BYTES;
+        hex = malloc(2 * shown.size + 1);
         p->ok = p->ok && hex;
         if (!hex)
             return;
-        value_hex(v, hex);
+        value_hex(&shown, hex);
         fprintf(p->out, "\"%s\"", hex);
         free(hex);
     } else {

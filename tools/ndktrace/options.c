@@ -155,12 +155,16 @@ static const struct command_option known_options[] = {
       COMMAND_TEXT, AT(output) },
     { "--size", "MIB", "the file's size, which limits how far back it goes", COMMAND_NUMBER, AT(size_mib), 1, 2048,
       "16" },
+    { "--payload", "BYTES",
+      "also records the first bytes of each frame's payload, at most 64000. The file then has data of the program: see "
+      "docs/trace.md",
+      COMMAND_SIZE, AT(payload), 0, 64000, "0" },
     { NULL, NULL, "attach: shows what running processes record, until they end or until Ctrl-C", .kind = 0 },
     { "--once", NULL, "show or save what has been recorded until now, and end", COMMAND_FLAG, AT(is_once) },
     { NULL, NULL, "pcap: writes a capture for Wireshark", .kind = 0 },
     { "--zeros", "BYTES",
-      "payloads are not recorded: FPDUs up to this size get zeros instead, so that Wireshark "
-      "dissects them; larger ones are truncated",
+      "FPDUs up to this size get zeros for payload that was not recorded, so that Wireshark dissects them; larger "
+      "ones are truncated",
       COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
     { NULL, NULL, "show, attach and html: which events; without one of these: all", .kind = 0 },
     { "-c, --connection", "NUMBERS", "those of these connections; also for explain and pcap", .kind = COMMAND_CALL,

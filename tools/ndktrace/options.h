@@ -27,7 +27,7 @@ struct options {
     enum options_command command;
     const char *output; /* for run, html, pcap and attach; "" or a default name if the option was not given */
     /* Options of run. */
-    uint32_t size_mib;
+    uint32_t size_mib, payload;
     /* Options of pcap. */
     uint32_t zeros;
     /* Options of show. */

@@ -149,14 +149,16 @@ static int run_child(const struct options *o, const char *setting, bool *was_kil
 
 int run_program(const struct options *o)
 {
-    char setting[PATH_MAX + 32];
+    char setting[PATH_MAX + 64];
     struct timespec began;
     bool was_killed = false;
-    int code;
+    int code, length;
 
     /* ONDK_TRACE=ring would select a ring in memory, which is lost when the program ends. "./ring" selects a file. */
-    snprintf(setting, sizeof setting, "%s%s,%u", strcmp(o->output, "ring") == 0 ? "./" : "", o->output,
-             (unsigned)o->size_mib);
+    length = snprintf(setting, sizeof setting, "%s%s,%u", strcmp(o->output, "ring") == 0 ? "./" : "", o->output,
+                      (unsigned)o->size_mib);
+    if (o->payload)
+        snprintf(setting + length, sizeof setting - (size_t)length, ",payload=%u", (unsigned)o->payload);
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &began); /* the clock that file systems use for the times of files */
     code = run_child(o, setting, &was_killed);
     if (code != RUN_NOT_FOUND && code != RUN_NOT_EXECUTABLE)

@@ -53,7 +53,7 @@ void conn_trace_follow_now(struct fabric_conn *c)
     TRACE(ongoing, c->number, .role = c->active, .object = (uintptr_t)c->owner, .interface = c->fabric->if_index,
           .local = conn_trace_addr(&c->local), .remote = conn_trace_addr(&c->remote), .state = (uint8_t)c->state);
     if (c->streams)
-        iw_qp_report_frames(c->qp->iw);
+        iw_qp_report_frames(c->qp->iw, trace_payload_limit());
 }
 
 void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_t code)
@@ -125,11 +125,6 @@ void conn_trace_frame_now(const struct fabric_conn *c, bool is_sent, const uint8
 
 /* ---- FPDUs ---- */
 
-struct conn_trace_untagged {
-    struct trace_fields_untagged fields;
-    uint8_t bytes[TERMINATE_MAX_PAYLOAD];
-} __attribute__((packed));
-
 static uint16_t conn_trace_control(const struct iw_frame *f)
 {
     return (uint16_t)(f->bytes[0] << 8 | f->bytes[1]);
@@ -138,37 +133,37 @@ static uint16_t conn_trace_control(const struct iw_frame *f)
 static void conn_trace_tagged(const struct fabric_conn *c, const struct iw_frame *f)
 {
     const struct ddp_header *h = &f->header;
+    const struct trace_fields_tagged fields = { .direction = f->is_sent,
+                                                .opcode = h->opcode,
+                                                .last = h->last,
+                                                .stag = h->stag,
+                                                .to = h->to,
+                                                .payload = f->ulpdu - DDP_TAGGED_HEADER,
+                                                .crc = (uint8_t)f->crc,
+                                                .control = conn_trace_control(f),
+                                                .bytes = (uint16_t)f->payload_len };
 
-    TRACE_AT(conn_trace_frame_time(c, f->is_sent), tagged, c->number, .direction = f->is_sent, .opcode = h->opcode,
-             .last = h->last, .stag = h->stag, .to = h->to, .payload = f->ulpdu - DDP_TAGGED_HEADER,
-             .crc = (uint8_t)f->crc, .control = conn_trace_control(f));
+    trace_append_bytes_at(conn_trace_frame_time(c, f->is_sent), TRACE_TYPE_tagged, c->number, &fields, sizeof fields,
+                          f->payload, f->payload_len);
 }
 
-/*
- * Records an untagged DDP segment in the trace. If the segment is a Read Request or a Terminate, also records its
- * contents.
- */
 static void conn_trace_untagged(const struct fabric_conn *c, const struct iw_frame *f)
 {
     const struct ddp_header *h = &f->header;
-    size_t len = f->len > DDP_UNTAGGED_HEADER ? f->len - DDP_UNTAGGED_HEADER : 0;
-    struct conn_trace_untagged event = { .fields = { .direction = f->is_sent,
-                                                     .opcode = h->opcode,
-                                                     .last = h->last,
-                                                     .queue = h->queue,
-                                                     .msn = h->msn,
-                                                     .offset = h->mo,
-                                                     .stag = h->stag,
-                                                     .payload = f->ulpdu - DDP_UNTAGGED_HEADER,
-                                                     .crc = (uint8_t)f->crc,
-                                                     .control = conn_trace_control(f) } };
+    const struct trace_fields_untagged fields = { .direction = f->is_sent,
+                                                  .opcode = h->opcode,
+                                                  .last = h->last,
+                                                  .queue = h->queue,
+                                                  .msn = h->msn,
+                                                  .offset = h->mo,
+                                                  .stag = h->stag,
+                                                  .payload = f->ulpdu - DDP_UNTAGGED_HEADER,
+                                                  .crc = (uint8_t)f->crc,
+                                                  .control = conn_trace_control(f),
+                                                  .bytes = (uint16_t)f->payload_len };
 
-    len = len < sizeof event.bytes ? len : sizeof event.bytes;
-    event.fields.bytes = (uint16_t)len;
-    if (len)
-        memcpy(event.bytes, f->bytes + DDP_UNTAGGED_HEADER, len);
-    trace_append_at(conn_trace_frame_time(c, f->is_sent), TRACE_TYPE_untagged, c->number, &event,
-                    sizeof event.fields + len);
+    trace_append_bytes_at(conn_trace_frame_time(c, f->is_sent), TRACE_TYPE_untagged, c->number, &fields, sizeof fields,
+                          f->payload, f->payload_len);
 }
 
 void conn_trace_fpdu(const struct fabric_conn *c, const struct iw_frame *f)
@@ -188,11 +183,14 @@ void conn_trace_lone_terminate_now(const struct fabric_conn *c, const uint8_t *f
     struct iw_frame f = { .is_sent = true,
                           .crc = c->result.crc ? IW_CRC_GOOD : IW_CRC_NONE,
                           .ulpdu = ulpdu,
-                          .bytes = fpdu + MPA_FPDU_LENGTH,
-                          .len = ulpdu };
+                          .bytes = fpdu + MPA_FPDU_LENGTH };
     size_t size;
 
-    f.has_header = ddp_header_decode(&f.header, f.bytes, f.len, &size);
+    f.has_header = ddp_header_decode(&f.header, f.bytes, ulpdu, &size);
+    if (f.has_header) {
+        f.payload = f.bytes + size;
+        f.payload_len = ulpdu - (uint32_t)size;
+    }
     conn_trace_fpdu(c, &f);
 }
 

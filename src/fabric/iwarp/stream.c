@@ -198,7 +198,7 @@ void stream_start(struct fabric_conn *c)
     TRACE(stream, c->number, .revision = c->result.revision, .crc = s.crc, .ird = s.ird, .ord = s.ord,
           .ready = (uint8_t)c->result.rtr, .max_segment = (uint32_t)s.max_segment);
     if (trace_is_on())
-        iw_qp_report_frames(c->qp->iw);
+        iw_qp_report_frames(c->qp->iw, trace_payload_limit());
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
