@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads any bytes as a trace file, behind a valid header if the input's first byte is odd, prints all of its events,
- * makes packets of them, aligns the trace with itself, explains it, assigns its calls to connections, and writes it for
- * Perfetto. The reader accesses no memory beyond what it has allocated, and ends.
+ * makes packets of TCP and of RoCE of them, aligns the trace with itself, explains it, assigns its calls to
+ * connections, and writes it for Perfetto. The reader accesses no memory beyond what it has allocated, and ends.
  */
 #include <stdio.h>
 
@@ -52,10 +52,11 @@ static void print_values(const struct trace_records *records)
     }
 }
 
-static void write_packets(const struct trace_records *records)
+static void write_packets(const struct trace_records *records, bool is_roce)
 {
     static const struct filter all;
-    struct packets *p = packets_create(&all, ZEROS, records);
+    const struct packets_style style = { .max_filled = ZEROS, .is_roce = is_roce };
+    struct packets *p = packets_create(&all, &style, records);
     FILE *out = fopen("/dev/null", "w");
 
     require(p && out);
@@ -139,7 +140,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     trace_records_sort(&records);
     print_lines(&trace, &records);
     print_values(&records);
-    write_packets(&records);
+    write_packets(&records, false);
+    write_packets(&records, true);
     align_clocks(file);
     explain(file);
     assign_owners(&records);

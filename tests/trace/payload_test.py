@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import trace_maker
 
@@ -144,8 +145,16 @@ def experts(file):
     return set(re.findall(r"^ +\d+ +\S+ +\S+  (.*)$", out, re.M))
 
 
+def icrc(packet):
+    """The invariant CRC of a RoCE v2 packet over IPv4, from its definition (InfiniBand, Annex A17)."""
+    masked = bytearray(b"\xff" * 8 + packet[14:-4])
+    for at in (8 + 1, 8 + 8, 8 + 10, 8 + 11, 8 + 20 + 6, 8 + 20 + 7, 8 + 20 + 8 + 4):
+        masked[at] = 0xff
+    return struct.pack("<I", zlib.crc32(masked))
+
+
 def test_dissected(path):
-    """Wireshark looks for SMB Direct in iWARP; without payload it cannot find it."""
+    """SMB Direct is found in iWARP and in RoCE; without payload it cannot be."""
     if not shutil.which("tshark"):
         print("tshark is missing: captures are not tested")
         return
@@ -155,6 +164,42 @@ def test_dissected(path):
     rows = [row[0] for row in tshark(capture(path / "made"), "_ws.col.Info")]
     check("SMB Direct over iWARP", "NegotiateRequest" in rows and "NegotiateResponse" in rows, rows)
     check("nothing is wrong in the capture of TCP", not experts(path / "out.pcapng"), experts(path / "out.pcapng"))
+    made_trace(path / "made", schema)
+    roce(path, schema)
+    made_trace(path / "made", schema, "[2001:db8::{}]", bytes(300))
+    rows = tshark(capture(path / "made", "--roce"), "infiniband.bth.opcode", "ipv6.src")
+    check("RoCE over IPv6", [r[1] for r in rows[:2]] == ["2001:db8::1", "2001:db8::2"] and len(rows) == 12, rows)
+
+
+def roce(path, schema):
+    rows = tshark(capture(path / "made", "--roce"), "infiniband.bth.opcode", "infiniband.bth.psn",
+                  "infiniband.reth.dmalen", "frame.len", "frame.cap_len", "_ws.col.Info")
+    # 100: start-up; 4, 23: send; 12: read request; 13, 14, 15: its response; 6, 8: write
+    check("packets", [int(r[0], 0) for r in rows] == [100, 100, 100, 4, 4, 12, 13, 14, 15, 6, 8, 23], rows)
+    check("sequence numbers", [int(r[1], 0) for r in rows[3:]] == [0, 0, 1, 1, 2, 3, 1, 2, 4], rows)
+    check("lengths of read and write", (rows[5][2], rows[9][2]) == ("9000", "6000"), rows)
+    check("SMB Direct over RoCE", rows[3][5].endswith("NegotiateRequest") and rows[4][5].endswith("NegotiateResponse"),
+          rows)
+    check("no expert item of RoCE", not experts(path / "out.pcapng"), experts(path / "out.pcapng"))
+    check("private data", "70726976617465" in run("tshark", "-r", path / "out.pcapng", "-V", "-x").replace(" ", ""))
+    run("tshark", "-r", path / "out.pcapng", "-F", "pcap", "-w", path / "old.pcap")
+    data, at, count = (path / "old.pcap").read_bytes(), 24, 0
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at + 8)[0]
+        packet = data[at + 16:at + 16 + size]
+        check("invariant CRC", packet[-4:] == icrc(packet), (count, packet[-4:], icrc(packet)))
+        at, count = at + 16 + size, count + 1
+    check("all packets are whole", count == len(rows) and all(r[3] == r[4] for r in rows), rows)
+    text = "\n".join(line.replace(" bytes:bytes", "") if " tagged " in line else line for line in schema.splitlines())
+    maker = trace_maker.Maker(text + "\n")
+    maker.add("connection", 1, 1, role="accepted", interface=1, local="192.0.2.2:5445", remote="192.0.2.1:50000")
+    mpa(maker, "mpa_received", 2, "request")
+    mpa(maker, "mpa_sent", 3, "accept")
+    maker.add("tagged", 4, 1, direction="sent", opcode="write", payload=9000, last=1, control=0x8140)
+    maker.write(path / "old")
+    rows = tshark(capture(path / "old", "--roce"), "infiniband.bth.opcode", "frame.len", "frame.cap_len")
+    check("a trace without payload: large packets are truncated, the small one has zeros",
+          [int(r[1]) - int(r[2]) for r in rows[3:]] == [4100, 4100, 0], rows)
 
 
 for name, test in list(globals().items()):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fpdu.h"
+#include "headers.h"
 #include "trace_reader/value.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     FLAG_RST = 4,
     FLAG_PSH = 8,
     FLAG_ACK = 16,
+    IP_TCP = 6, /* TCP's number in IP headers */
     TCP_HEADER = 20,
     SYN_OPTIONS = 8, /* size of the TCP options in a SYN: maximum segment size and window scale */
     /* After this many bytes, creates an acknowledgement without data; traces do not contain any. */
@@ -30,73 +32,19 @@ struct flow_run {
 
 /* ---- headers ---- */
 
-static uint8_t *flow_put(uint8_t *at, uint64_t value, unsigned size)
-{
-    for (unsigned i = size; i > 0; i--)
-        *at++ = (uint8_t)(value >> 8 * (i - 1));
-    return at;
-}
-
-static uint8_t *flow_put_bytes(uint8_t *at, const void *bytes, size_t size)
-{
-    memcpy(at, bytes, size);
-    return at + size;
-}
-
-/* Returns the Internet checksum of an IPv4 header. Requires that the checksum field is 0. */
-static uint16_t flow_sum(const uint8_t *header)
-{
-    uint32_t sum = 0;
-
-    for (unsigned i = 0; i < 20; i += 2)
-        sum += (uint32_t)header[i] << 8 | header[i + 1];
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~sum;
-}
-
-static uint8_t *flow_put_ethernet(uint8_t *at, const struct flow *f, bool from_initiator)
-{
-    at = flow_put(at, from_initiator ? 0x020000000002 : 0x020000000001, 6);
-    at = flow_put(at, from_initiator ? 0x020000000001 : 0x020000000002, 6);
-    return flow_put(at, f->is_v6 ? 0x86dd : 0x0800, 2);
-}
-
-static uint8_t *flow_put_ip(uint8_t *at, const struct flow *f, const struct flow_end *from, const struct flow_end *to,
-                            size_t size)
-{
-    uint8_t *header = at;
-
-    if (f->is_v6) {
-        at = flow_put(at, 0x60000000, 4);
-        at = flow_put(at, size, 2);
-        at = flow_put(at, 0x0640, 2); /* next header (TCP), hop limit */
-        at = flow_put_bytes(at, from->host, 16);
-        return flow_put_bytes(at, to->host, 16);
-    }
-    at = flow_put(at, 0x4500, 2);
-    at = flow_put(at, size + 20, 2);
-    at = flow_put(at, 0x00004000, 4); /* do not fragment */
-    at = flow_put(at, 0x40060000, 4); /* time to live, TCP, checksum */
-    at = flow_put_bytes(at, from->host, 4);
-    at = flow_put_bytes(at, to->host, 4);
-    (void)flow_put(header + 10, flow_sum(header), 2);
-    return at;
-}
-
 /* Writes a TCP header. The checksum is 0, as in a packet that was captured on the sending host. */
 static uint8_t *flow_put_tcp(uint8_t *at, const struct flow_end *from, const struct flow_end *to, unsigned flags)
 {
     bool syn = flags & FLAG_SYN;
 
-    at = flow_put(at, from->port, 2);
-    at = flow_put(at, to->port, 2);
-    at = flow_put(at, from->sequence, 4);
-    at = flow_put(at, flags & FLAG_ACK ? to->sequence : 0, 4);
-    at = flow_put(at, (uint64_t)(TCP_HEADER + (syn ? SYN_OPTIONS : 0)) / 4 << 12 | flags, 2);
-    at = flow_put(at, 0xffff0000, 4); /* window, checksum */
-    at = flow_put(at, 0, 2);
-    return syn ? flow_put(at, 0x0204ffff0103030e, 8) : at;
+    at = headers_put(at, from->port, 2);
+    at = headers_put(at, to->port, 2);
+    at = headers_put(at, from->sequence, 4);
+    at = headers_put(at, flags & FLAG_ACK ? to->sequence : 0, 4);
+    at = headers_put(at, (uint64_t)(TCP_HEADER + (syn ? SYN_OPTIONS : 0)) / 4 << 12 | flags, 2);
+    at = headers_put(at, 0xffff0000, 4); /* window, checksum */
+    at = headers_put(at, 0, 2);
+    return syn ? headers_put(at, 0x0204ffff0103030e, 8) : at;
 }
 
 /* ---- packets ---- */
@@ -116,19 +64,19 @@ static void flow_emit_packet(const struct flow_run *run, bool from_local, unsign
 
     if (from->has_finished && !(flags & FLAG_RST))
         return;
-    at = flow_put_ethernet(at, f, from_local == f->is_initiator);
-    at = flow_put_ip(at, f, from, to, tcp + size);
+    at = headers_put_ethernet(at, f->is_v6, from_local == f->is_initiator);
+    at = headers_put_ip(at, f->is_v6, from->host, to->host, IP_TCP, tcp + size);
     at = flow_put_tcp(at, from, to, flags);
     if (known > FLOW_MAX_CAPTURED - 128)
         known = FLOW_MAX_CAPTURED - 128;
     if (known)
-        at = flow_put_bytes(at, data, known);
+        at = headers_put_bytes(at, data, known);
     made.captured = (uint32_t)(at - made.bytes);
     made.original = made.captured - known + size;
     from->sequence += size + (flags & (FLAG_SYN | FLAG_FIN) ? 1 : 0);
     from->has_finished = from->has_finished || flags & (FLAG_FIN | FLAG_RST);
     to->acked = to->sequence;
-    run->emit(run->context, f, run->time_ns, &made);
+    (void)run->emit(run->context, f, run->time_ns, &made);
 }
 
 static void flow_send_syn(const struct flow_run *run)

@@ -29,9 +29,11 @@ struct flow {
     bool has_syn, has_syn_ack; /* the handshake's SYN, and its SYN-ACK, have been created */
     size_t last_packet;        /* 1 + the index of the last packet; 0: no packet yet */
     struct flow_end local, remote;
+    struct roce *roce; /* if not NULL, the packets are those of RoCE (roce.h), not of TCP */
 };
 
-typedef void (*flow_emit)(void *context, struct flow *f, uint64_t time_ns, const struct flow_packet *made);
+/* Stores a packet. Returns its stored bytes, which stay in place, or NULL if out of memory. */
+typedef uint8_t *(*flow_emit)(void *context, struct flow *f, uint64_t time_ns, const struct flow_packet *made);
 
 /* Initializes a flow from the event `connection`. Returns false if the event lacks an address. */
 bool flow_begin(struct flow *f, const struct trace_record *r);

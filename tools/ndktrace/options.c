@@ -166,6 +166,10 @@ static const struct command_option known_options[] = {
       "FPDUs up to this size get zeros for payload that was not recorded, so that Wireshark dissects them; larger "
       "ones are truncated",
       COMMAND_SIZE, AT(zeros), 0, 65536, "2K" },
+    { "--roce", NULL,
+      "packets of RoCE v2 in place of iWARP's, for dissectors that Wireshark calls for InfiniBand alone, as that of "
+      "NVMe over Fabrics",
+      COMMAND_FLAG, AT(is_roce) },
     { NULL, NULL, "show, attach and html: which events; without one of these: all", .kind = 0 },
     { "-c, --connection", "NUMBERS", "those of these connections; also for explain and pcap", .kind = COMMAND_CALL,
       .set = options_set_connections },

@@ -30,6 +30,7 @@ struct options {
     uint32_t size_mib, payload;
     /* Options of pcap. */
     uint32_t zeros;
+    bool is_roce;
     /* Options of show. */
     struct filter filter;
     struct print_style style;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts events to packets. The invariant: a connection's sequence numbers grow by exactly the number of bytes in its
- * frames, so a reader of the capture finds each frame in the TCP stream. The packets of the TCP handshake are created
- * no later than the connection's first byte.
+ * Converts events to packets. The invariant: a TCP connection's sequence numbers grow by exactly the number of bytes in
+ * its frames, so a reader of the capture finds each frame in the TCP stream. The packets of the TCP handshake are
+ * created no later than the connection's first byte.
  *
  * If a trace contains both ends of a connection, only the initiator's events become packets.
  */
@@ -18,6 +18,7 @@
 
 #include "flow.h"
 #include "pcapng.h"
+#include "roce.h"
 #include "base/printable.h"
 #include "trace_reader/value.h"
 
@@ -43,7 +44,8 @@ struct packets {
     void *flows;      /* a tree (search.h) of flows, sorted by file and connection number */
     void *initiators; /* a tree of the flows with is_initiator, sorted by addresses */
     struct packets_interface *interfaces;
-    uint32_t max_filled;
+    struct packets_style style;
+    uint32_t n_roce; /* number of flows that had a struct roce */
     bool is_out_of_memory;
 };
 
@@ -56,7 +58,8 @@ static void *packets_grow(struct packets *p, void *array, size_t count, size_t s
     return grown;
 }
 
-static void packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
+/* Stores a packet of the flow: see flow_emit. */
+static uint8_t *packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
 {
     size_t room = p->room ? 2 * p->room : 1024;
     struct packet *grown = p->packets;
@@ -67,7 +70,7 @@ static void packets_add(struct packets *p, struct flow *f, uint64_t time_ns, con
     if (!grown || !bytes) {
         p->is_out_of_memory = true;
         free(bytes);
-        return;
+        return NULL;
     }
     p->room = p->count == p->room ? room : p->room;
     p->packets = grown;
@@ -78,6 +81,7 @@ static void packets_add(struct packets *p, struct flow *f, uint64_t time_ns, con
                                             .original = made->original,
                                             .bytes = bytes };
     f->last_packet = ++p->count;
+    return bytes;
 }
 
 /* ---- interfaces ---- */
@@ -180,13 +184,19 @@ static void packets_begin_flow(struct packets *p, const struct trace_record *r, 
     struct value interface = { 0 };
 
     (void)value_find(r, "interface", &interface);
-    f->max_filled = p->max_filled;
+    f->max_filled = p->style.max_filled;
     f->interface = packets_add_interface(p, r->file, interface.number, NULL);
     f->is_duplicate = !f->is_initiator && tfind(&other, &p->initiators, flow_compare_ends);
     stored = packets_insert_flow(p, &p->flows, f, packets_compare_ids);
-    if (stored)
-        /* If a connector connects again, the new connection has the same number, and its flow replaces the old one. */
-        *stored = *f;
+    if (!stored)
+        return;
+    /* If a connector connects again, the new connection has the same number, and its flow replaces the old one. */
+    roce_destroy(stored->roce);
+    *stored = *f;
+    if (!p->style.is_roce)
+        return;
+    stored->roce = roce_create(p->n_roce++);
+    p->is_out_of_memory = p->is_out_of_memory || !stored->roce;
 }
 
 /* Adds a comment to the connection's last packet: how the connection was established, or why it ended. */
@@ -215,9 +225,9 @@ static void packets_comment(struct packets *p, const struct flow *f, const struc
 
 /* ---- records ---- */
 
-static void packets_emit(void *context, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
+static uint8_t *packets_emit(void *context, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
 {
-    packets_add(context, f, time_ns, made);
+    return packets_add(context, f, time_ns, made);
 }
 
 static void packets_handle(struct packets *p, const struct filter *filter, const struct trace_record *r)
@@ -240,17 +250,29 @@ static void packets_handle(struct packets *p, const struct filter *filter, const
     }
     if (!f || f->is_duplicate)
         return;
-    flow_handle(f, r, packets_emit, p);
+    if (!f->roce)
+        flow_handle(f, r, packets_emit, p);
+    else if (!roce_handle(f, r, packets_emit, p))
+        p->is_out_of_memory = true;
     if (strcmp(event, "outcome") == 0)
         packets_comment(p, f, r);
 }
 
-struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records)
+static void packets_free_flow(void *flow)
+{
+    struct flow *f = flow;
+
+    roce_destroy(f->roce);
+    free(f);
+}
+
+struct packets *packets_create(const struct filter *filter, const struct packets_style *style,
+                               const struct trace_records *records)
 {
     struct packets *p = calloc(1, sizeof *p);
 
     if (p)
-        p->max_filled = max_filled;
+        p->style = *style;
     for (size_t i = 0; p && !p->is_out_of_memory && i < records->count; i++)
         packets_note_initiator(p, filter, &records->records[i]);
     for (size_t i = 0; p && !p->is_out_of_memory && i < records->count; i++)
@@ -269,7 +291,7 @@ void packets_destroy(struct packets *p)
         free(p->packets[i].comment);
     }
     free(p->packets);
-    tdestroy(p->flows, free);
+    tdestroy(p->flows, packets_free_flow);
     tdestroy(p->initiators, free);
     free(p->interfaces);
     free(p);

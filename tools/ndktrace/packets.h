@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates packets of TCP connections from events. The Ethernet, IP and TCP headers are synthetic. They contain the
- * connection's real addresses. The sequence numbers grow as on the real connection, but start with other numbers.
+ * Creates packets from events: packets of TCP connections, or of RoCE v2 (roce.h). The headers are synthetic. They
+ * contain the connection's real addresses. TCP's sequence numbers grow as on the real connection, but start with other
+ * numbers.
  */
 #ifndef NDKTRACE_PACKETS_H
 #define NDKTRACE_PACKETS_H
@@ -13,12 +14,15 @@
 
 struct packets;
 
-/*
- * Creates the packets of the records, which must be sorted. The trace lacks many payloads. An FPDU of up to
- * `max_filled` bytes receives zeros instead; a larger FPDU is truncated before the payload. Returns NULL if out of
- * memory.
- */
-struct packets *packets_create(const struct filter *filter, uint32_t max_filled, const struct trace_records *records);
+struct packets_style {
+    uint32_t
+        max_filled; /* FPDUs up to this size receive zeros for payload that the trace lacks; others are truncated */
+    bool is_roce;   /* the packets are those of RoCE v2 */
+};
+
+/* Creates the packets of the records, which must be sorted. Returns NULL if out of memory. */
+struct packets *packets_create(const struct filter *filter, const struct packets_style *style,
+                               const struct trace_records *records);
 void packets_destroy(struct packets *p);
 size_t packets_count(const struct packets *p);
 /* Returns the number of connections that were omitted because the trace lacks their beginning. */

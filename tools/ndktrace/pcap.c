@@ -36,7 +36,7 @@ int pcap_files(struct options *o)
     if (!traces_open(&traces, o->n_arguments, o->arguments))
         return COMMAND_FAILED;
     if (traces_read(&traces)) {
-        p = packets_create(&o->filter, o->zeros, &traces.records);
+        p = packets_create(&o->filter, &(struct packets_style){ o->zeros, o->is_roce }, &traces.records);
         if (p) {
             code = pcap_write(o, p);
             packets_destroy(p);

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Captures ndkping talking to ndkping over loopback and lets check_capture.py judge the captures.
 
-    run_capture.py --ndkping build/ndkping
+    run_capture.py --ndkping build/ndkping [--ndktrace build/ndktrace]
 
-Both ends print `fpdus-sent=N`; tshark has to find as many as both together. All happens in a network namespace of our
-own, so that no root is needed and no foreign packet is in the capture.
+Both ends print `fpdus-sent=N`; tshark has to find as many as both together. With --ndktrace, both ends also record
+their payload, and the capture that `ndktrace pcap` makes of each trace must have every byte of the wire. All happens in
+a network namespace of our own, so that no root is needed and no foreign packet is in the capture.
 Status: 0 passed, 1 failed, 77 when tshark, dumpcap or the namespace cannot be had.
 """
 # covers: WIR-03
@@ -66,7 +67,8 @@ class Recorder:
 
     def __init__(self, path):
         self.path, self.socket = path, socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", "lo", "-w", path], stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", "lo", "-w", path],
+                                        stderr=subprocess.PIPE)
         try:
             self.see(b"capture starts", repeat=True)
         except RuntimeError:
@@ -99,9 +101,9 @@ def port_is_listened_on():
         return f":{PORT:04X} 00000000:0000 0A" in f.read()
 
 
-def start(command):
+def start(command, environment=None):
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True)
+                            text=True, env=environment)
 
 
 def run_pair(ndkping, both, client):
@@ -126,15 +128,49 @@ def run_pair(ndkping, both, client):
     return sum(int(c.group(1)) for c in counts)
 
 
-def run_case(ndkping, directory, case):
+def streams(path):
+    """{(source port, destination port): the bytes of the TCP stream}."""
+    fields = ("tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.payload")
+    command = ["tshark", "-n", "-r", path, "--disable-protocol", "iwarp_mpa", "-Y", "tcp.len > 0", "-T", "fields"]
+    command += [word for field in fields for word in ("-e", field)]
+    lines = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                           check=True).stdout.splitlines()
+    found = {}
+    for source, target, sequence, payload in (line.split("\t") for line in lines):
+        data = bytes.fromhex(payload)
+        stream, at = found.setdefault((source, target), bytearray()), int(sequence) - 1
+        stream[at:at + len(data)] = data
+    return {ports: bytes(stream) for ports, stream in found.items()}
+
+
+def compare_bytes(ndktrace, wire, directory):
+    """Returns how the traces differ from the wire, as a list of sentences. Removes the traces."""
+    traces = [os.path.join(directory, name) for name in os.listdir(directory) if name.startswith("trace.")]
+    found = [] if len(traces) == 2 else [f"expected two traces, saw {traces}"]
+    real, capture = streams(wire), os.path.join(directory, "made.pcapng")
+    for trace in traces:
+        subprocess.run([*ndktrace, "pcap", "-o", capture, trace], check=True, stderr=subprocess.DEVNULL)
+        made = streams(capture)
+        found += [f"{ports}: {len(data)} bytes on the wire, {len(made.get(ports, b''))} bytes in {trace}, not the same"
+                  for ports, data in real.items() if made.get(ports) != data]
+        os.unlink(trace)
+    return found
+
+
+def run_case(opt, directory, case):
     name, both, client, revision = case
     path = os.path.join(directory, "capture.pcap")
+    traced = []
+    if opt.ndktrace:
+        traced = [*opt.ndktrace, "run", "--payload", "64000", "-o", os.path.join(directory, "trace.%p"), "--"]
     recorder = Recorder(path)
     try:
-        sent = run_pair(ndkping, both, client)
+        sent = run_pair([*traced, *opt.ndkping], both, client)
     finally:
         recorder.stop()
     found = differences(path, sent, "off" not in both, revision)
+    if opt.ndktrace:
+        found += compare_bytes(opt.ndktrace, path, directory)
     os.unlink(path)
     return found, sent
 
@@ -142,13 +178,14 @@ def run_case(ndkping, directory, case):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--ndkping", type=shlex.split, required=True)
+    p.add_argument("--ndktrace", type=shlex.split)
     opt = p.parse_args()
     enter_namespace()
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
         for case in CASES:
             try:
-                found, sent = run_case(opt.ndkping, directory, case)
+                found, sent = run_case(opt, directory, case)
             except (RuntimeError, subprocess.TimeoutExpired) as e:
                 found, sent = [str(e)], 0
             failed += bool(found)

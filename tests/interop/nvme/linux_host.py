@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 
-from peers import HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Machine, Network, free_ports, running
+from peers import HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Network, free_ports, running
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
 from check_nvme import differences  # noqa: E402
@@ -150,22 +150,19 @@ def resized(peers):
 
 
 def capture(peers):
-    """Wireshark's dissector knows each command and each completion of what the guest has sent and received."""
-    target, path = Target(peers, "on"), peers.path("target.pcap")
-    machine = Machine(peers.machine.cache, ["-w", path])
+    """Wireshark's dissector knows each command and each completion in the target's trace."""
+    target, trace = Target(peers, "on"), peers.path("target.trace")
+    target.environment["ONDK_TRACE"] = f"{trace},64M,payload=64000"
     with target.serving() as program:
-        try:
-            machine.run(f"""{discover(target)}
-                set -e
-                name=$({target.attach(2)}) || {{ echo "$name"; exit 1; }}
-                dd if=/dev/urandom of=/tmp/bytes bs=64k count=8 2>/dev/null
-                dd if=/tmp/bytes of=/dev/${{name}}n1 bs=64k oflag=direct conv=fsync 2>/dev/null
-                dd if=/dev/${{name}}n1 bs=64k count=8 iflag=direct 2>/dev/null | cmp - /tmp/bytes
-                nvme disconnect -n {NQN}""")
-        finally:
-            machine.kill()
+        peers.machine.run(f"""{discover(target)}
+            set -e
+            name=$({target.attach(2)}) || {{ echo "$name"; exit 1; }}
+            dd if=/dev/urandom of=/tmp/bytes bs=64k count=8 2>/dev/null
+            dd if=/tmp/bytes of=/dev/${{name}}n1 bs=64k oflag=direct conv=fsync 2>/dev/null
+            dd if=/dev/${{name}}n1 bs=64k count=8 iflag=direct 2>/dev/null | cmp - /tmp/bytes
+            nvme disconnect -n {NQN}""")
         target.stop(program)
-    found, _ = differences(path, target.port, DISSECTED)
+    found, _ = differences(peers.need_ndktrace(), trace, target.port, DISSECTED)
     if found:
         raise Failed("; ".join(found))
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from peers import HERE, NOTHING_LEFT, NQN, Failed, Machine, Peers, network_cut, running, tool
+from peers import HERE, NOTHING_LEFT, NQN, Failed, Machine, network_cut, running, tool
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
 from check_nvme import differences  # noqa: E402
@@ -197,20 +197,16 @@ def target_removed(peers):
 
 
 def capture(peers):
-    """Wireshark's dissector knows each command and each completion of what the guest has received and sent."""
-    path = peers.path("initiator.pcap")
-    traced = Peers(Machine(peers.machine.cache, ["-w", path]), peers.directory, peers.command)
-    data = peers.path("data")
+    """Wireshark's dissector knows each command and each completion in the driver's trace."""
+    data, trace = peers.path("data"), peers.path("initiator.trace")
     random_file(data, 1)
-    try:
-        serve(traced)
-        initiator = Initiator(traced)
-        with initiator.exported() as program:
-            tool(*initiator.copy_out(data))
-            initiator.stop(program)
-    finally:
-        traced.machine.kill()
-    found, _ = differences(path, GUEST_PORT, DISSECTED)
+    serve(peers)
+    initiator = Initiator(peers)
+    initiator.environment["ONDK_TRACE"] = f"{trace},64M,payload=64000"
+    with initiator.exported() as program:
+        tool(*initiator.copy_out(data))
+        initiator.stop(program)
+    found, _ = differences(peers.need_ndktrace(), trace, initiator.port, DISSECTED)
     if found:
         raise Failed("; ".join(found))
 

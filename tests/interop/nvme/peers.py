@@ -121,8 +121,13 @@ class Machine:
 class Peers:
     """What a scenario gets: the guest, the command of the sample, a directory."""
 
-    def __init__(self, machine, directory, command):
-        self.machine, self.directory, self.command = machine, directory, command
+    def __init__(self, machine, directory, command, ndktrace=None):
+        self.machine, self.directory, self.command, self.ndktrace = machine, directory, command, ndktrace
+
+    def need_ndktrace(self):
+        if not self.ndktrace:
+            raise Failed("needs --ndktrace PATH")
+        return self.ndktrace
 
     def path(self, name):
         return os.path.join(self.directory, name)

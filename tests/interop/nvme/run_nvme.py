@@ -7,7 +7,7 @@
     run_nvme.py --initiator COMMAND         samples/nvme-initiator with Linux' nvmet-rdma
     run_nvme.py --list
 
-    [--only NAME]... [--cache DIR] [--verbose]
+    [--ndktrace PATH] [--only NAME]... [--cache DIR] [--verbose]
 
 Exit status 0 when all passed, 1 when one failed, 77 when there is no guest to be had here.
 """
@@ -70,6 +70,7 @@ def arguments():
     for name in SETS:
         if name != "alone":
             p.add_argument("--" + name, type=shlex.split, metavar="COMMAND", help=f"run the scenarios of the {name}")
+    p.add_argument("--ndktrace", type=shlex.split, metavar="PATH", help="for the scenarios *-capture")
     p.add_argument("--only", action="append", metavar="NAME", help="this scenario only (repeatable)")
     p.add_argument("--cache", default=os.path.expanduser("~/.cache/openndk/siw-guest"))
     p.add_argument("--list", action="store_true", help="print the scenarios")
@@ -101,7 +102,7 @@ def main():
             if getattr(opt, name):
                 machine = Machine(opt.cache)
                 machines.append(machine)
-                peers = Peers(machine, directory, getattr(opt, name))
+                peers = Peers(machine, directory, getattr(opt, name), opt.ndktrace)
                 scenarios += [(peers, n, s) for n, s in module.SCENARIOS.items() if not opt.only or n in opt.only]
         try:
             return run_all(opt, scenarios)
