@@ -229,7 +229,8 @@ class Traced:
         self.recorder = Recorder(self.wire)
 
     def command(self, command):
-        return [*self.ndktrace, "run", "--size", "64", "-o", os.path.join(self.directory, "trace.%p"), "--", *command]
+        trace = os.path.join(self.directory, "trace.%p")
+        return [*self.ndktrace, "run", "--size", "256", "--payload", "64000", "-o", trace, "--", *command]
 
     def differences(self):
         """Stops both. Returns the number of equal frames, and sentences about what differs."""

@@ -2,7 +2,8 @@
 """Compares the frames that tshark finds on the wire with those of the capture that `ndktrace pcap` made of a trace.
 
 The frames of each direction of each connection of the trace must be those of the wire: the same MPA frames and FPDUs in
-the same order, with the same fields. The contents of payloads are not compared, because a trace does not have them.
+the same order, with the same fields. The trace has the payload, so CRCs are equal, too, and with them all bytes. Only
+padding is not compared, nor a CRC after padding, because siw does not zero its padding.
 """
 import subprocess
 import tempfile
@@ -10,7 +11,6 @@ import xml.etree.ElementTree as ET
 
 from check_capture import OPTIONS
 
-# Depend on the payload; siw does not zero its padding. Whether a CRC is good is compared.
 UNEQUAL = {"iwarp_mpa.crc", "iwarp_mpa.crc_check", "iwarp_mpa.pad"}
 LAYERS = ("iwarp_mpa", "iwarp_ddp_rdmap")
 
@@ -18,10 +18,13 @@ LAYERS = ("iwarp_mpa", "iwarp_ddp_rdmap")
 def frame_of(proto):
     """The fields of a layer of a packet, as text."""
     fields = []
+    is_padded = any(field.get("name") == "iwarp_mpa.pad" for field in proto.iter("field"))
     for field in proto.iter("field"):
         name = field.get("name")
         if name == "iwarp_mpa.crc_check":
             fields.append("crc=good" if "(Good CRC32)" in field.get("showname") else "crc=bad")
+            if not is_padded:
+                fields.append(field.get("showname"))
         if name.startswith("iwarp") and name not in UNEQUAL and field.get("show"):
             fields.append(f"{name}={field.get('show')}")
     return " ".join(fields)
@@ -69,8 +72,8 @@ def differences(wire, trace):
         # A side that has sent a Terminate reads no further frames.
         terminated = any("iwarp_rdma.opcode=0x07" in frame for frame in seen.get(pair[::-1], ()))
         if same < len(got) or (same < len(want) and not terminated):
-            found.append(f"from port {pair[0]} to {pair[1]}, frame {same + 1} of {len(want)} on the wire and {len(got)} "
-                         f"in the trace: {(want[same:] or ['none'])[0]!r} and {(got[same:] or ['none'])[0]!r}")
+            found.append(f"from port {pair[0]} to {pair[1]}, frame {same + 1} of {len(want)} on the wire and "
+                         f"{len(got)} in the trace: {(want[same:] or ['none'])[0]!r} and {(got[same:] or ['none'])[0]!r}")
     found += [f"from port {pair[0]} to {pair[1]}: {len(want)} frames on the wire, none in the trace"
               for pair, want in real.items() if pair not in seen]
     return equal, found
