@@ -90,7 +90,9 @@ VCXPROJ = '''\ufeff<?xml version="1.0" encoding="utf-8"?>
     <PreprocessorDefinitions>N=6;%(PreprocessorDefinitions)</PreprocessorDefinitions></ClCompile></ItemDefinitionGroup>
   <ItemGroup><ClCompile Include="src\\A.c" /><ClCompile Include="src\\b.c">
     <PreprocessorDefinitions>OWN=1;%(PreprocessorDefinitions)</PreprocessorDefinitions></ClCompile>
-    <ClCompile Include="src\\bad.c"><ExcludedFromBuild>true</ExcludedFromBuild></ClCompile></ItemGroup>
+    <ClCompile Include="src\\c.c"><AdditionalOptions>-DOPTION=9 /FI"forced.h" /UFROM_PROPS</AdditionalOptions>
+    <ForcedIncludeFiles>src\\second.h</ForcedIncludeFiles><AdditionalIncludeDirectories>own</AdditionalIncludeDirectories>
+    </ClCompile><ClCompile Include="src\\bad.c"><ExcludedFromBuild>true</ExcludedFromBuild></ClCompile></ItemGroup>
 </Project>'''
 
 
@@ -100,13 +102,17 @@ def vcxproj(tmp):
         '</ClCompile></ItemDefinitionGroup></Project>',
         'src/a.c': ENTRY + '#include <sub.h>\n#ifdef OWN\n#error not mine\n#endif\n'
         'int sum(void) { return N + FROM_PROPS + SUB; }\nint debug(void) { return DBG; }\n',
-        'src/b.c': 'int own(void) { return OWN + N; }\n', 'src/bad.c': '#error excluded\n',
+        'src/b.c': '#ifdef FORCED\n#error not mine\n#endif\nint own(void) { return OWN + N; }\n',
+        'src/c.c': '#include <own.h>\n#ifdef FROM_PROPS\n#error not undefined\n#endif\n'
+        'int options(void) { return OPTION + N + FORCED + SECOND + OWN_H; }\n', 'own/own.h': '#define OWN_H 400\n',
+        'forced.h': '#define FORCED 100\n', 'src/second.h': '#define SECOND 200\n', 'src/bad.c': '#error excluded\n',
         'stray.c': '#error not listed\n'})
     put(tmp.parent, {'hdr/Sub.h': '#define SUB 100\n'})
     driver, text = built('vcxproj', tmp)
     check('vcxproj: defines, imports, folders', value(driver, 'sum') == 145, text)
     check('vcxproj: Debug', value(driver, 'debug') == 1, text)
     check('vcxproj: a file with defines of its own', value(driver, 'own') == 6, text)
+    check('vcxproj: a file with options of its own', value(driver, 'options') == 9 + 5 + 100 + 200 + 400, text)
     driver, text = built('release', tmp, '--configuration', 'Release')
     check('vcxproj: the other configuration', value(driver, 'own') == 7 and value(driver, 'debug') == 0, text)
     driver, text = built('solution', tmp.parent)
@@ -513,6 +519,12 @@ def nested(tmp):
               'stars/no.c': '#error no\n'})
     driver, text = built('stars', tmp / 'stars')
     check('files by a pattern', value(driver, 'two') == 2, text)
+    put(tmp, {'stars/p.vcxproj': PROJECT % '<Import Project="..\\sheets\\all.props"/>', 'sheets/src/no.c': '#error no\n',
+              'sheets/all.props': PROJECT % ('<ItemGroup><ClCompile Include="src\\**\\*.c"/>'
+                                             '<ClCompile Include="own\\*.c"/></ItemGroup>'),
+              'sheets/own/three.c': 'int three(void) { return 3; }\n'})
+    driver, text = built('sheet', tmp / 'stars')
+    check('a pattern of a property sheet', value(driver, 'two') == 2 and value(driver, 'three') == 3, text)
 
 
 REFERENCE = '<ItemGroup><ProjectReference Include="%s"/></ItemGroup>'

@@ -180,8 +180,9 @@ class Evaluator:
                 continue
             self.read_metadata(item, own)
             for written in filter(None, (part.strip() for part in self.expand(item.get('Include')).split(';'))):
-                at = find(self.project.folder, written) and self.project.folder  # MSBuild's rule, then what is meant
-                self.compiled.append((written, at or self.folder, own))
+                # MSBuild's rule, then what is meant
+                at = self.project.folder if any(files(written, self.project.folder)) else self.folder
+                self.compiled.append((written, at, own))
 
 
 def words(text):
@@ -193,25 +194,40 @@ def definitions(text, project):
     found = []
     for word in words(text):
         plain = re.sub(r'\$\([^()]*\)', '', word).strip()
-        if plain != word:
-            project.notes.append(f'{word}: a property that nothing sets; it counts as empty')
+        note = f'{word}: a property that nothing sets; it counts as empty'
+        if plain != word and note not in project.notes:
+            project.notes.append(note)
         if re.match(r'[A-Za-z_]', plain):
             found.append(plain)
     return found
 
 
-def options(text, project):
-    """Reads -D, -U, -I and -FI of additional options of the compiler."""
-    for kind, quoted, plain in re.findall(r'(?:^|\s)[-/](D|U|I|FI)\s*(?:"([^"]*)"|([^\s"]+))', text):
-        word = (quoted or plain).replace('\\"', '"')
-        if kind == 'D':
-            project.defines += definitions(word, project)
-        elif kind == 'U':
-            project.undefines.append(word)
-        elif kind == 'I':
-            project.add_include(word)
-        else:
-            project.forced.append(word)
+class Settings:
+    """How some files are compiled. Folders of headers are those of the whole project."""
+
+    def __init__(self, metadata, project):
+        self.defines = definitions(metadata.get('PreprocessorDefinitions', ''), project)
+        self.undefines = words(metadata.get('UndefinePreprocessorDefinitions', ''))
+        self.forced = words(metadata.get('ForcedIncludeFiles', ''))
+        self.read_options(metadata.get('AdditionalOptions', ''), project)
+        for written in words(metadata.get('AdditionalIncludeDirectories', '')):
+            project.add_include(written)
+        for function in words_of_wpp(metadata):
+            if function not in project.wpp:
+                project.wpp.append(function)
+
+    def read_options(self, text, project):
+        """Reads -D, -U, -I and -FI of additional options of the compiler."""
+        for kind, quoted, plain in re.findall(r'(?:^|\s)[-/](D|U|I|FI)\s*(?:"([^"]*)"|([^\s"]+))', text):
+            word = (quoted or plain).replace('\\"', '"')
+            if kind == 'D':
+                self.defines += definitions(word, project)
+            elif kind == 'U':
+                self.undefines.append(word)
+            elif kind == 'I':
+                project.add_include(word)
+            else:
+                self.forced.append(word)
 
 
 def files(written, folder):
@@ -234,20 +250,13 @@ def read_vcxproj(path, project, configuration):
     for written, folder, own in evaluator.compiled:
         if own.get('ExcludedFromBuild', '').lower() == 'true':
             continue
+        settings = Settings({**common, **own}, project) if USED & own.keys() else None
         for source in files(written, folder):
             project.add_source(source, written)
-            if 'PreprocessorDefinitions' in own:
-                project.per_file[source] = definitions(own['PreprocessorDefinitions'], project)
-        for folder_written in words(own.get('AdditionalIncludeDirectories', '')):
-            project.add_include(folder_written)
-        project.wpp += words_of_wpp(own)
-    project.defines += definitions(common.get('PreprocessorDefinitions', ''), project)
-    project.undefines += words(common.get('UndefinePreprocessorDefinitions', ''))
-    options(common.get('AdditionalOptions', ''), project)
-    for written in words(common.get('AdditionalIncludeDirectories', '')):
-        project.add_include(written)
-    project.forced += words(common.get('ForcedIncludeFiles', ''))
-    project.wpp += words_of_wpp(common)
+            if settings:
+                project.per_file[source] = settings
+    settings = Settings(common, project)
+    project.defines, project.undefines, project.forced = settings.defines, settings.undefines, settings.forced
     if evaluator.ignored:
         ignored = ', '.join(sorted(evaluator.ignored)[:20])
         project.notes.append(f'{path}: settings without meaning here are ignored: {ignored}')

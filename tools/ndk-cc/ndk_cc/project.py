@@ -15,9 +15,9 @@ COMPILED = ('.c', '.cpp', '.cc', '.cxx')
 
 class Project:
     """
-    All paths are absolute. `per_file`: the defines of single sources; `wpp`: FUNC lines of the project;
-    `references`: the projects that it names as ProjectReference; `libraries`: the static libraries among them, with
-    options of their own.
+    All paths are absolute. `per_file`: objects with the defines, undefines and forced headers of single sources, in
+    place of the project's; `wpp`: FUNC lines of the project; `references`: the projects that it names as
+    ProjectReference; `libraries`: the static libraries among them, with options of their own.
     """
 
     def __init__(self, name, folder):
@@ -36,6 +36,10 @@ class Project:
             raise Trouble(f'{path}: a name with characters that cannot be printed')
         elif path not in self.sources:
             self.sources.append(path)
+
+    def settings(self, source):
+        """Returns the object with the attributes defines, undefines and forced of a source."""
+        return self.per_file.get(source, self)
 
     def output(self):
         """Returns the output file if -o is not given: in the current folder, because the project is untrusted."""
