@@ -11,8 +11,8 @@
 EXTERN_C_START
 
 /*
- * Writes the file's data from the host's cache to the disk. Returns STATUS_ACCESS_DENIED if the file is not open for
- * writing. If the handle is that of a device, the device's driver receives IRP_MJ_FLUSH_BUFFERS. PASSIVE_LEVEL.
+ * Writes the file's data from the host's cache to the disk. If the handle is of a device, the device's driver receives
+ * IRP_MJ_FLUSH_BUFFERS. If the file or device is not open for writing, returns STATUS_ACCESS_DENIED. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
 

@@ -472,11 +472,11 @@ NTSTATUS ZwFlushBuffersFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock)
 
     if (!file)
         return status;
-    if (file->DeviceObject) {
+    if (!file->WriteAccess) {
+        status = STATUS_ACCESS_DENIED;
+    } else if (file->DeviceObject) {
         irp = file_object_irp(file, IRP_MJ_FLUSH_BUFFERS, IRP_FROM_KERNEL, &next);
         status = irp ? irp_send(irp, NULL) : STATUS_INSUFFICIENT_RESOURCES;
-    } else if (!file->WriteAccess) {
-        status = STATUS_ACCESS_DENIED;
     } else {
         status = fsync(file_object_descriptor(file)) ? file_status_from_errno(errno) : STATUS_SUCCESS;
     }

@@ -296,6 +296,13 @@ static NTSTATUS handle_first(PIRP irp)
     status = ZwFlushBuffersFile(handle, &block);
     if (status != STATUS_SUCCESS || flushes != 1)
         return end(irp, STATUS_DATA_ERROR, 0);
+    ZwClose(handle);
+    if (status != STATUS_ACCESS_DENIED || flushes)
+        return end(irp, STATUS_DATA_ERROR, 0);
+    status = ZwOpenFile(&handle, FILE_APPEND_DATA, &attributes, &block, 0, FILE_SYNCHRONOUS_IO_NONALERT);
+    if (!NT_SUCCESS(status))
+        return end(irp, status, 0);
+    status = ZwFlushBuffersFile(handle, &block);
     status = ObReferenceObjectByHandle(handle, 0, *IoFileObjectType, KernelMode, &file, NULL);
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
