@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header that file system drivers and drivers that flush files include. Includes ntddk.h. The only routine for file
- * systems that is declared is ZwFlushBuffersFile.
+ * The header that file system drivers include, and drivers that flush files or use queues. Includes ntddk.h.
+ * Declares only a few of the routines for file systems.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
@@ -37,6 +37,55 @@ NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Aler
 /* Return the process of the IRP's thread, or NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI ULONG IoGetRequestorProcessId(_In_ PIRP Irp);
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(_In_ PIRP Irp);
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A queue of LIST_ENTRY, and the threads that remove its entries. SignalState is the number of entries. A thread
+ * belongs to the queue from which it has last removed, until it ends or the queue is run down. CurrentCount is the
+ * number of these threads that do not wait in a KeWait... routine, in KeDelayExecutionThread or in KeRemoveQueue.
+ */
+typedef struct _KQUEUE {
+    DISPATCHER_HEADER Header;
+    LIST_ENTRY EntryListHead;
+    volatile ULONG CurrentCount;
+    ULONG MaximumCount;
+    LIST_ENTRY ThreadListHead;
+} KQUEUE, *PKQUEUE, *PRKQUEUE;
+
+/*
+ * Threads receive entries as long as at most Count of the queue's threads run; 0 stands for the number of processors.
+ * IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI VOID KeInitializeQueue(_Out_ PRKQUEUE Queue, _In_ ULONG Count);
+/* Returns the number of entries. */
+NTKERNELAPI LONG KeReadStateQueue(_In_ PRKQUEUE Queue);
+/*
+ * Append the entry, or insert it in front of all others, unless a thread that waits receives it. Return the number of
+ * entries that the queue had. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI LONG KeInsertQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
+NTKERNELAPI LONG KeInsertHeadQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
+/*
+ * Removes the first entry, and waits for one if there is none. If several threads wait, the last receives the next
+ * entry. Returns the entry. If there is no entry, returns STATUS_TIMEOUT, or STATUS_ABANDONED if the queue was run
+ * down, as a pointer. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI PLIST_ENTRY KeRemoveQueue(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode,
+                                      _In_opt_ PLARGE_INTEGER Timeout);
+/*
+ * Removes up to Count entries, and waits for one if there is none. Returns the number of elements of EntryArray that it
+ * has set. The status in place of an entry is one element. Alertable has no effect.
+ */
+NTKERNELAPI ULONG KeRemoveQueueEx(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode, _In_ BOOLEAN Alertable,
+                                  _In_opt_ PLARGE_INTEGER Timeout,
+                                  _Out_writes_to_(Count, return) PLIST_ENTRY *EntryArray, _In_ ULONG Count);
+/*
+ * Removes all entries and threads. Returns the first entry, or NULL. Flink links it to the others; the last one is
+ * linked to the first. Waits for the queue end with STATUS_ABANDONED, also later ones. A queue to which threads belong
+ * must be run down before its memory is freed. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI PLIST_ENTRY KeRundownQueue(_Inout_ PRKQUEUE Queue);
 
 EXTERN_C_END
 

@@ -16,6 +16,7 @@
 #include "wdm.h"
 
 #include "threads.h"
+#include "threads_more.h"
 #include "wdk/common/live.h"
 
 static void test_delay(void **state)
@@ -237,5 +238,5 @@ int main(void)
         cmocka_unit_test(test_time),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) + queues_run();
 }

@@ -64,6 +64,8 @@ void thread_init(struct kernel_thread *t)
     dispatch_init(&t->header, OBJECT_THREAD, 0);
     link_init(&t->waiting);
     link_init(&t->mutants);
+    link_init(&t->in_queue);
+    link_init(&t->in_any_queue);
     t->priority = 8;
     dispatch_lock();
     link_insert_before(&threads, &t->all);

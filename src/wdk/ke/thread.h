@@ -62,6 +62,11 @@ struct kernel_thread {
     LIST_ENTRY waiting;          /* in the list of threads that wait */
     LIST_ENTRY mutants;          /* mutexes that the thread holds */
     struct kernel_thread *wake_next;
+    /* The queue to which the thread belongs (queue.c), or NULL. The dispatcher's lock guards these members. */
+    struct _KQUEUE *queue;
+    LIST_ENTRY in_queue, in_any_queue; /* in the queue's ThreadListHead, and in the list of all such threads */
+    PLIST_ENTRY queue_entry;           /* the entry with which the thread's wait has ended */
+    const struct stack *queue_by;      /* the stack of the last KeRemoveQueue */
     /*
      * Only the thread itself writes the members below. Before the thread begins, its creator writes them. Other
      * threads may write `priority` and `pulls`.

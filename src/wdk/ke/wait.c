@@ -18,6 +18,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/processor.h"
+#include "wdk/ke/queue.h"
 #include "wdk/ke/wait.h"
 
 struct spin dispatch_spin;
@@ -156,9 +157,17 @@ static void wait_remove_blocks(struct kernel_thread *t)
     link_remove(&t->waiting);
 }
 
-static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake)
+/* Counts the thread as one that runs, if it belongs to a queue. Requires the lock. */
+static void wait_resume_in_queue(struct kernel_thread *t)
+{
+    if (t->queue)
+        t->queue->CurrentCount++;
+}
+
+void dispatch_end_wait(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake)
 {
     wait_remove_blocks(t);
+    wait_resume_in_queue(t);
     t->wait_ended = true;
     t->wait_status = status;
     t->wake_next = wake->first;
@@ -186,10 +195,10 @@ void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake)
         next = wait_next_thread(entry, head, block->Thread);
         if (t->wait_all) {
             if (wait_acquire_blocks(t, t->wait_blocks, t->wait_count, true, &status))
-                wait_end(t, status, wake);
+                dispatch_end_wait(t, status, wake);
         } else {
             status = wait_acquire(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
-            wait_end(t, status + block->WaitKey, wake);
+            dispatch_end_wait(t, status + block->WaitKey, wake);
         }
     }
 }
@@ -220,6 +229,7 @@ static bool wait_time_out(struct kernel_thread *t)
     ended = t->wait_ended;
     if (!ended) {
         wait_remove_blocks(t);
+        wait_resume_in_queue(t);
         t->wait_status = STATUS_TIMEOUT;
     }
     dispatch_unlock(NULL);
@@ -245,9 +255,12 @@ static bool wait_sleep(struct kernel_thread *t, struct deadline *until)
     return true;
 }
 
-/* Inserts the blocks into their objects' lists and sleeps until the wait ends. Requires the lock and releases it. */
+/*
+ * Inserts the blocks into their objects' lists and sleeps until the wait ends. Requires the lock and releases it. Wakes
+ * the threads in *wake.
+ */
 static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
-                           const LARGE_INTEGER *timeout)
+                           const LARGE_INTEGER *timeout, struct wake_list *wake)
 {
     struct deadline until;
 
@@ -259,7 +272,9 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
     t->wait_ended = false;
     atomic_store_explicit(&t->woken, WOKEN_NOT, memory_order_relaxed);
     link_insert_before(&waiting, &t->waiting);
-    dispatch_unlock(NULL);
+    if (t->queue)
+        queue_thread_waits(t, wake);
+    dispatch_unlock(wake);
     until = wait_deadline(timeout);
     /* Yields, because Windows queues a woken thread behind the threads that are already ready. */
     if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
@@ -270,6 +285,7 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
 static NTSTATUS wait_for_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
                                 const LARGE_INTEGER *timeout)
 {
+    struct wake_list wake = { NULL };
     NTSTATUS status;
 
     dispatch_lock();
@@ -281,7 +297,7 @@ static NTSTATUS wait_for_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, UL
         dispatch_unlock(NULL);
         return STATUS_TIMEOUT;
     }
-    return wait_block(t, blocks, count, all, timeout);
+    return wait_block(t, blocks, count, all, timeout, &wake);
 }
 
 static void wait_block_init(KWAIT_BLOCK *block, ULONG key, void *object, struct kernel_thread *t, bool all)
@@ -300,6 +316,14 @@ NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout)
     return wait_for_blocks(t, t->own_blocks, 1, false, timeout);
 }
 
+NTSTATUS dispatch_wait_in_queue(struct kernel_thread *t, PKQUEUE queue, const LARGE_INTEGER *timeout,
+                                struct wake_list *wake)
+{
+    wait_block_init(&t->own_blocks[0], 0, queue, t, false);
+    t->own_blocks[0].WaitType = WAIT_DEQUEUE;
+    return wait_block(t, t->own_blocks, 1, false, timeout, wake);
+}
+
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 static const char *wait_describe_use(const DISPATCHER_HEADER *h)
@@ -315,6 +339,8 @@ static const char *wait_describe_use(const DISPATCHER_HEADER *h)
     case OBJECT_TIMER_NOTIFICATION:
     case OBJECT_TIMER_SYNCHRONIZATION:
         return "timer that a thread waits for";
+    case OBJECT_QUEUE:
+        return "queue that a thread waits for";
     default:
         return "object that a thread waits for";
     }
@@ -370,7 +396,7 @@ bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
     return false;
 }
 
-static void wait_check_irql(const char *routine, const LARGE_INTEGER *timeout)
+void dispatch_check_wait(const char *routine, const LARGE_INTEGER *timeout)
 {
     KIRQL irql = irql_now();
 
@@ -422,7 +448,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     UNREFERENCED_PARAMETER(WaitReason);
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
-    wait_check_irql("KeWaitForSingleObject", Timeout);
+    dispatch_check_wait("KeWaitForSingleObject", Timeout);
     (void)dispatch_check("KeWaitForSingleObject", Object);
     t->wait_by = stack_intern(by);
     wait_block_init(&t->own_blocks[0], 0, Object, t, false);
@@ -451,7 +477,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     UNREFERENCED_PARAMETER(WaitReason);
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
-    wait_check_irql("KeWaitForMultipleObjects", Timeout);
+    dispatch_check_wait("KeWaitForMultipleObjects", Timeout);
     wait_check_count(Count, WaitBlockArray);
     t->wait_by = stack_intern(by);
     for (ULONG i = 0; i < Count; i++) {
@@ -467,6 +493,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
     struct kernel_thread *t = thread_self();
+    struct wake_list wake = { NULL };
 
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
@@ -478,7 +505,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
         return STATUS_SUCCESS;
     }
     dispatch_lock();
-    (void)wait_block(t, t->own_blocks, 0, false, Interval);
+    (void)wait_block(t, t->own_blocks, 0, false, Interval, &wake);
     return STATUS_SUCCESS;
 }
 
@@ -496,6 +523,7 @@ void dispatch_thread_end(struct kernel_thread *t)
         dispatch_set_state(&m->Header, 1);
         dispatch_satisfy(&m->Header, &wake);
     }
+    queue_remove_thread(t, &wake);
     dispatch_set_state(&t->header, 1);
     dispatch_satisfy(&t->header, &wake);
     dispatch_unlock(&wake);

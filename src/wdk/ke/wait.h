@@ -7,6 +7,8 @@
 #ifndef WDK_WAIT_H
 #define WDK_WAIT_H
 
+#include "ntifs.h"
+
 #include "base/spin.h"
 #include "wdk/common/link.h"
 #include "wdk/ke/thread.h"
@@ -16,11 +18,15 @@ enum {
     OBJECT_EVENT_NOTIFICATION = 0,
     OBJECT_EVENT_SYNCHRONIZATION = 1,
     OBJECT_MUTANT = 2,
+    OBJECT_QUEUE = 4,
     OBJECT_SEMAPHORE = 5,
     OBJECT_THREAD = 6,
     OBJECT_TIMER_NOTIFICATION = 8,
     OBJECT_TIMER_SYNCHRONIZATION = 9,
 };
+
+/* The value of KWAIT_BLOCK.WaitType for a thread in KeRemoveQueue, as on Windows, beside WaitAll and WaitAny. */
+enum { WAIT_DEQUEUE = 3 };
 
 extern struct spin dispatch_spin;
 
@@ -58,6 +64,9 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 /* Ends the waits that the signalled object satisfies, the oldest wait first. Requires the lock. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
+/* Ends the wait of the thread, which the caller has found in an object's list. The caller holds the lock. */
+void dispatch_end_wait(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake);
+
 /*
  * Returns true if the object was initialized, or if checks are off. Otherwise reports the object, initializes it as an
  * event, and returns false.
@@ -69,5 +78,14 @@ void dispatch_thread_end(struct kernel_thread *t);
 
 /* Works like KeWaitForSingleObject without checks. Used by the kernel itself. */
 NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout);
+/*
+ * Waits until dispatch_end_wait or the timeout ends the wait. The thread's wait block has the type WAIT_DEQUEUE.
+ * Requires the lock and releases it. Wakes the threads in *wake.
+ */
+NTSTATUS dispatch_wait_in_queue(struct kernel_thread *t, PKQUEUE queue, const LARGE_INTEGER *timeout,
+                                struct wake_list *wake);
+
+/* Reports a wait that the IRQL does not permit. If `timeout` is NULL, the wait has no limit. */
+void dispatch_check_wait(const char *routine, const LARGE_INTEGER *timeout);
 
 #endif

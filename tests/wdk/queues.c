@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues (KQUEUE): the order of entries and threads, the limit of running threads, the end of a queue, and reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ntifs.h"
+
+#include "threads.h"
+#include "threads_more.h"
+#include "wdk/ke/queue.h"
+
+#define AS_ENTRY(status) ((PLIST_ENTRY)(LONG_PTR)(status))
+
+static KQUEUE queue;
+static LIST_ENTRY entries[4];
+
+/* A thread that removes one entry, and then waits for an event. */
+struct taker {
+    PVOID thread;
+    KEVENT may_end;
+    _Atomic(PLIST_ENTRY) entry; /* what KeRemoveQueue has returned; NULL: nothing yet */
+};
+
+static VOID taker_run(PVOID context)
+{
+    struct taker *t = context;
+
+    atomic_store(&t->entry, KeRemoveQueue(&queue, KernelMode, NULL));
+    wait1(&t->may_end, NULL);
+}
+
+static ULONG count_waiters(void)
+{
+    ULONG n = 0;
+
+    dispatch_lock();
+    for (LIST_ENTRY *e = queue.Header.WaitListHead.Flink; e != &queue.Header.WaitListHead; e = e->Flink)
+        n++;
+    dispatch_unlock(NULL);
+    return n;
+}
+
+static ULONG count_running(void)
+{
+    ULONG n;
+
+    dispatch_lock();
+    n = queue.CurrentCount;
+    dispatch_unlock(NULL);
+    return n;
+}
+
+static void taker_start(struct taker *t)
+{
+    ULONG waiters = count_waiters();
+
+    KeInitializeEvent(&t->may_end, NotificationEvent, FALSE);
+    atomic_init(&t->entry, NULL);
+    t->thread = thread_start(taker_run, t);
+    UNTIL(count_waiters() == waiters + 1);
+}
+
+static void taker_end(struct taker *t)
+{
+    KeSetEvent(&t->may_end, 0, FALSE);
+    thread_join(t->thread);
+}
+
+static void test_queue_order(void **state)
+{
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &zero), AS_ENTRY(STATUS_TIMEOUT));
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &ms), AS_ENTRY(STATUS_TIMEOUT));
+    assert_int_equal(KeInsertQueue(&queue, &entries[0]), 0);
+    assert_int_equal(KeInsertQueue(&queue, &entries[1]), 1);
+    assert_int_equal(KeInsertHeadQueue(&queue, &entries[2]), 2);
+    assert_int_equal(KeReadStateQueue(&queue), 3);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &entries[2]);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &ms), &entries[0]);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &zero), &entries[1]);
+    assert_null(entries[1].Flink);
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+    assert_null(KeRundownQueue(&queue));
+}
+
+static void test_queue_several_entries(void **state)
+{
+    PLIST_ENTRY taken[3] = { NULL };
+
+    (void)state;
+    KeInitializeQueue(&queue, 0);
+    assert_int_equal(queue.MaximumCount, KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS));
+    for (int i = 0; i < 4; i++)
+        KeInsertQueue(&queue, &entries[i]);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NULL, taken, 0), 0);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, NULL, taken, 3), 3);
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(taken[i], &entries[i]);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, FALSE, &zero, taken, 3), 1);
+    assert_ptr_equal(taken[0], &entries[3]);
+    assert_int_equal(KeRemoveQueueEx(&queue, KernelMode, TRUE, &ms, taken, 3), 1);
+    assert_ptr_equal(taken[0], AS_ENTRY(STATUS_TIMEOUT));
+    KeRundownQueue(&queue);
+}
+
+/* A queue with room for two running threads: the thread that has waited last receives the first entry. */
+static void test_queue_wakes_last_waiter(void **state)
+{
+    struct taker first, last;
+
+    (void)state;
+    KeInitializeQueue(&queue, 2);
+    taker_start(&first);
+    taker_start(&last);
+    assert_int_equal(KeInsertQueue(&queue, &entries[0]), 0);
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+    assert_int_equal(KeInsertQueue(&queue, &entries[1]), 0);
+    UNTIL(atomic_load(&first.entry) && atomic_load(&last.entry));
+    assert_ptr_equal(last.entry, &entries[0]);
+    assert_ptr_equal(first.entry, &entries[1]);
+    taker_end(&first);
+    taker_end(&last);
+    assert_int_equal(count_running(), 0);
+}
+
+/*
+ * The queue has room for one running thread, and this thread is it. Another thread receives the second entry only when
+ * this thread waits.
+ */
+static void test_queue_limits_running_threads(void **state)
+{
+    struct taker other;
+
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    taker_start(&other);
+    KeInsertQueue(&queue, &entries[0]);
+    UNTIL(atomic_load(&other.entry) && count_running() == 0); /* it waits for may_end */
+    taker_end(&other);
+
+    KeInsertQueue(&queue, &entries[1]);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &zero), &entries[1]);
+    assert_int_equal(count_running(), 1);
+    taker_start(&other);
+    assert_int_equal(KeInsertQueue(&queue, &entries[2]), 0);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_null(other.entry);
+    KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    UNTIL(atomic_load(&other.entry) == &entries[2]);
+    taker_end(&other);
+    assert_int_equal(count_running(), 1);
+    assert_null(KeRundownQueue(&queue));
+}
+
+static VOID remove_and_end(PVOID context)
+{
+    UNREFERENCED_PARAMETER(context);
+    (void)KeRemoveQueue(&queue, KernelMode, NULL);
+}
+
+/* A thread that ends, or that removes from another queue, makes room for another thread. */
+static void test_queue_thread_leaves(void **state)
+{
+    struct taker other;
+    KQUEUE another;
+
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeInitializeQueue(&another, 1);
+    KeInsertQueue(&queue, &entries[0]);
+    thread_join(thread_start(remove_and_end, NULL));
+    assert_int_equal(count_running(), 0);
+    KeInsertQueue(&queue, &entries[0]);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, NULL), &entries[0]);
+    taker_start(&other);
+    KeInsertQueue(&queue, &entries[1]);
+    assert_int_equal(KeReadStateQueue(&queue), 1);
+    assert_ptr_equal(KeRemoveQueue(&another, KernelMode, &zero), AS_ENTRY(STATUS_TIMEOUT));
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+    taker_end(&other);
+    assert_ptr_equal(other.entry, &entries[1]);
+    KeRundownQueue(&another);
+}
+
+static void test_queue_run_down(void **state)
+{
+    struct taker waiting;
+    PLIST_ENTRY first;
+
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    taker_start(&waiting);
+    assert_null(KeRundownQueue(&queue));
+    UNTIL(atomic_load(&waiting.entry));
+    assert_ptr_equal(waiting.entry, AS_ENTRY(STATUS_ABANDONED));
+    taker_end(&waiting);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &ms), AS_ENTRY(STATUS_ABANDONED));
+
+    KeInitializeQueue(&queue, 1);
+    for (int i = 0; i < 3; i++)
+        KeInsertQueue(&queue, &entries[i]);
+    first = KeRundownQueue(&queue);
+    assert_ptr_equal(first, &entries[0]);
+    assert_ptr_equal(first->Flink, &entries[1]);
+    assert_ptr_equal(first->Flink->Flink, &entries[2]);
+    assert_ptr_equal(first->Flink->Flink->Flink, first);
+    assert_int_equal(KeReadStateQueue(&queue), 0);
+}
+
+static void test_queue_rules(void **state)
+{
+    struct report *r;
+    KQUEUE empty = { 0 };
+    PKQUEUE freed = ExAllocatePoolWithTag(NonPagedPool, sizeof *freed, 'euqT');
+    KIRQL irql;
+
+    (void)state;
+    KeInitializeQueue(&queue, 1);
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    r = report_start();
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &zero), AS_ENTRY(STATUS_TIMEOUT));
+    report_is_empty(r);
+    r = report_start();
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &ms), AS_ENTRY(STATUS_TIMEOUT));
+    report_is(r, "wait-at-dispatch in KeRemoveQueue");
+    KeLowerIrql(irql);
+    r = report_start();
+    KeInitializeQueue(&queue, 1);
+    report_is(r, "object-reinitialized in KeInitializeQueue");
+    KeRundownQueue(&queue);
+    r = report_start();
+    KeInsertQueue(&empty, &entries[0]);
+    report_is(r, "object-not-initialized in KeInsertQueue");
+
+    assert_non_null(freed);
+    KeInitializeQueue(freed, 1);
+    assert_ptr_equal(KeRemoveQueue(freed, KernelMode, &zero), AS_ENTRY(STATUS_TIMEOUT));
+    r = report_start();
+    inuse_check("ExFreePoolWithTag", freed, sizeof *freed);
+    report_says(r, "object-freed-in-use in ExFreePoolWithTag", "queue to which a thread belongs");
+    KeRundownQueue(freed);
+    r = report_start();
+    ExFreePoolWithTag(freed, 'euqT');
+    report_is_empty(r);
+}
+
+int queues_run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queue_order),
+        cmocka_unit_test(test_queue_several_entries),
+        cmocka_unit_test(test_queue_wakes_last_waiter),
+        cmocka_unit_test(test_queue_limits_running_threads),
+        cmocka_unit_test(test_queue_thread_leaves),
+        cmocka_unit_test(test_queue_run_down),
+        cmocka_unit_test(test_queue_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
