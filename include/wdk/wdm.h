@@ -15,6 +15,7 @@
 #include "wdm/dispatcher.h"
 #include "wdm/timer.h"
 #include "wdm/thread.h"
+#include "wdm/security.h"
 #include "wdm/processor.h"
 #include "wdm/locks.h"
 #include "wdm/work.h"

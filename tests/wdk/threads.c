@@ -238,5 +238,5 @@ int main(void)
         cmocka_unit_test(test_time),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL) + queues_run();
+    return cmocka_run_group_tests(tests, NULL, NULL) + queues_run() + security_run();
 }

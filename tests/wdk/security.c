@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Subject contexts and privileges, and the reports of subject contexts that are not matched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ntifs.h"
+
+#include "threads.h"
+#include "threads_more.h"
+#include "wdk/common/live.h"
+
+static LUID privilege(ULONG number)
+{
+    return RtlConvertUlongToLuid(number);
+}
+
+static void test_subject(void **state)
+{
+    struct report *r = report_start();
+    uint32_t left = live_count();
+    SECURITY_SUBJECT_CONTEXT subject, other;
+
+    (void)state;
+    SeCaptureSubjectContext(&subject);
+    SeCaptureSubjectContextEx(PsGetCurrentThread(), PsGetCurrentProcess(), &other);
+    assert_non_null(subject.PrimaryToken);
+    assert_ptr_equal(subject.PrimaryToken, other.PrimaryToken);
+    assert_null(subject.ClientToken);
+    assert_int_equal(live_count(), left + 2);
+    SeLockSubjectContext(&subject);
+    assert_true(KeAreApcsDisabled());
+    SeUnlockSubjectContext(&subject);
+    assert_false(KeAreApcsDisabled());
+    SeReleaseSubjectContext(&subject);
+    SeReleaseSubjectContext(&other);
+    assert_int_equal(live_count(), left);
+    report_is_empty(r);
+}
+
+static void test_privileges(void **state)
+{
+    struct {
+        ULONG count, control;
+        LUID_AND_ATTRIBUTES one, two;
+    } set = { .count = 2, .control = PRIVILEGE_SET_ALL_NECESSARY };
+    PPRIVILEGE_SET required = (PPRIVILEGE_SET)(void *)&set;
+    SECURITY_SUBJECT_CONTEXT subject;
+
+    (void)state;
+    set.one.Luid = privilege(SE_LOAD_DRIVER_PRIVILEGE);
+    set.two.Luid = privilege(SE_MAX_WELL_KNOWN_PRIVILEGE);
+    SeCaptureSubjectContext(&subject);
+    assert_true(SePrivilegeCheck(required, &subject, UserMode));
+    assert_int_equal(set.one.Attributes, SE_PRIVILEGE_USED_FOR_ACCESS);
+    assert_int_equal(set.two.Attributes, SE_PRIVILEGE_USED_FOR_ACCESS);
+    set.one.Attributes = set.two.Attributes = 0;
+    set.two.Luid = privilege(SE_MAX_WELL_KNOWN_PRIVILEGE + 1);
+    assert_false(SePrivilegeCheck(required, &subject, UserMode));
+    assert_int_equal(set.two.Attributes, 0);
+    set.control = 0;
+    assert_true(SePrivilegeCheck(required, &subject, UserMode));
+    set.one.Luid = privilege(SE_MIN_WELL_KNOWN_PRIVILEGE - 1);
+    assert_false(SePrivilegeCheck(required, &subject, UserMode));
+    set.control = PRIVILEGE_SET_ALL_NECESSARY;
+    assert_true(SePrivilegeCheck(required, &subject, KernelMode));
+    SeReleaseSubjectContext(&subject);
+    assert_true(SeSinglePrivilegeCheck(privilege(SE_DEBUG_PRIVILEGE), UserMode));
+    assert_false(SeSinglePrivilegeCheck((LUID){ SE_DEBUG_PRIVILEGE, 1 }, UserMode));
+    assert_true(SeSinglePrivilegeCheck(privilege(99), KernelMode));
+}
+
+static VOID unlock_foreign(PVOID context)
+{
+    SeUnlockSubjectContext(context);
+}
+
+static void test_subject_rules(void **state)
+{
+    SECURITY_SUBJECT_CONTEXT subject;
+    struct report *r = report_start();
+    KIRQL irql;
+
+    (void)state;
+    SeReleaseSubjectContext(&subject);
+    report_is(r, "reference in SeReleaseSubjectContext: the subject context");
+    SeCaptureSubjectContext(&subject);
+    r = report_start();
+    SeCaptureSubjectContext(&subject);
+    report_is(r, "reference in SeCaptureSubjectContext");
+    r = report_start();
+    SeUnlockSubjectContext(&subject);
+    report_is(r, "lock-not-held in SeUnlockSubjectContext");
+    SeLockSubjectContext(&subject);
+    r = report_start();
+    thread_join(thread_start(unlock_foreign, &subject));
+    report_is(r, "lock-not-held in SeUnlockSubjectContext");
+    r = report_start();
+    SeReleaseSubjectContext(&subject);
+    report_is(r, "reference in SeReleaseSubjectContext");
+    r = report_start();
+    SeUnlockSubjectContext(&subject);
+    report_is(r, "reference in SeUnlockSubjectContext");
+    assert_false(KeAreApcsDisabled());
+    KeRaiseIrql(APC_LEVEL, &irql);
+    r = report_start();
+    (void)SeSinglePrivilegeCheck(privilege(SE_DEBUG_PRIVILEGE), KernelMode);
+    report_is(r, "irql-too-high in SeSinglePrivilegeCheck");
+    KeLowerIrql(irql);
+}
+
+int security_run(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_subject),
+        cmocka_unit_test(test_privileges),
+        cmocka_unit_test(test_subject_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
