@@ -229,6 +229,45 @@ static void test_numbers(void **state)
     assert_int_equal(RtlUshortByteSwap(0x0102), 0x0201);
 }
 
+static void test_int64(void **state)
+{
+    static const struct {
+        const WCHAR *text;
+        ULONG base;
+        NTSTATUS status;
+        LONG64 number;
+        int end;
+    } cases[] = {
+        { L"123", 10, STATUS_SUCCESS, 123, 3 },
+        { L" -0x10 MiB", 0, STATUS_SUCCESS, -16, 6 },
+        { L"017", 0, STATUS_SUCCESS, 15, 3 },
+        { L"z", 36, STATUS_SUCCESS, 35, 1 },
+        { L"none", 10, STATUS_SUCCESS, 0, 0 },
+        { L"", 0, STATUS_SUCCESS, 0, 0 },
+        { L"9223372036854775807", 10, STATUS_SUCCESS, INT64_MAX, 19 },
+        { L"9223372036854775808", 10, STATUS_INTEGER_OVERFLOW, INT64_MAX, 19 },
+        { L"-9223372036854775808", 10, STATUS_SUCCESS, INT64_MIN, 20 },
+        { L"-9223372036854775809", 10, STATUS_INTEGER_OVERFLOW, INT64_MIN, 20 },
+        { L"99999999999999999999999", 10, STATUS_INTEGER_OVERFLOW, INT64_MAX, 23 },
+        { L"0xFFFFFFFFFFFFFFFF", 16, STATUS_INTEGER_OVERFLOW, INT64_MAX, 18 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        UNICODE_STRING s;
+        LONG64 number = 77;
+        PWSTR end = NULL;
+
+        RtlInitUnicodeString(&s, cases[i].text);
+        assert_int_equal(RtlUnicodeStringToInt64(&s, cases[i].base, &number, &end), cases[i].status);
+        assert_int_equal(number, cases[i].number);
+        assert_ptr_equal(end, s.Buffer + cases[i].end);
+        s.Length = 2 * (s.Length > 2); /* the conversion ends with the string, not with the terminator */
+        assert_int_equal(RtlUnicodeStringToInt64(&s, 10, &number, NULL), STATUS_SUCCESS);
+        assert_in_range(number + 9, 0, 18);
+    }
+}
+
 static void test_guid(void **state)
 {
     static const GUID guid = { 0x01234567, 0x89ab, 0xcdef, { 1, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef } };
@@ -355,8 +394,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_init),    cmocka_unit_test(test_copy_append), cmocka_unit_test(test_compare),
         cmocka_unit_test(test_convert), cmocka_unit_test(test_utf8_n),      cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_guid),    cmocka_unit_test(test_time),        cmocka_unit_test(test_bitmap),
-        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_int64),   cmocka_unit_test(test_guid),        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_bitmap),  cmocka_unit_test(test_version),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

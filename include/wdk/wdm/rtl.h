@@ -128,6 +128,13 @@ NTKERNELAPI NTSTATUS RtlInt64ToUnicodeString(_In_ ULONGLONG Value, _In_opt_ ULON
                                              _Inout_ PUNICODE_STRING String);
 #define RtlIntPtrToUnicodeString(value, base, string) RtlInt64ToUnicodeString(value, base, string)
 NTKERNELAPI NTSTATUS RtlUnicodeStringToInteger(_In_ PCUNICODE_STRING String, _In_opt_ ULONG Base, _Out_ PULONG Value);
+/*
+ * Converts the text as _wcstoi64 does: base 0 stands for 16 if the prefix is 0x, for 8 if it is 0, otherwise for 10.
+ * Reads at most 64 characters. *EndPointer receives the address behind the digits. Without digits, the number is 0.
+ * Returns STATUS_INTEGER_OVERFLOW for a number with more than 64 bits, and the nearest number. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS RtlUnicodeStringToInt64(_In_ PCUNICODE_STRING String, _In_opt_ ULONG Base, _Out_ PLONG64 Number,
+                                             _Out_opt_ PWSTR *EndPointer);
 NTKERNELAPI NTSTATUS RtlCharToInteger(_In_z_ PCSZ String, _In_opt_ ULONG Base, _Out_ PULONG Value);
 NTKERNELAPI ULONG RtlRandom(_Inout_ PULONG Seed);
 NTKERNELAPI ULONG RtlRandomEx(_Inout_ PULONG Seed);

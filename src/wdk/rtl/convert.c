@@ -324,6 +324,25 @@ NTSTATUS RtlUnicodeStringToInteger(PCUNICODE_STRING String, ULONG Base, PULONG V
     return STATUS_SUCCESS;
 }
 
+NTSTATUS RtlUnicodeStringToInt64(PCUNICODE_STRING String, ULONG Base, PLONG64 Number, PWSTR *EndPointer)
+{
+    enum { MAX_UNITS = 64 }; /* as on Windows; no number has more digits */
+    WCHAR text[MAX_UNITS + 1];
+    size_t units = String->Length / sizeof(WCHAR) < MAX_UNITS ? String->Length / sizeof(WCHAR) : MAX_UNITS;
+    PWSTR end;
+
+    irql_check_max("RtlUnicodeStringToInt64", PASSIVE_LEVEL);
+    memcpy(text, String->Buffer, units * sizeof(WCHAR));
+    text[units] = 0;
+    *Number = ondk_wcstoi64(text, &end, (int)Base);
+    if (EndPointer)
+        *EndPointer = String->Buffer + (end - text);
+    /* A limit is the number itself only if the unsigned conversion returns it, too. */
+    return (*Number == INT64_MAX || *Number == INT64_MIN) && ondk_wcstoui64(text, NULL, (int)Base) != (uint64_t)*Number
+               ? STATUS_INTEGER_OVERFLOW
+               : STATUS_SUCCESS;
+}
+
 NTSTATUS RtlCharToInteger(PCSZ String, ULONG Base, PULONG Value)
 {
     struct rtl_digits d = { String, NULL, strlen(String) };
