@@ -27,6 +27,7 @@
 #include "wdm/rtl.h"
 #include "wdm/pnp.h"
 #include "wdm/io.h"
+#include "wdm/interface.h"
 #include "wdm/csq.h"
 #include "wdm/startio.h"
 #include "wdm/zw.h"

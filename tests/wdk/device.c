@@ -116,6 +116,17 @@ static void test_names(void **state)
     ondk_wdk_close(other);
 }
 
+static void test_interfaces(void **state)
+{
+    int32_t line = -1;
+
+    (void)state;
+    assert_int_equal(control(CONTROL(INTERFACES, 0), NULL, 0, &line, sizeof line, NULL), 0);
+    if (line)
+        fail_msg("controls_interface.c:%d", line);
+    assert_int_equal(ondk_verify_breaches(), 0);
+}
+
 static void test_built(void **state)
 {
     (void)state;
@@ -376,6 +387,7 @@ int main(void)
         WITH_DEVICE(test_outcomes),
         WITH_DEVICE(test_transfers),
         WITH_DEVICE(test_names),
+        WITH_DEVICE(test_interfaces),
         WITH_DEVICE(test_built),
         WITH_DEVICE(test_busy),
         WITH_DEVICE(test_pending),

@@ -162,6 +162,7 @@ VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject)
                          "%p is no device, or has been deleted", (void *)DeviceObject);
         return;
     }
+    interface_device_deleted(DeviceObject);
     name_remove_object(DeviceObject);
     shutdown_unregister(device_from_object(DeviceObject));
     pthread_mutex_lock(&lock);

@@ -39,6 +39,14 @@ void device_unload_failed(PDRIVER_OBJECT driver);
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);
 
+/* Disables the device interfaces of a device that is deleted. */
+void interface_device_deleted(PDEVICE_OBJECT device);
+/*
+ * Returns false if no interface of the class is enabled, or if out of memory. Otherwise copies the name of the one that
+ * was registered first; the caller frees its Buffer.
+ */
+bool interface_find_enabled(const GUID *class, UNICODE_STRING *link);
+
 /* Returns the top of the device's stack with a reference, which the caller drops with ob_unref. */
 PDEVICE_OBJECT device_ref_top(PDEVICE_OBJECT device);
 

@@ -39,11 +39,12 @@ static bool host_device_name(UNICODE_STRING *out, const char *name)
     return true;
 }
 
-static const char *host_device_reason(NTSTATUS status)
+static const char *host_device_reason(NTSTATUS status, bool is_class)
 {
     switch (status) {
     case STATUS_OBJECT_NAME_NOT_FOUND:
-        return "no driver has created a device or symbolic link of this name";
+        return is_class ? "no driver has enabled a device interface of this class"
+                        : "no driver has created a device or symbolic link of this name";
     case STATUS_ACCESS_DENIED:
         return "the device is exclusive and open, or its driver denied it";
     case STATUS_NO_SUCH_DEVICE:
@@ -55,21 +56,39 @@ static const char *host_device_reason(NTSTATUS status)
     }
 }
 
+/* Opens the device whose interface of the class `name` was registered first. `name` is a GUID in braces. */
+static NTSTATUS host_device_open_class(const UNICODE_STRING *name, PFILE_OBJECT *file)
+{
+    UNICODE_STRING link = { 0 }, text = { .Buffer = name->Buffer + 4, .Length = name->Length - 4 * sizeof(WCHAR) };
+    ULONG_PTR information;
+    NTSTATUS status;
+    GUID class;
+
+    if (!NT_SUCCESS(RtlGUIDFromString(&text, &class)) || !interface_find_enabled(&class, &link))
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    status = file_object_open(&link, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, file, &information);
+    free(link.Buffer);
+    return status;
+}
+
 int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status)
 {
     struct ondk_wdk_device *d = calloc(1, sizeof *d);
     NTSTATUS result = STATUS_INSUFFICIENT_RESOURCES;
+    bool is_class = name[0] == '{';
     UNICODE_STRING wide = { 0 };
     ULONG_PTR information;
 
     if (d && host_device_name(&wide, name))
         result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file,
                                   &information);
+    if (is_class && result == STATUS_OBJECT_NAME_NOT_FOUND)
+        result = host_device_open_class(&wide, &d->file);
     free(wide.Buffer);
     *status = (uint32_t)result;
     if (!NT_SUCCESS(result)) {
         free(d);
-        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, host_device_reason(result));
+        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, host_device_reason(result, is_class));
     }
     *device = d;
     return 0;
@@ -157,7 +176,7 @@ uint32_t ondk_wdk_report_requests(uint32_t thread, FILE *out)
 static int host_device_fail(NTSTATUS why, uint32_t *status)
 {
     *status = (uint32_t)why;
-    return host_error("no request could be created: 0x%08X: %s", (uint32_t)why, host_device_reason(why));
+    return host_error("no request could be created: 0x%08X: %s", (uint32_t)why, host_device_reason(why, false));
 }
 
 static int host_device_send(PIRP irp, uint32_t *length, uint32_t *status)

@@ -15,14 +15,15 @@
 enum { MAX_LINKS = 16 };
 
 /*
- * An object's name, or a link. name_normalize has written `text` and `target`: in upper case, and with \??\ instead of
- * \DosDevices\ at the start of a link's name.
+ * An object's name, a link to another name, or an alias, which is a link to an object. name_normalize has written `text`
+ * and `target`: in upper case, and with \??\ instead of \DosDevices\ at the start of a link's name.
  */
 struct name {
     WCHAR *text;
     size_t length; /* in units */
     void *object;  /* NULL for a link */
-    WCHAR *target; /* NULL for an object */
+    WCHAR *target; /* NULL for an object and an alias */
+    bool is_alias;
     struct name *next;
 };
 
@@ -87,7 +88,7 @@ static void name_free(struct name *n)
     free(n);
 }
 
-static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target)
+static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target, bool is_alias)
 {
     NTSTATUS status = STATUS_SUCCESS;
     struct name *n;
@@ -99,6 +100,7 @@ static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING t
         n->text = name_normalize(name);
         n->target = target ? name_normalize(target) : NULL;
         n->object = object;
+        n->is_alias = is_alias;
     }
     if (!n || !n->text || (target && !n->target)) {
         name_free(n);
@@ -122,12 +124,17 @@ static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING t
 
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object)
 {
-    return name_add(name, object, NULL);
+    return name_add(name, object, NULL, false);
 }
 
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target)
 {
-    return name_add(name, NULL, target);
+    return name_add(name, NULL, target, false);
+}
+
+NTSTATUS name_add_alias(PCUNICODE_STRING name, void *object)
+{
+    return name_add(name, object, NULL, true);
 }
 
 /* Removes the name from the list of names. Requires the lock. */
@@ -145,7 +152,7 @@ void name_remove_object(const void *object)
     struct name *n;
 
     pthread_mutex_lock(&lock);
-    for (n = names; n && n->object != object; n = n->next)
+    for (n = names; n && (n->object != object || n->is_alias); n = n->next)
         ;
     if (n)
         name_unlink(n);
@@ -162,7 +169,7 @@ NTSTATUS name_remove_link(PCUNICODE_STRING name)
         return STATUS_OBJECT_NAME_NOT_FOUND;
     pthread_mutex_lock(&lock);
     n = name_lookup(text, false);
-    if (n && !n->target)
+    if (n && !n->target && !n->is_alias)
         n = NULL;
     if (n)
         name_unlink(n);

@@ -12,13 +12,14 @@
 #include "wdm.h"
 
 /*
- * Add a name for an object, or a symbolic link. Fail with STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or
+ * Add a name for an object, a symbolic link, or a symbolic link to an object that may have no name. Fail with STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or
  * STATUS_INSUFFICIENT_RESOURCES.
  */
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
+NTSTATUS name_add_alias(PCUNICODE_STRING name, void *object);
 
-/* Removes the object's name. Does nothing if the object has no name. */
+/* Removes the object's name, but no link. Does nothing if the object has no name. */
 void name_remove_object(const void *object);
 /* Removes a symbolic link. Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
 NTSTATUS name_remove_link(PCUNICODE_STRING name);

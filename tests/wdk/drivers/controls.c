@@ -7,6 +7,8 @@
 
 #include "controls.h"
 
+int controls_check_interfaces(PDEVICE_OBJECT first, PDEVICE_OBJECT second); /* controls_interface.c */
+
 static PDEVICE_OBJECT device, exclusive;
 static IO_CSQ queue;
 static LIST_ENTRY queued = { &queued, &queued };
@@ -294,8 +296,6 @@ static NTSTATUS handle_first(PIRP irp)
         return end(irp, status, 0);
     flushes = 0;
     status = ZwFlushBuffersFile(handle, &block);
-    if (status != STATUS_SUCCESS || flushes != 1)
-        return end(irp, STATUS_DATA_ERROR, 0);
     ZwClose(handle);
     if (status != STATUS_ACCESS_DENIED || flushes)
         return end(irp, STATUS_DATA_ERROR, 0);
@@ -303,6 +303,8 @@ static NTSTATUS handle_first(PIRP irp)
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
     status = ZwFlushBuffersFile(handle, &block);
+    if (status != STATUS_SUCCESS || flushes != 1)
+        return end(irp, STATUS_DATA_ERROR, 0);
     status = ObReferenceObjectByHandle(handle, 0, *IoFileObjectType, KernelMode, &file, NULL);
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
@@ -355,6 +357,9 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
         return log_error(irp);
     case COUNTS:
         return return_counts(irp);
+    case INTERFACES:
+        *(int *)irp->AssociatedIrp.SystemBuffer = controls_check_interfaces(device, exclusive);
+        return end(irp, STATUS_SUCCESS, sizeof(int));
     case HANDLE_FIRST:
         return handle_first(irp);
     case DELETE_OTHER:

@@ -33,6 +33,7 @@ enum {
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
     BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
+    INTERFACES,        /* output: the line of the first expectation about device interfaces that is not met, or 0 */
     HANDLE_FIRST,      /* flushes the second device, closes its handle (cleanup), then a reference (close) */
 };
 
