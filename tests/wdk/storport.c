@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "drivers/ramdisk.h"
+#include "storport_pnp.h"
 #include "openndk/verify.h"
 
 #define PORT "\\Device\\RaidPort0"
@@ -99,11 +100,12 @@ static void test_levels(void **state)
     (void)state;
     start();
     t = report();
-    assert_int_equal(t.initialize_irql, 2);
+    assert_int_equal(t.initialize_irql, 0);
     assert_int_equal(t.passive, 1);
     assert_int_equal(t.start_io_irql, 2);
     assert_int_equal(t.null_refused, 1);
     assert_int_equal(t.others_refused, 1);
+    assert_int_equal(t.unmet, 0);
     stop();
     assert_int_equal(ondk_verify_breaches(), 0);
 }
@@ -611,5 +613,5 @@ int main(void)
         cmocka_unit_test(test_busy_while_away),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) + storport_pnp_run();
 }

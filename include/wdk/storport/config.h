@@ -8,6 +8,12 @@
 #include "../srb.h"
 #include "../wdm/bus.h"
 
+#ifdef _WIN32
+#include <ntddstor.h>
+#else
+#include "../ntddstor.h"
+#endif
+
 EXTERN_C_START
 
 typedef PHYSICAL_ADDRESS STOR_PHYSICAL_ADDRESS, *PSTOR_PHYSICAL_ADDRESS;
@@ -226,7 +232,7 @@ typedef struct _SCSI_SUPPORTED_CONTROL_TYPE_LIST {
 
 /* ---- The miniport's routines ------------------------------------------------------------------------------------- */
 
-/* Called at DISPATCH_LEVEL, without a lock. */
+/* Called at PASSIVE_LEVEL, without a lock, because a virtual miniport has no interrupt. */
 typedef BOOLEAN HW_INITIALIZE(_In_ PVOID DeviceExtension);
 typedef HW_INITIALIZE *PHW_INITIALIZE;
 /* Called at PASSIVE_LEVEL. */
@@ -284,6 +290,10 @@ typedef VOID HW_CLEANUP_TRACING(_In_ PVOID Arg1);
 typedef HW_CLEANUP_TRACING *PHW_CLEANUP_TRACING;
 typedef VOID HW_TRACING_ENABLED(_In_ PVOID HwDeviceExtension, _In_ BOOLEAN Enabled);
 typedef HW_TRACING_ENABLED *PHW_TRACING_ENABLED;
+/* Called at DISPATCH_LEVEL with StartIoLock. The notice has succeeded if Status is below 0x80000000. */
+typedef VOID HW_STATE_CHANGE(_In_ PVOID HwDeviceExtension, _In_opt_ PVOID Context, _In_ SHORT AddressType,
+                             _In_ PVOID Address, _In_ ULONG Status);
+typedef HW_STATE_CHANGE *PHW_STATE_CHANGE;
 typedef BOOLEAN STOR_SYNCHRONIZED_ACCESS(_In_ PVOID HwDeviceExtension, _In_ PVOID Context);
 typedef STOR_SYNCHRONIZED_ACCESS *PSTOR_SYNCHRONIZED_ACCESS;
 

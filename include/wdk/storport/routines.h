@@ -25,8 +25,10 @@ EXTERN_C_START
 #define STOR_STATUS_BUSY 0xC100000C
 
 /*
- * Called by DriverEntry. After DriverEntry has returned STATUS_SUCCESS, the port creates one adapter: it calls
- * HwFindAdapter, HwInitialize, the passive initialization and ScsiQuerySupportedControlTypes, and scans the bus. A
+ * Called by DriverEntry. After DriverEntry has returned STATUS_SUCCESS, the port creates one adapter, and sends
+ * IRP_MN_START_DEVICE to it: the port's dispatch routine calls HwFindAdapter, HwInitialize, the passive initialization
+ * and ScsiQuerySupportedControlTypes, and scans the bus. The unload sends IRP_MN_QUERY_REMOVE_DEVICE and
+ * IRP_MN_REMOVE_DEVICE. DriverEntry may replace MajorFunction[IRP_MJ_PNP] by a routine that calls the port's. A
  * miniport for hardware is registered but gets no adapter. PASSIVE_LEVEL.
  */
 NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
@@ -55,9 +57,9 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     IssueDpc,
     AcquireSpinLock,
     ReleaseSpinLock,
-    StateChangeDetectedCall,
+    StateChangeDetectedCall,    /* see StorPortStateChangeDetected; the last argument is a PULONG for the status */
     IoTargetRequestServiceTime, /* no effect */
-    AsyncNotificationDetected
+    AsyncNotificationDetected   /* see StorPortAsyncNotificationDetected; the last argument likewise */
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
 /* Types that virtual miniports cannot use, for example InitializeDpc, are reported as a failed assertion. */
@@ -91,6 +93,72 @@ NTKERNELAPI BOOLEAN StorPortDeviceReady(_In_ PVOID HwDeviceExtension, _In_ UCHAR
 NTKERNELAPI BOOLEAN StorPortSetDeviceQueueDepth(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                                 _In_ UCHAR Lun, _In_ ULONG Depth);
 
+/* ---- Features, attributes, changes; they return STOR_STATUS_... -------------------------------------------------- */
+
+/* The controls that the miniport supports. The port sends none of them. */
+typedef enum _STORPORT_FEATURE_TYPE {
+    StorportFeatureBusTypeUnitControl,
+    StorportFeatureFruIdUnitControl,
+    StorportFeatureFruIdAdapterControl,
+    StorportFeatureSetEventLoggingAdapterControl,
+    StorportFeatureReportInternalDataUnitControl,
+    StorportFeatureReportInternalDataAdapterControl,
+    StorportFeatureResetBusSynchronous,
+    StorportFeaturePostHwInitialize,
+    StorportFeaturePrepareEarlyDumpData,
+    StorportFeatureRestoreEarlyDumpData,
+    StorportFeatureMax
+} STORPORT_FEATURE_TYPE, *PSTORPORT_FEATURE_TYPE;
+
+/* Accepts the features whose elements are TRUE. Fails outside of HwFindAdapter. */
+NTKERNELAPI ULONG StorPortSetFeatureList(_In_ PVOID HwDeviceExtension, _In_ ULONG FeatureCount,
+                                         _In_reads_(FeatureCount) PBOOLEAN FeatureList);
+/* Sets the type that IOCTL_STORAGE_QUERY_PROPERTY returns for the adapter. Fails outside of HwFindAdapter. */
+NTKERNELAPI ULONG StorPortSetAdapterBusType(_In_ PVOID HwDeviceExtension, _In_ STORAGE_BUS_TYPE BusType);
+/* Sets Address->Port to N of \Device\RaidPortN. The address must have the type STOR_ADDRESS_TYPE_BTL8. */
+NTKERNELAPI ULONG StorPortGetSystemPortNumber(_In_ PVOID HwDeviceExtension, _Inout_ PSTOR_ADDRESS Address);
+
+typedef struct _STOR_UNIT_ATTRIBUTES {
+    ULONG DeviceAttentionSupported : 1;
+    ULONG AsyncNotificationSupported : 1;
+    ULONG D3ColdNotSupported : 1;
+    ULONG BypassIOSupported : 1;
+    ULONG Reserved : 28;
+} STOR_UNIT_ATTRIBUTES, *PSTOR_UNIT_ATTRIBUTES;
+
+/* Called before the INQUIRY to the unit completes, or later. The port uses AsyncNotificationSupported. */
+NTKERNELAPI ULONG StorPortSetUnitAttributes(_In_ PVOID HwDeviceExtension, _In_ PSTOR_ADDRESS Address,
+                                            _In_ STOR_UNIT_ATTRIBUTES Attributes);
+
+#define RAID_ASYNC_NOTIFY_FLAG_MEDIA_STATUS 0x01
+#define RAID_ASYNC_NOTIFY_FLAG_DEVICE_STATUS 0x02
+#define RAID_ASYNC_NOTIFY_FLAG_DEVICE_OPERATION 0x04
+#define RAID_ASYNC_NOTIFY_SUPPORTED_FLAGS \
+    (RAID_ASYNC_NOTIFY_FLAG_MEDIA_STATUS | RAID_ASYNC_NOTIFY_FLAG_DEVICE_STATUS | \
+     RAID_ASYNC_NOTIFY_FLAG_DEVICE_OPERATION)
+
+/*
+ * The port scans the bus. Returns STOR_STATUS_BUSY until the scan after the last notification has ended, and
+ * STOR_STATUS_INVALID_DEVICE_REQUEST for a unit that does not exist or has not announced notifications.
+ */
+NTKERNELAPI ULONG StorPortAsyncNotificationDetected(_In_ PVOID HwDeviceExtension, _In_ PSTOR_ADDRESS Address,
+                                                    _In_ ULONGLONG Flags);
+
+#define STATE_CHANGE_LUN 0x1
+#define STATE_CHANGE_TARGET 0x2
+#define STATE_CHANGE_BUS 0x4
+#define ATTRIBUTE_VM_PASSTHROUGH_LUN 0x1
+
+/*
+ * The port scans the bus, and then calls HwStateChange. *Address must stay unchanged until then. Returns
+ * STOR_STATUS_UNSUCCESSFUL if the scan for an earlier change has not ended, before the adapter has started, and after
+ * its removal has begun. Attributes has no effect.
+ */
+NTKERNELAPI ULONG StorPortStateChangeDetected(_In_ PVOID HwDeviceExtension, _In_ ULONG ChangedEntity,
+                                              _In_ PSTOR_ADDRESS Address, _In_ ULONG Attributes,
+                                              _In_opt_ PHW_STATE_CHANGE HwStateChange,
+                                              _In_opt_ PVOID HwStateChangeContext);
+
 /* Completes an IRP that HwProcessServiceRequest has received. The caller must have set the IRP's IoStatus. */
 NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ PVOID Irp);
 
@@ -113,6 +181,7 @@ NTKERNELAPI VOID StorPortLogError(_In_ PVOID HwDeviceExtension, _In_opt_ PSCSI_R
 /* Prints the message with any level. */
 NTKERNELAPI VOID StorPortDebugPrint(_In_ ULONG DebugPrintLevel, _In_z_ PCCHAR DebugMessage, ...);
 NTKERNELAPI VOID StorPortStallExecution(_In_ ULONG Delay);
+#define StorPortCopyMemory(destination, source, length) __builtin_memcpy(destination, source, length)
 NTKERNELAPI VOID StorPortMoveMemory(_Out_ PVOID WriteBuffer, _In_ PVOID ReadBuffer, _In_ ULONG Length);
 NTKERNELAPI VOID StorPortQuerySystemTime(_Out_ PLARGE_INTEGER CurrentTime);
 NTKERNELAPI ULONG StorPortQueryPerformanceCounter(_In_ PVOID HwDeviceExtension,

@@ -105,44 +105,6 @@ NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
     return STATUS_INVALID_DEVICE_REQUEST;
 }
 
-static _Atomic(struct driver_model *) models; /* a list; models are never removed, so that a reader needs no lock */
-
-void driver_add_model(struct driver_model *model)
-{
-    model->next = atomic_load(&models);
-    while (!atomic_compare_exchange_weak(&models, &model->next, model))
-        ;
-}
-
-static bool models_start(PDRIVER_OBJECT driver)
-{
-    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
-        if (m->start && !m->start(driver))
-            return false;
-    return true;
-}
-
-static void models_entry_failed(PDRIVER_OBJECT driver)
-{
-    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
-        if (m->entry_failed)
-            m->entry_failed(driver);
-}
-
-static void models_before_remove(PDRIVER_OBJECT driver)
-{
-    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
-        if (m->before_remove)
-            m->before_remove(driver);
-}
-
-static void models_remove(PDRIVER_OBJECT driver)
-{
-    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
-        if (m->remove)
-            m->remove(driver);
-}
-
 /* ---- The module ------------------------------------------------------------------------------------------------- */
 
 struct extent {
@@ -536,6 +498,11 @@ static int driver_stop(struct ondk_wdk_driver *d, uint32_t *status)
     if (!device_begin_unload(&d->object)) {
         *status = (uint32_t)STATUS_DEVICE_BUSY;
         return host_error("a device of driver %s is still open", d->name);
+    }
+    if (!models_can_remove(&d->object)) {
+        device_unload_failed(&d->object);
+        *status = (uint32_t)STATUS_DEVICE_BUSY;
+        return -1;
     }
     models_remove(&d->object);
     if (!driver_call(driver_run_unload, d)) {

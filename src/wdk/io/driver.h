@@ -30,11 +30,23 @@ struct driver_model {
     bool (*start)(PDRIVER_OBJECT driver);
     /* Called when an unload begins. The unload still fails afterwards if a device is open. */
     void (*before_remove)(PDRIVER_OBJECT driver);
-    /* Called when no device is open, before DriverUnload. Afterwards the model must not call the driver. */
+    /*
+     * Called when no device is open. If the driver refuses to be removed, calls host_error and returns false; the
+     * unload then fails.
+     */
+    bool (*can_remove)(PDRIVER_OBJECT driver);
+    /* Called after can_remove, before DriverUnload. Afterwards the model must not call the driver. */
     void (*remove)(PDRIVER_OBJECT driver);
     struct driver_model *next; /* set by driver_add_model */
 };
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
+
+/* Call the callbacks of all models. If a callback of start or can_remove returns false, the others are not called. */
+bool models_start(PDRIVER_OBJECT driver);
+void models_entry_failed(PDRIVER_OBJECT driver);
+void models_before_remove(PDRIVER_OBJECT driver);
+bool models_can_remove(PDRIVER_OBJECT driver);
+void models_remove(PDRIVER_OBJECT driver);
 
 /* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. Every entry of MajorFunction has this function at first. */
 DRIVER_DISPATCH driver_invalid_request;

@@ -92,6 +92,7 @@ ULONG StorPortInitialize(PVOID Argument1, PVOID Argument2, struct _HW_INITIALIZA
     driver->MajorFunction[IRP_MJ_CLEANUP] = port_device_open;
     driver->MajorFunction[IRP_MJ_CLOSE] = port_device_open;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = port_device_control;
+    driver->MajorFunction[IRP_MJ_PNP] = port_pnp_dispatch;
     if (registered.miniport.HwInitializeTracing)
         registered.miniport.HwInitializeTracing(Argument1, Argument2);
     return STATUS_SUCCESS;
@@ -131,7 +132,10 @@ static bool port_make_name(UNICODE_STRING *name, const char *format, unsigned nu
     return name->Buffer != NULL;
 }
 
-/* Creates the adapter's devices with the names \Device\RaidPort0 and, for programs, \\.\Scsi0: */
+/*
+ * Creates the adapter's device with the names \Device\RaidPort0 and, for programs, \\.\Scsi0:, and below it the device
+ * that takes the place of the PDO.
+ */
 static bool port_create_devices(struct port_adapter *a)
 {
     UNICODE_STRING name = { 0 }, link = { 0 };
@@ -145,6 +149,8 @@ static bool port_create_devices(struct port_adapter *a)
     if (made) {
         *(struct port_adapter **)a->device->DeviceExtension = a;
         a->device->Flags |= DO_DIRECT_IO;
+        a->lower->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+        (void)IoAttachDeviceToDeviceStack(a->device, a->lower);
     }
     free(name.Buffer);
     free(link.Buffer);
@@ -158,6 +164,8 @@ static void port_delete_devices(struct port_adapter *a)
     if (port_make_name(&link, "\\??\\Scsi%u:", a->number))
         (void)IoDeleteSymbolicLink(&link);
     free(link.Buffer);
+    if (a->lower)
+        IoDetachDevice(a->lower);
     if (a->device)
         IoDeleteDevice(a->device);
     if (a->lower)
@@ -209,17 +217,24 @@ static const char *port_adapter_call_find(struct port_adapter *a)
     struct port_inside inside = port_enter(PASSIVE_LEVEL);
     BOOLEAN again = FALSE;
     char argument[] = "";
-    ULONG answer = find(a->extension->data, a->lower, a->device, a->lower, argument, &a->config, &again);
+    ULONG answer;
 
+    a->finding = true;
+    answer = find(a->extension->data, a->lower, a->device, a->lower, argument, &a->config, &again);
+    a->finding = false;
     port_exit(&inside, "HwFindAdapter", a->miniport.HwFindAdapter);
     if (!a->config.NumberOfBuses)
         a->config.NumberOfBuses = 1;
     return answer <= SP_RETURN_BAD_CONFIG ? answers[answer] : "an unknown value";
 }
 
+/*
+ * Calls HwInitialize at PASSIVE_LEVEL. Windows calls it at the level of the adapter's interrupt, with the interrupt spin
+ * lock; a virtual miniport has neither.
+ */
 static bool port_adapter_initialize(struct port_adapter *a)
 {
-    struct port_inside inside = port_enter(DISPATCH_LEVEL);
+    struct port_inside inside = port_enter(PASSIVE_LEVEL);
     bool done = a->miniport.HwInitialize(a->extension->data);
 
     port_exit(&inside, "HwInitialize", (const void *)(uintptr_t)a->miniport.HwInitialize);
@@ -269,6 +284,7 @@ static struct port_adapter *port_adapter_alloc(PDRIVER_OBJECT driver, const stru
     a->driver = driver;
     a->miniport = d->miniport;
     a->busy_until = UINT32_MAX;
+    a->bus_type = BusTypeScsi;
     InitializeListHead(&a->waiting);
     InitializeListHead(&a->started);
     pthread_mutex_init(&a->lock, NULL);
@@ -306,11 +322,7 @@ static void port_adapter_free_resources(struct port_adapter *a)
     port_exit(&inside, "HwFreeAdapterResources", (const void *)(uintptr_t)a->miniport.HwFreeAdapterResources);
 }
 
-/*
- * Starts the miniport. Returns NULL, or the reason of the failure. After a failure the caller frees the devices and the
- * adapter's number.
- */
-static const char *port_adapter_start(struct port_adapter *a)
+const char *port_adapter_start(struct port_adapter *a)
 {
     const char *refused = port_adapter_call_find(a);
 
@@ -381,6 +393,18 @@ static void port_adapter_close(struct port_adapter *a)
         port_adapter_free(a);
 }
 
+/* Returns NULL, or the reason why the adapter did not start. */
+static const char *port_adapter_send_start(struct port_adapter *a)
+{
+    NTSTATUS status = port_pnp_send(a, IRP_MN_START_DEVICE);
+
+    if (a->start_failure)
+        return a->start_failure;
+    if (!NT_SUCCESS(status))
+        return "the driver's dispatch routine failed IRP_MN_START_DEVICE";
+    return atomic_load(&a->pnp) == PNP_NEW ? "the driver has not passed IRP_MN_START_DEVICE to Storport" : NULL;
+}
+
 static void port_adapter_run_start(void *context)
 {
     struct port_start *s = context;
@@ -393,11 +417,14 @@ static void port_adapter_run_start(void *context)
         port_adapter_free(a);
         return;
     }
-    s->refused = port_create_devices(a) ? port_adapter_start(a) : "no devices";
-    if (s->refused)
-        port_adapter_close(a);
-    else
+    s->refused = port_create_devices(a) ? port_adapter_send_start(a) : "no devices";
+    if (!s->refused) {
         s->known->adapter = a;
+        return;
+    }
+    if (atomic_load(&a->running)) /* the driver has failed the request after the port had started the adapter */
+        port_adapter_stop(a);
+    port_adapter_close(a);
 }
 
 static bool storport_start(PDRIVER_OBJECT driver)
@@ -459,10 +486,8 @@ static void port_adapter_stop_scans(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void port_adapter_run_remove(void *context)
+void port_adapter_stop(struct port_adapter *a)
 {
-    struct port_adapter *a = context;
-
     port_adapter_stop_scans(a);
     for (const struct port_unit *u = a->units; u; u = u->next)
         if (u->found)
@@ -473,7 +498,41 @@ static void port_adapter_run_remove(void *context)
     if (a->supports[ScsiStopAdapter])
         port_adapter_control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
     port_adapter_free_resources(a);
+}
+
+/* Sends the removal, and stops the adapter if the driver has not passed the removal on. */
+static void port_adapter_run_remove(void *context)
+{
+    struct port_adapter *a = context;
+
+    (void)port_pnp_send(a, IRP_MN_REMOVE_DEVICE);
+    if (atomic_load(&a->pnp) != PNP_REMOVED)
+        port_adapter_stop(a);
     port_adapter_close(a);
+}
+
+struct port_query {
+    struct port_adapter *adapter;
+    NTSTATUS status;
+};
+
+static void port_adapter_run_query(void *context)
+{
+    struct port_query *q = context;
+
+    q->status = port_pnp_send(q->adapter, IRP_MN_QUERY_REMOVE_DEVICE);
+    if (!NT_SUCCESS(q->status))
+        (void)port_pnp_send(q->adapter, IRP_MN_CANCEL_REMOVE_DEVICE);
+}
+
+static bool storport_can_remove(PDRIVER_OBJECT driver)
+{
+    struct port_driver *d = port_driver_of(driver);
+    struct port_query q = { d ? d->adapter : NULL, STATUS_SUCCESS };
+
+    if (q.adapter && driver_call(port_adapter_run_query, &q) && !NT_SUCCESS(q.status))
+        (void)host_error("the driver's dispatch routine failed IRP_MN_QUERY_REMOVE_DEVICE: 0x%08X", (ULONG)q.status);
+    return NT_SUCCESS(q.status);
 }
 
 static void storport_remove(PDRIVER_OBJECT driver)
@@ -487,6 +546,7 @@ static void storport_remove(PDRIVER_OBJECT driver)
 static struct driver_model storport_model = {
     .start = storport_start,
     .before_remove = storport_before_remove,
+    .can_remove = storport_can_remove,
     .remove = storport_remove,
 };
 

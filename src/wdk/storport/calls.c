@@ -61,6 +61,25 @@ static void port_handle_reset(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* The last argument of both notifications receives the status. */
+static void port_notice(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list args)
+{
+    ULONG entities = type == StateChangeDetectedCall ? va_arg(args, ULONG) : 0, status;
+    STOR_ADDRESS *address = va_arg(args, STOR_ADDRESS *);
+    PHW_STATE_CHANGE routine;
+    void *context;
+
+    if (type == AsyncNotificationDetected) {
+        status = port_notice_async(a, address, va_arg(args, ULONGLONG));
+    } else {
+        (void)va_arg(args, ULONG); /* the attributes, which concern the host of virtual machines */
+        routine = va_arg(args, PHW_STATE_CHANGE);
+        context = va_arg(args, void *);
+        status = port_notice_state(a, entities, address, routine, context);
+    }
+    *va_arg(args, PULONG) = status;
+}
+
 static void port_notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list args, const void *by)
 {
     PHW_TIMER routine;
@@ -74,7 +93,7 @@ static void port_notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_
         port_request_timer(a, routine, va_arg(args, ULONG), by);
         break;
     case BusChangeDetected:
-        port_scan_later(a);
+        (void)port_scan_later(a);
         break;
     case ResetDetected:
         port_handle_reset(a);
@@ -85,6 +104,10 @@ static void port_notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_
         break;
     case QueryTickCount:
         KeQueryTickCount(va_arg(args, PLARGE_INTEGER));
+        break;
+    case AsyncNotificationDetected:
+    case StateChangeDetectedCall:
+        port_notice(a, type, args);
         break;
     case BufferOverrunDetected:
         check_bug(0xf7, 0, 0, 0, 0); /* DRIVER_OVERRAN_STACK_BUFFER */

@@ -19,10 +19,13 @@ static NTSTATUS port_device_complete(PIRP irp, NTSTATUS status, ULONG_PTR inform
     return status;
 }
 
+/* Completes opens and closes. An open fails until the adapter has started, and after its removal. */
 NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
 {
-    UNREFERENCED_PARAMETER(device);
-    return port_device_complete(irp, STATUS_SUCCESS, 0);
+    struct port_adapter *a = port_of_device(device);
+    bool opens = IoGetCurrentIrpStackLocation(irp)->MajorFunction == IRP_MJ_CREATE;
+
+    return port_device_complete(irp, opens && (!a || !a->running) ? STATUS_DEVICE_NOT_READY : STATUS_SUCCESS, 0);
 }
 
 enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
@@ -177,6 +180,36 @@ static NTSTATUS port_device_capabilities(struct port_adapter *a, struct port_con
     return STATUS_SUCCESS;
 }
 
+/* Returns the adapter's descriptor, as much of it as fits. A query may also ask whether there is one. */
+static NTSTATUS port_device_query_property(struct port_adapter *a, struct port_control *c)
+{
+    const STORAGE_PROPERTY_QUERY *query = c->buffer;
+    STORAGE_ADAPTER_DESCRIPTOR d = { .Version = sizeof d,
+                                     .Size = sizeof d,
+                                     .MaximumTransferLength = a->config.MaximumTransferLength,
+                                     .MaximumPhysicalPages = a->config.NumberOfPhysicalBreaks,
+                                     .AlignmentMask = a->config.AlignmentMask,
+                                     .AdapterScansDown = a->config.AdapterScansDown,
+                                     .CommandQueueing = TRUE,
+                                     .BusType = (UCHAR)a->bus_type,
+                                     .SrbType = a->config.SrbType,
+                                     .AddressType = a->config.AddressType };
+
+    if (c->in < offsetof(STORAGE_PROPERTY_QUERY, AdditionalParameters))
+        return STATUS_INVALID_PARAMETER;
+    if (query->PropertyId != StorageAdapterProperty)
+        return STATUS_NOT_SUPPORTED;
+    if (query->QueryType == PropertyExistsQuery)
+        return STATUS_SUCCESS;
+    if (query->QueryType != PropertyStandardQuery)
+        return STATUS_NOT_SUPPORTED;
+    if (c->out < sizeof(STORAGE_DESCRIPTOR_HEADER))
+        return STATUS_BUFFER_TOO_SMALL;
+    c->filled = c->out < sizeof d ? c->out : sizeof d;
+    memcpy(c->buffer, &d, c->filled);
+    return STATUS_SUCCESS;
+}
+
 enum { ENTRY_SIZE = (offsetof(SCSI_INQUIRY_DATA, InquiryData) + INQUIRYDATABUFFERSIZE + 3) & ~3u };
 
 static ULONG port_device_inquiry_header_size(const struct port_adapter *a)
@@ -248,7 +281,7 @@ static NTSTATUS port_device_service(struct port_adapter *a, PIRP irp)
 
 static NTSTATUS port_device_rescan(struct port_adapter *a)
 {
-    port_scan_later(a);
+    (void)port_scan_later(a);
     pthread_mutex_lock(&a->lock);
     while (a->scanning)
         pthread_cond_wait(&a->changed, &a->lock);
@@ -265,6 +298,8 @@ static NTSTATUS port_device_dispatch(struct port_adapter *a, ULONG code, struct 
         return port_device_pass_through_direct(a, c);
     case IOCTL_SCSI_MINIPORT:
         return port_device_miniport_control(a, c);
+    case IOCTL_STORAGE_QUERY_PROPERTY:
+        return port_device_query_property(a, c);
     case IOCTL_SCSI_GET_CAPABILITIES:
         return port_device_capabilities(a, c);
     case IOCTL_SCSI_GET_INQUIRY_DATA:

@@ -35,6 +35,7 @@ struct port_unit {
     UCHAR path, target, lun;
     bool found; /* the last INQUIRY found a device */
     UCHAR inquiry[INQUIRYDATABUFFERSIZE];
+    STOR_UNIT_ATTRIBUTES attributes;
     void *extension; /* the miniport's memory for the unit */
     ULONG active, depth;
     ULONG busy_until;     /* the unit is busy while `active` > busy_until; UINT32_MAX: not busy */
@@ -62,6 +63,18 @@ struct port_request {
 
 enum { PORT_MAX_RECENT = 64 };
 
+/* Whether the adapter has received IRP_MN_START_DEVICE and IRP_MN_REMOVE_DEVICE. */
+enum port_pnp { PNP_NEW, PNP_STARTED, PNP_REMOVED };
+
+/* Reports of the miniport that a scan will process. */
+struct port_notices {
+    bool async; /* StorPortAsyncNotificationDetected */
+    bool state; /* StorPortStateChangeDetected; the members below are its arguments */
+    PHW_STATE_CHANGE routine;
+    void *context;
+    STOR_ADDRESS *address;
+};
+
 struct port_adapter {
     PDRIVER_OBJECT driver;
     HW_INITIALIZATION_DATA miniport;
@@ -70,6 +83,10 @@ struct port_adapter {
     PDEVICE_OBJECT device, lower;
     unsigned number;
     bool supports[ScsiAdapterControlMax];
+    bool finding; /* HwFindAdapter runs */
+    STORAGE_BUS_TYPE bus_type;
+    _Atomic(enum port_pnp) pnp;
+    const char *start_failure; /* the reason why the adapter did not start */
     PHW_PASSIVE_INITIALIZE_ROUTINE passive;
     KSPIN_LOCK start_io_lock, interrupt_lock; /* for StorPortAcquireSpinLock and StorPortSynchronizeAccess */
     KTIMER watch;                             /* set while a request waits or is started */
@@ -88,6 +105,7 @@ struct port_adapter {
     bool removing; /* set when the removal begins; from then on no timer is set and no work item is queued */
     ULONG users;   /* number of work items and of threads that start or complete requests; the removal waits until 0 */
     bool scanning, scan_again, no_scan;
+    struct port_notices notices;
     bool refused; /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */
     WORK_QUEUE_ITEM scan_item;
     struct port_unit *units;
@@ -177,8 +195,31 @@ void port_end_waiting(struct port_adapter *a);
 
 /* Scans on the caller's thread. Requires PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);
-/* Queues a work item that scans. If a scan is running, instead requests another scan after the running scan. */
-void port_scan_later(struct port_adapter *a);
+/*
+ * Queues a work item that scans. If a scan is running, instead requests another scan after the running scan. Returns
+ * false if the adapter is not started, or is being removed.
+ */
+bool port_scan_later(struct port_adapter *a);
+/* Called after a scan that began after the notices. Ends them, and calls the miniport's routine. */
+void port_end_notices(struct port_adapter *a, const struct port_notices *notices);
+/* The notifications of StorPortNotification for the two kinds of notices. Return a STOR_STATUS. */
+ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULONGLONG flags);
+ULONG port_notice_state(struct port_adapter *a, ULONG entities, STOR_ADDRESS *address, PHW_STATE_CHANGE routine,
+                        void *context);
+
+/*
+ * Sends IRP_MJ_PNP to the adapter's device, whose driver passes it to port_pnp_dispatch. Returns its status. Requires
+ * PASSIVE_LEVEL.
+ */
+NTSTATUS port_pnp_send(struct port_adapter *a, UCHAR minor);
+DRIVER_DISPATCH port_pnp_dispatch;
+/*
+ * Starts the miniport. Returns NULL, or the reason of the failure. After a failure the caller frees the devices and the
+ * adapter's number.
+ */
+const char *port_adapter_start(struct port_adapter *a);
+/* Reports the removal to the miniport and stops it. The caller frees the devices and the adapter. */
+void port_adapter_stop(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;
 DRIVER_DISPATCH port_device_open;

@@ -137,6 +137,18 @@ static void port_scan_all(struct port_adapter *a)
             port_scan_target(a, (UCHAR)path, (UCHAR)target);
 }
 
+/* Scans, and ends the notices that were made before the scan. */
+static void port_scan_and_end_notices(struct port_adapter *a)
+{
+    struct port_notices notices;
+
+    pthread_mutex_lock(&a->lock);
+    notices = a->notices;
+    pthread_mutex_unlock(&a->lock);
+    port_scan_all(a);
+    port_end_notices(a, &notices);
+}
+
 /* Scans, and scans again if another scan was requested meanwhile. */
 static VOID port_scan_run(PVOID context)
 {
@@ -144,7 +156,7 @@ static VOID port_scan_run(PVOID context)
     bool again;
 
     do {
-        port_scan_all(a);
+        port_scan_and_end_notices(a);
         pthread_mutex_lock(&a->lock);
         again = a->scan_again && !a->no_scan;
         a->scan_again = false;
@@ -164,18 +176,20 @@ void port_scan(struct port_adapter *a)
     port_scan_run(a);
 }
 
-void port_scan_later(struct port_adapter *a)
+bool port_scan_later(struct port_adapter *a)
 {
-    bool queue;
+    bool possible, queue;
 
     pthread_mutex_lock(&a->lock);
-    queue = a->running && !a->no_scan && !a->scanning;
+    possible = a->running && !a->no_scan;
+    queue = possible && !a->scanning;
     a->scan_again = a->scanning;
     a->scanning = a->scanning || queue;
     pthread_mutex_unlock(&a->lock);
     if (!queue)
-        return;
+        return possible;
     worker_add_own_routine(port_scan_run);
     ExInitializeWorkItem(&a->scan_item, port_scan_run, a);
     (void)worker_queue(&a->scan_item, NULL, NULL);
+    return true;
 }

@@ -80,6 +80,7 @@ static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         data.DeviceTypeQualifier = DEVICE_QUALIFIER_NOT_SUPPORTED;
         data.DeviceType = 0x1f; /* unknown */
     }
+    ramdisk_announce(d, srb->Lun);
     RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
     RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
     RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);
@@ -190,6 +191,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         return SRB_STATUS_PENDING;
     case RAMDISK_LOCKS:
         return lock_and_count(d);
+    case RAMDISK_NOTIFIES:
+        ramdisk_notify(d);
+        return SRB_STATUS_SUCCESS;
     case RAMDISK_HANGS_UNTIL_RESET:
     case RAMDISK_HANGS_UNTIL_BUS_RESET:
     case RAMDISK_HANGS:
@@ -366,6 +370,7 @@ static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInfor
     if (StorPortInitializeTimer(d, &d->timer) || StorPortInitializeWorker(d, &d->worker))
         return SP_RETURN_ERROR;
     d->told.others_refused = ramdisk_refuses_others(d);
+    ramdisk_set_features(d, HwContext);
     return SP_RETURN_FOUND;
 }
 
@@ -384,6 +389,7 @@ static BOOLEAN initialize(PVOID DeviceExtension)
 
     d->told.initialize_irql = KeGetCurrentIrql();
     ramdisk_init_later(d);
+    ramdisk_enable_interface(d);
     return StorPortEnablePassiveInitialization(d, passive);
 }
 
@@ -485,6 +491,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
         WdfDriverMiniportUnload(driver);
         return status;
     }
+    ramdisk_hook_pnp(DriverObject, RegistryPath);
     port_unload = DriverObject->DriverUnload;
     DriverObject->DriverUnload = unload;
     return status;

@@ -33,6 +33,7 @@ enum ramdisk_command {
     RAMDISK_LEAVES_LATE,   /* blocks the removal of the adapter, and returns when the reset waits */
     RAMDISK_BUSY_WITH_ALL, /* with all requests, half a second later, and delays the others until then */
     RAMDISK_STAYS,         /* in HwStartIo when it is complete; fails without the one above */
+    RAMDISK_NOTIFIES,      /* the port of changes */
     RAMDISK_LINGERS,       /* in HwStartIo on its own thread, when the adapter is removed */
     RAMDISK_HIDES_FIRST,   /* INQUIRY of unit 0 has the peripheral qualifier 3; or shows unit 0 again */
     RAMDISK_LISTS_NOTHING  /* REPORT LUNS is not supported; or is supported again */
@@ -43,6 +44,12 @@ struct ramdisk_told {
     uint32_t timer_busy, timer_gone, null_refused, others_refused;
     uint32_t calls;               /* completed by StorPortCompleteRequest */
     uint32_t inquiries, together; /* the latter: most at once */
+    uint32_t unmet;               /* line of the first expectation of ramdisk_pnp.c that is not met */
+    uint32_t changes;             /* calls of HwStateChange */
 };
+
+/* The value Refuse of the service: what the dispatch routine in front of the port's does. */
+enum { RAMDISK_REFUSE_START = 1, RAMDISK_FORGET_START, RAMDISK_FORGET_REMOVE, RAMDISK_REFUSE_REMOVE };
+#define RAMDISK_INTERFACE "{6a1d0f5e-3c1b-4d0e-9a11-52414d444953}"
 
 #endif

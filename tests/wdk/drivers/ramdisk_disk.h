@@ -21,9 +21,17 @@ struct disk {
     LONG busy_tries; /* of RAMDISK_BUSY_WITH_ALL */
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
-    BOOLEAN first_hidden, no_list;
+    BOOLEAN first_hidden, no_list, announced;
     BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
+    UNICODE_STRING interface_name;
+    STOR_ADDR_BTL8 changed;
 };
+
+VOID ramdisk_hook_pnp(PDRIVER_OBJECT driver, PUNICODE_STRING path);
+VOID ramdisk_set_features(struct disk *d, PDEVICE_OBJECT physical);
+VOID ramdisk_enable_interface(struct disk *d);
+VOID ramdisk_announce(struct disk *d, UCHAR lun);
+VOID ramdisk_notify(struct disk *d);
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
 VOID ramdisk_init_later(struct disk *d);

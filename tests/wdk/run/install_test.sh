@@ -16,7 +16,7 @@ ndk-cc samples/echo -o echo.so
 gcc -shared -fPIC -g samples/hello/hello.c -o hello.so \
     $(pkg-config --cflags --libs openndk-wdk)
 # shellcheck disable=SC2046
-gcc -shared -fPIC -g drivers/ramdisk.c drivers/ramdisk_later.c -o ramdisk.so $(pkg-config --cflags --libs openndk-wdk)
+gcc -shared -fPIC -g drivers/ramdisk*.c -o ramdisk.so $(pkg-config --cflags --libs openndk-wdk)
 ndkrun --run-for 0 --scsi '0:0:0 inquiry' ramdisk.so >said 2>&1 || { cat said; exit 1; }
 grep -q 'RAM disk' said # with the libraries of Storport and KMDF, which lie beside the kernel's
 ndkrun --net 12=192.168.1.1/24,13=192.168.1.2/24 --run-for 0 echo.so hello.so >said 2>&1 || { cat said; exit 1; }

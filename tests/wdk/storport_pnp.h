@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* The tests of storport_pnp.c, which run in the process of storport.c. */
+#ifndef TESTS_WDK_STORPORT_PNP_H
+#define TESTS_WDK_STORPORT_PNP_H
+
+/* Runs the tests. Returns the number of those that failed. */
+int storport_pnp_run(void);
+
+#endif
