@@ -9,6 +9,7 @@
 #define ONDK_WDK_WDF_H
 
 #include "wdm.h"
+#include "wdmsec.h"
 #include "wdf/object.h"
 #include "wdf/driver.h"
 #include "wdf/sync.h"

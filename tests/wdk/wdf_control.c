@@ -169,6 +169,9 @@ static void test_buffers(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(ondk_wdk_write(device, 0, text, 1, &length, &status), 0);
     assert_int_equal((int)status, INVALID_DEVICE_REQUEST); /* no handler */
+    assert_int_equal(ondk_wdk_write(device, 0, text, 3, &length, &status), 0);
+    assert_int_equal(status, 0); /* by EvtDeviceWdmIrpPreprocess */
+    assert_int_equal(length, 3);
 }
 
 static void test_files(void **state)

@@ -61,6 +61,13 @@ typedef EVT_WDF_IO_IN_CALLER_CONTEXT *PFN_WDF_IO_IN_CALLER_CONTEXT;
 typedef VOID EVT_WDF_DEVICE_SHUTDOWN_NOTIFICATION(_In_ WDFDEVICE Device);
 typedef EVT_WDF_DEVICE_SHUTDOWN_NOTIFICATION *PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION;
 
+/*
+ * Called for an IRP before the framework handles it, at the sender's IRQL. The routine completes the IRP, or calls
+ * IoSkipCurrentIrpStackLocation or IoCopyCurrentIrpStackLocationToNext, and then WdfDeviceWdmDispatchPreprocessedIrp.
+ */
+typedef NTSTATUS EVT_WDFDEVICE_WDM_IRP_PREPROCESS(_In_ WDFDEVICE Device, _Inout_ PIRP Irp);
+typedef EVT_WDFDEVICE_WDM_IRP_PREPROCESS *PFN_WDFDEVICE_WDM_IRP_PREPROCESS;
+
 /* A control device has no device below it, so AutoForwardCleanupClose must not be WdfTrue. */
 typedef struct _WDF_FILEOBJECT_CONFIG {
     ULONG Size;
@@ -131,6 +138,10 @@ NTKERNELAPI VOID WdfDeviceInitSetRequestAttributes(_In_ PWDFDEVICE_INIT DeviceIn
                                                    _In_ PWDF_OBJECT_ATTRIBUTES RequestAttributes);
 NTKERNELAPI VOID WdfDeviceInitSetIoInCallerContextCallback(_In_ PWDFDEVICE_INIT DeviceInit,
                                                            _In_ PFN_WDF_IO_IN_CALLER_CONTEXT EvtIoInCallerContext);
+/* MinorFunctions NULL: all minor functions. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI NTSTATUS WdfDeviceInitAssignWdmIrpPreprocessCallback(
+    _In_ PWDFDEVICE_INIT DeviceInit, _In_ PFN_WDFDEVICE_WDM_IRP_PREPROCESS EvtDeviceWdmIrpPreprocess,
+    _In_ UCHAR MajorFunction, _In_opt_ PUCHAR MinorFunctions, _In_ ULONG NumMinorFunctions);
 /* ShutdownFlags combines WDF_DEVICE_SHUTDOWN_FLAGS. Both flags mean one notification here. */
 NTKERNELAPI VOID WdfControlDeviceInitSetShutdownNotification(_In_ PWDFDEVICE_INIT DeviceInit,
                                                              _In_ PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION Notification,
@@ -166,6 +177,9 @@ NTKERNELAPI NTSTATUS WdfDeviceRetrieveDeviceName(_In_ WDFDEVICE Device, _In_ WDF
  * STATUS_INVALID_DEVICE_REQUEST (no queue), STATUS_WDF_BUSY (the queue accepts none). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceEnqueueRequest(_In_ WDFDEVICE Device, _In_ WDFREQUEST Request);
+
+/* Lets the framework handle an IRP of EvtDeviceWdmIrpPreprocess, which returns the result. */
+NTKERNELAPI NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(_In_ WDFDEVICE Device, _Inout_ PIRP Irp);
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */
 

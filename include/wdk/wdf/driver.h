@@ -56,6 +56,33 @@ NTKERNELAPI PDRIVER_OBJECT WdfDriverWdmGetDriverObject(_In_ WDFDRIVER Driver);
 NTKERNELAPI PWSTR WdfDriverGetRegistryPath(_In_ WDFDRIVER Driver);
 /* Returns the calling driver's object, or NULL before WdfDriverCreate. */
 NTKERNELAPI WDFDRIVER WdfGetDriver(VOID);
+/* ---- Version and verifier ---------------------------------------------------------------------------------------- */
+
+typedef struct _WDF_DRIVER_VERSION_AVAILABLE_PARAMS {
+    ULONG Size;
+    ULONG MajorVersion;
+    ULONG MinorVersion;
+} WDF_DRIVER_VERSION_AVAILABLE_PARAMS, *PWDF_DRIVER_VERSION_AVAILABLE_PARAMS;
+
+FORCEINLINE VOID WDF_DRIVER_VERSION_AVAILABLE_PARAMS_INIT(_Out_ PWDF_DRIVER_VERSION_AVAILABLE_PARAMS Params,
+                                                          _In_ ULONG MajorVersion, _In_ ULONG MinorVersion)
+{
+    RtlZeroMemory(Params, sizeof(*Params));
+    Params->Size = sizeof(*Params);
+    Params->MajorVersion = MajorVersion;
+    Params->MinorVersion = MinorVersion;
+}
+
+/* The version is 1.15. Both routines require PASSIVE_LEVEL. */
+NTKERNELAPI BOOLEAN WdfDriverIsVersionAvailable(_In_ WDFDRIVER Driver,
+                                                _In_ PWDF_DRIVER_VERSION_AVAILABLE_PARAMS VersionAvailableParams);
+NTKERNELAPI NTSTATUS WdfDriverRetrieveVersionString(_In_ WDFDRIVER Driver, _In_ WDFSTRING String);
+/* Does nothing, because there is no kernel debugger: a broken rule stops the driver where it happens. */
+NTKERNELAPI VOID WdfVerifierDbgBreakPoint(VOID);
+#define WdfVerifierKeBugCheck(code, p1, p2, p3, p4) KeBugCheckEx((code), (p1), (p2), (p3), (p4))
+
+/* ---- Other handles ----------------------------------------------------------------------------------------------- */
+
 /* Returns NULL if WdfDriverCreate was not called for this driver object. */
 NTKERNELAPI WDFDRIVER WdfWdmDriverGetWdfDriverHandle(_In_ PDRIVER_OBJECT DriverObject);
 

@@ -13,6 +13,12 @@
 
 enum { WDF_QUEUED_TYPES = WdfRequestTypeDeviceControlInternal + 1 }; /* types of requests that may have a queue */
 
+/* The routine for IRPs of a major function, and the minor functions that it is for, one bit each. */
+struct wdf_preprocess {
+    PFN_WDFDEVICE_WDM_IRP_PREPROCESS routine;
+    uint64_t minors[4];
+};
+
 /* A driver sets this up before it creates a device. WDFDEVICE_INIT is the public name. */
 struct WDFDEVICE_INIT {
     struct wdf_object *driver;
@@ -26,6 +32,8 @@ struct WDFDEVICE_INIT {
     WDF_OBJECT_ATTRIBUTES file_attributes, request_attributes; /* Size 0: not set */
     PFN_WDF_IO_IN_CALLER_CONTEXT in_caller_context;
     PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION shutdown;
+    bool preprocesses; /* a routine of `preprocess` is set */
+    struct wdf_preprocess preprocess[IRP_MJ_MAXIMUM_FUNCTION + 1];
 };
 
 struct wdf_queue;

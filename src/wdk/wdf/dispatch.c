@@ -177,11 +177,43 @@ static NTSTATUS device_dispatch(struct wdf_device *d, PIRP irp)
     }
 }
 
+static const struct wdf_preprocess *device_preprocess(const struct wdf_device *d, PIRP irp)
+{
+    const IO_STACK_LOCATION *s = IoGetCurrentIrpStackLocation(irp);
+    const struct wdf_preprocess *p = &d->init.preprocess[s->MajorFunction];
+
+    return p->routine && p->minors[s->MinorFunction / 64] >> s->MinorFunction % 64 & 1 ? p : NULL;
+}
+
+static NTSTATUS device_call_preprocess(struct wdf_device *d, const struct wdf_preprocess *p, PIRP irp)
+{
+    struct wdf_call call;
+    NTSTATUS status;
+
+    wdf_call_begin(&call, NULL);
+    status = p->routine((WDFDEVICE)d, irp);
+    wdf_call_end(&call, "EvtDeviceWdmIrpPreprocess", (const void *)(uintptr_t)p->routine);
+    return status;
+}
+
+NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(WDFDEVICE Device, PIRP Irp)
+{
+    struct wdf_device *d = wdf_object_lookup("WdfDeviceWdmDispatchPreprocessedIrp", Device, WDF_DEVICE);
+
+    irql_check_max("WdfDeviceWdmDispatchPreprocessedIrp", DISPATCH_LEVEL);
+    if (!d)
+        return wdf_complete_irp(Irp, STATUS_INVALID_PARAMETER);
+    IoSetNextIrpStackLocation(Irp);
+    IoGetCurrentIrpStackLocation(Irp)->DeviceObject = d->device;
+    return device_dispatch(d, Irp);
+}
+
 /* The device's last file may be closed after the deletion of the device. Then nobody waits for the close. */
 NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
 {
     UCHAR major = IoGetCurrentIrpStackLocation(irp)->MajorFunction;
     struct wdf_device *d = wdf_device_find(device);
+    const struct wdf_preprocess *p;
     struct wdf_object *root;
     NTSTATUS status;
 
@@ -190,7 +222,8 @@ NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
                                                                                       : STATUS_INVALID_DEVICE_REQUEST);
     root = wdf_root_of(&d->object);
     wdf_activity_begin(root);
-    status = device_dispatch(d, irp);
+    p = device_preprocess(d, irp);
+    status = p ? device_call_preprocess(d, p, irp) : device_dispatch(d, irp);
     wdf_object_unref(&d->object);
     wdf_activity_end(root);
     return status;

@@ -15,6 +15,7 @@
 #include "wdk/io/driver.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/device.h"
+#include "wdk/wdf/memory.h"
 #include "wdk/wdf/object.h"
 
 struct wdf_driver {
@@ -202,6 +203,29 @@ WDFDRIVER WdfGetDriver(VOID)
 {
     return (WDFDRIVER)wdf_driver_of_code(__builtin_return_address(0));
 }
+
+enum { MAJOR_VERSION = 1, MINOR_VERSION = 15 };
+
+BOOLEAN WdfDriverIsVersionAvailable(WDFDRIVER Driver, PWDF_DRIVER_VERSION_AVAILABLE_PARAMS VersionAvailableParams)
+{
+    struct wdf_driver *d = wdf_object_lookup("WdfDriverIsVersionAvailable", Driver, WDF_DRIVER);
+    const WDF_DRIVER_VERSION_AVAILABLE_PARAMS *p = VersionAvailableParams;
+
+    irql_check_max("WdfDriverIsVersionAvailable", PASSIVE_LEVEL);
+    return d && p && p->Size == sizeof *p && p->MajorVersion == MAJOR_VERSION && p->MinorVersion <= MINOR_VERSION;
+}
+
+NTSTATUS WdfDriverRetrieveVersionString(WDFDRIVER Driver, WDFSTRING String)
+{
+    DECLARE_CONST_UNICODE_STRING(version, L"OpenNDK KMDF 1.15");
+
+    irql_check_max("WdfDriverRetrieveVersionString", PASSIVE_LEVEL);
+    if (!wdf_object_lookup("WdfDriverRetrieveVersionString", Driver, WDF_DRIVER))
+        return STATUS_INVALID_PARAMETER;
+    return wdf_string_set("WdfDriverRetrieveVersionString", String, &version);
+}
+
+VOID WdfVerifierDbgBreakPoint(VOID) {}
 
 WDFDRIVER WdfWdmDriverGetWdfDriverHandle(PDRIVER_OBJECT DriverObject)
 {

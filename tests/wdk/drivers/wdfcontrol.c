@@ -119,6 +119,19 @@ static VOID caller_context(WDFDEVICE Device, WDFREQUEST Request)
         WdfRequestComplete(Request, status);
 }
 
+/* Completes writes of 3 bytes, and passes on the others. */
+static NTSTATUS preprocess(WDFDEVICE Device, PIRP Irp)
+{
+    if (IoGetCurrentIrpStackLocation(Irp)->Parameters.Write.Length != 3) {
+        IoSkipCurrentIrpStackLocation(Irp);
+        return WdfDeviceWdmDispatchPreprocessedIrp(Device, Irp);
+    }
+    Irp->IoStatus.Status = STATUS_SUCCESS;
+    Irp->IoStatus.Information = 3;
+    IoCompleteRequest(Irp, IO_NO_INCREMENT);
+    return STATUS_SUCCESS;
+}
+
 static VOID canceled_on_queue(WDFQUEUE Queue, WDFREQUEST Request)
 {
     UNREFERENCED_PARAMETER(Queue);
@@ -455,6 +468,8 @@ static NTSTATUS make_device(PCWSTR Name, PCWSTR Link, PWDF_OBJECT_ATTRIBUTES Att
         files.EvtDestroyCallback = file_deleted;
         WdfDeviceInitSetFileObjectConfig(init, &config, &files);
         WdfDeviceInitSetIoInCallerContextCallback(init, caller_context);
+        if (NT_SUCCESS(status))
+            status = WdfDeviceInitAssignWdmIrpPreprocessCallback(init, preprocess, IRP_MJ_WRITE, NULL, 0);
     }
     if (NT_SUCCESS(status))
         status = WdfDeviceCreate(&init, Attributes, Device);

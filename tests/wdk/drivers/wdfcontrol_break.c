@@ -237,6 +237,25 @@ static ULONG check_memory(VOID)
     return 0;
 }
 
+static ULONG check_version(VOID)
+{
+    WDF_DRIVER_VERSION_AVAILABLE_PARAMS version;
+    WDFSTRING string;
+    UNICODE_STRING got;
+
+    CHECK(WdfGetDriver() == control.driver && WdfDeviceGetDriver(control.device) == control.driver);
+    WDF_DRIVER_VERSION_AVAILABLE_PARAMS_INIT(&version, 1, 9);
+    CHECK(WdfDriverIsVersionAvailable(control.driver, &version));
+    version.MinorVersion = 99;
+    CHECK(!WdfDriverIsVersionAvailable(control.driver, &version));
+    CHECK(NT_SUCCESS(WdfStringCreate(NULL, NULL, &string)));
+    CHECK(NT_SUCCESS(WdfDriverRetrieveVersionString(control.driver, string)));
+    WdfStringGetUnicodeString(string, &got);
+    CHECK(got.Length);
+    WdfObjectDelete(string);
+    return 0;
+}
+
 static ULONG check_strings(WDFDEVICE Device)
 {
     DECLARE_CONST_UNICODE_STRING(text, L"text");
@@ -345,5 +364,7 @@ ULONG check_objects(WDFDEVICE Device)
         line = check_strings(Device);
     if (!line)
         line = check_registry();
+    if (!line)
+        line = check_version();
     return line ? line : check_dpc(Device);
 }

@@ -35,7 +35,8 @@ FAMILIES = (
      r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*|'
      r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDevice(?:Create|Set)DeviceInterface\w*|WdfDeviceSetDeviceState|'
      r'WdfDevice(?:Add|Get|Query)\w*(?:Interface|Usage|Removal|PhysicalDevice)\w*|WdfDeviceSetPnpCapabilities|'
-     r'P?WDF_(?:DEVICE_PNP|QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|WdfDeviceWdmGetPhysicalDevice',
+     r'P?WDF_(?:DEVICE_PNP|QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|WdfDeviceWdmGetPhysicalDevice|'
+     r'EVT_WDF_DEVICE_(?!FILE_CREATE|SHUTDOWN|CONTEXT)\w+|EVT_WDF_CHILD_\w+',
      r'wdfbus\.h'),
 )
 
