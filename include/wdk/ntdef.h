@@ -14,6 +14,14 @@
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
 
+/* The version of Windows for which the driver is compiled, as in the kits' sdkddkver.h: Windows 10. */
+#ifndef _WIN32_WINNT
+#define _WIN32_WINNT 0x0A00
+#endif
+#ifndef WINVER
+#define WINVER _WIN32_WINNT
+#endif
+
 /* clang must not warn of MSVC's extensions, which drivers use. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wmicrosoft"
@@ -73,6 +81,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define __sptr
 #define __uptr
 #define __w64
+#define __CRTDECL
 #define __pragma(directive)
 #define __forceinline inline __attribute__((always_inline))
 /*

@@ -5,6 +5,7 @@
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
+#define _NTIFS_ /* Windows' own guard, for which drivers ask */
 
 #include "ntddk.h"
 

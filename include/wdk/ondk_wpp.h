@@ -21,6 +21,8 @@
 #ifndef WPP_INIT_TRACING
 #define WPP_INIT_TRACING(...) ((void)0)
 #define WPP_CLEANUP(...) ((void)0)
+#define WPP_SYSTEMCONTROL(...) ((void)0)
+#define WPP_SYSTEMCONTROL2(...) ((void)0)
 #define WPP_LEVEL_ENABLED(flag) 1
 #define WPP_LEVEL_LOGGER(flag)
 #define WPP_CONTROL(bit) ((struct ondk_wpp_control){ TRACE_LEVEL_VERBOSE })

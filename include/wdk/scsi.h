@@ -11,6 +11,8 @@
 
 EXTERN_C_START
 
+#define SCSI_MINIMUM_PHYSICAL_BREAKS 16
+#define SCSI_MAXIMUM_PHYSICAL_BREAKS 255
 #define SCSI_MAXIMUM_BUSES_PER_ADAPTER 255
 #define SCSI_MAXIMUM_BUSES 8
 #define SCSI_MAXIMUM_TARGETS 8
@@ -21,6 +23,12 @@ EXTERN_C_START
 #pragma pack(push, 1)
 
 /* ---- INQUIRY ---------------------------------------------------------------------------------------------------- */
+
+/* DeviceTypeQualifier. */
+#define DEVICE_CONNECTED 0x00
+#define DEVICE_QUALIFIER_ACTIVE 0x00
+#define DEVICE_QUALIFIER_NOT_ACTIVE 0x01
+#define DEVICE_QUALIFIER_NOT_SUPPORTED 0x03
 
 typedef struct _INQUIRYDATA {
     UCHAR DeviceType : 5;
@@ -302,6 +310,43 @@ typedef struct _MODE_PARAMETER_BLOCK {
     UCHAR Reserved;
     UCHAR BlockLength[3];
 } MODE_PARAMETER_BLOCK, *PMODE_PARAMETER_BLOCK;
+
+typedef struct _MODE_DISCONNECT_PAGE {
+    UCHAR PageCode : 6;
+    UCHAR Reserved : 1;
+    UCHAR PageSavable : 1;
+    UCHAR PageLength;
+    UCHAR BufferFullRatio;
+    UCHAR BufferEmptyRatio;
+    UCHAR BusInactivityLimit[2];
+    UCHAR BusDisconnectTime[2];
+    UCHAR BusConnectTime[2];
+    UCHAR MaximumBurstSize[2];
+    UCHAR DataTransferDisconnect : 2;
+    UCHAR Reserved2[3];
+} MODE_DISCONNECT_PAGE, *PMODE_DISCONNECT_PAGE;
+
+typedef struct _MODE_FORMAT_PAGE {
+    UCHAR PageCode : 6;
+    UCHAR Reserved : 1;
+    UCHAR PageSavable : 1;
+    UCHAR PageLength;
+    UCHAR TracksPerZone[2];
+    UCHAR AlternateSectorsPerZone[2];
+    UCHAR AlternateTracksPerZone[2];
+    UCHAR AlternateTracksPerLogicalUnit[2];
+    UCHAR SectorsPerTrack[2];
+    UCHAR BytesPerPhysicalSector[2];
+    UCHAR Interleave[2];
+    UCHAR TrackSkewFactor[2];
+    UCHAR CylinderSkewFactor[2];
+    UCHAR Reserved2 : 4;
+    UCHAR SurfaceFirst : 1;
+    UCHAR RemovableMedia : 1;
+    UCHAR HardSectorFormating : 1;
+    UCHAR SoftSectorFormating : 1;
+    UCHAR Reserved3[3];
+} MODE_FORMAT_PAGE, *PMODE_FORMAT_PAGE;
 
 typedef struct _MODE_CACHING_PAGE {
     UCHAR PageCode : 6;

@@ -8,6 +8,7 @@
 #include "scsi.h"
 #include "storport/config.h"
 #include "storport/routines.h"
+#include "storport/physical.h"
 #ifdef _WIN32
 #include "storport/mingw.h"
 #endif

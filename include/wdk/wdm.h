@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_WDM_H
 #define ONDK_WDK_WDM_H
+#ifndef _WDMDDK_
+#define _WDMDDK_ /* Windows' own guard, for which drivers ask */
+#endif
 
 #ifdef _WIN32
 #include "mingw.h"

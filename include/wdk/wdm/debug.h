@@ -9,6 +9,8 @@
 
 EXTERN_C_START
 
+typedef ULONG64 TRACEHANDLE, *PTRACEHANDLE;
+
 #ifndef DBG
 #define DBG 1
 #endif

@@ -70,11 +70,12 @@ typedef IO_APC_ROUTINE *PIO_APC_ROUTINE;
 
 /*
  * The loader finds DriverEntry by its name, so the function must be visible with any compiler flags. The declaration
- * has no parameters, because some drivers declare the first one as PVOID.
+ * has no parameters, because some drivers declare the first one as PVOID. ndk-cc leaves out the declaration in C with
+ * ONDK_OWN_DRIVER_ENTRY, because older Storport miniports return a ULONG.
  */
 #ifdef __cplusplus
 NTKERNELAPI DRIVER_INITIALIZE DriverEntry;
-#else
+#elif !defined(ONDK_OWN_DRIVER_ENTRY)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
 NTKERNELAPI NTSTATUS DriverEntry();
@@ -259,6 +260,12 @@ typedef struct _IO_STACK_LOCATION {
             PVOID Type3InputBuffer;
         } DeviceIoControl;
         struct {
+            ULONG OutputBufferLength;
+            ULONG POINTER_ALIGNMENT InputBufferLength;
+            ULONG POINTER_ALIGNMENT FsControlCode;
+            PVOID Type3InputBuffer;
+        } FileSystemControl;
+        struct {
             ULONG Length;
             ULONG POINTER_ALIGNMENT FileInformationClass;
         } QueryFile;
@@ -352,6 +359,13 @@ NTKERNELAPI PDEVICE_OBJECT IoGetRelatedDeviceObject(_In_ PFILE_OBJECT FileObject
 /* Attach and detach the devices of a stack. IRQL <= DISPATCH_LEVEL; IoAttachDevice requires PASSIVE_LEVEL. */
 NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice,
                                                        _In_ PDEVICE_OBJECT TargetDevice);
+/* The same, with a status. A request may arrive before *AttachedToDeviceObject is written, unlike on Windows. */
+FORCEINLINE NTSTATUS IoAttachDeviceToDeviceStackSafe(_In_ PDEVICE_OBJECT SourceDevice, _In_ PDEVICE_OBJECT TargetDevice,
+                                                     _Inout_ PDEVICE_OBJECT *AttachedToDeviceObject)
+{
+    *AttachedToDeviceObject = IoAttachDeviceToDeviceStack(SourceDevice, TargetDevice);
+    return *AttachedToDeviceObject ? STATUS_SUCCESS : STATUS_NO_SUCH_DEVICE;
+}
 NTKERNELAPI NTSTATUS IoAttachDevice(_In_ PDEVICE_OBJECT SourceDevice, _In_ PUNICODE_STRING TargetDevice,
                                     _Out_ PDEVICE_OBJECT *AttachedDevice);
 NTKERNELAPI VOID IoDetachDevice(_Inout_ PDEVICE_OBJECT TargetDevice);

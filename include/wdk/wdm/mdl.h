@@ -153,6 +153,18 @@ NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG
 NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
 extern NTKERNELAPI const ULONG_PTR MmUserProbeAddress;
 #define MM_USER_PROBE_ADDRESS MmUserProbeAddress
+/* Whether a driver's code can be paged out. It stays in memory: the routines do nothing. */
+FORCEINLINE PVOID MmPageEntireDriver(_In_ PVOID AddressWithinSection)
+{
+    return AddressWithinSection;
+}
+FORCEINLINE VOID MmResetDriverPaging(_In_ PVOID AddressWithinSection)
+{
+    (void)AddressWithinSection;
+}
+#define MM_LOWEST_USER_ADDRESS ((PVOID)0x10000)
+#define MmHighestUserAddress ((PVOID)(MmUserProbeAddress - 1))
+#define MM_HIGHEST_USER_ADDRESS MmHighestUserAddress
 
 /* If Length is 0, the part extends to the end of SourceMdl. */
 NTKERNELAPI VOID IoBuildPartialMdl(_In_ PMDL SourceMdl, _Inout_ PMDL TargetMdl, _In_ PVOID VirtualAddress,

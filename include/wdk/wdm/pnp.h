@@ -10,6 +10,11 @@
 
 #ifndef _WIN32 /* mingw-w64's wdm.h has them */
 
+#define IRP_MN_USER_FS_REQUEST 0x00
+#define IRP_MN_MOUNT_VOLUME 0x01
+#define IRP_MN_VERIFY_VOLUME 0x02
+#define IRP_MN_LOAD_FILE_SYSTEM 0x03
+#define IRP_MN_KERNEL_CALL 0x04
 #define IRP_MN_START_DEVICE 0x00
 #define IRP_MN_QUERY_REMOVE_DEVICE 0x01
 #define IRP_MN_REMOVE_DEVICE 0x02

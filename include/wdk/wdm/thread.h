@@ -15,6 +15,8 @@ struct _EPROCESS;
 typedef struct _KTHREAD *PKTHREAD, *PRKTHREAD;
 typedef struct _KTHREAD *PETHREAD; /* KTHREAD and ETHREAD are the same object, as drivers assume */
 typedef struct _EPROCESS *PEPROCESS, *PKPROCESS;
+#define _ETHREAD _KTHREAD
+#define _KPROCESS _EPROCESS
 
 typedef VOID KSTART_ROUTINE(_In_ PVOID StartContext);
 typedef KSTART_ROUTINE *PKSTART_ROUTINE;
@@ -43,6 +45,16 @@ NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
                                           _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,
                                           _In_opt_ PVOID StartContext);
+/* The same for a thread of the driver or device IoObject. Does not keep the driver loaded: the driver waits itself. */
+FORCEINLINE NTSTATUS IoCreateSystemThread(_Inout_ PVOID IoObject, _Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
+                                          _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
+                                          _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,
+                                          _In_opt_ PVOID StartContext)
+{
+    (void)IoObject;
+    return PsCreateSystemThread(ThreadHandle, DesiredAccess, ObjectAttributes, ProcessHandle, ClientId, StartRoutine,
+                                StartContext);
+}
 NTKERNELAPI NTSTATUS PsTerminateSystemThread(_In_ NTSTATUS ExitStatus);
 
 NTKERNELAPI PKTHREAD KeGetCurrentThread(VOID);
@@ -54,6 +66,21 @@ NTKERNELAPI BOOLEAN PsIsSystemThread(_In_ PETHREAD Thread);
 NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 #define PsGetCurrentProcess() IoGetCurrentProcess()
 NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);
+/* There is one process. Its handle, and that of the current thread, are accepted where a routine ignores them. */
+FORCEINLINE HANDLE PsGetProcessId(_In_ PEPROCESS Process)
+{
+    (void)Process;
+    return PsGetCurrentProcessId();
+}
+FORCEINLINE HANDLE PsGetThreadProcessId(_In_ PETHREAD Thread)
+{
+    (void)Thread;
+    return PsGetCurrentProcessId();
+}
+#define NtCurrentProcess() ((HANDLE)(LONG_PTR)-1)
+#define ZwCurrentProcess() NtCurrentProcess()
+#define NtCurrentThread() ((HANDLE)(LONG_PTR)-2)
+#define ZwCurrentThread() NtCurrentThread()
 extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 
 /* Priorities are stored and returned, but do not affect the host's scheduling. */
