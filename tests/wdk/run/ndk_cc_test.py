@@ -187,7 +187,11 @@ DIALECT_HEADER = r'''
                   ...) RtlStringCbPrintfA(line, sizeof line, text, \
                                           __VA_ARGS__)
 #define COMMA_IN_TEXT(...) ", __VA_ARGS__"
+#define CALL(name, value) (##name)(value)
+#define MEMBER(p, name) (p)->##name
+#define NAMED(a, b) a##b
 static char line[64];
+int line_number(void);
 static __inline const char *in_header(void) { return __FUNCTION__ "!"; }
 '''
 DIALECT = r'''
@@ -208,6 +212,8 @@ const char *more(int n) { TWO_LINES("%d", n); return line; } const char *same_li
 const char *none(int n)
 {
     TWO_LINES("none"); return COMMA_IN_TEXT(n); }
+struct pair { int first; };
+int pasted(int n) { struct pair p = { n }; return CALL(NAMED(line_, number), ) + MEMBER(&p, first); }
 int line_number(void) { return __LINE__; }
 int tries(int how)
 {
@@ -235,6 +241,8 @@ def dialect(tmp):
               driver.annotated())
         check(f'{cc}: arguments behind the comma', driver.more(7) == b'7', driver.more(7))
         check(f'{cc}: two functions in one line', driver.same_line() == b'same_line', driver.same_line())
+        line = driver.line_number()
+        check(f'{cc}: ## beside brackets and ->', driver.pasted(3) == line + 3, (driver.pasted(3), line))
         check(f'{cc}: a text that looks like arguments', driver.none(1) == b', __VA_ARGS__', driver.none(1))
         wanted = (ENTRY + DIALECT).split('int line_number')[0].count('\n') + 1
         check(f'{cc}: lines stay those of the source', driver.line_number() == wanted, driver.line_number())
@@ -377,7 +385,8 @@ SCOPE = 'ndk-cc: not built: out of scope, to be left out of the build (docs/driv
 ROUTINE = '; routines that OpenNDK does not have (docs/kernel-routines.md lists those that OpenNDK has): KeFrobnicate; '
 SUMMARIES = {
     'types.c': f'{SCOPE}minifilters (FltRegisterFilter), power management (WDF_PNPPOWER_EVENT_CALLBACKS), DMA '
-               f'(WDF_DMA_ENABLER){ROUTINE}headers to include: <ntstrsafe.h>, <wdf.h>, <ws2ipdef.h>; names without a declaration: include their headers: Unknown, helper',
+               f'(WDF_DMA_ENABLER){ROUTINE}headers to include: <ntstrsafe.h>, <wdf.h>, <ws2ipdef.h>; '
+               'names without a declaration: include their headers: Unknown, helper',
     'filter.c': f'{SCOPE}minifilters (fltKernel.h)',
     'link.c': f'{SCOPE}minifilters (FltRegisterFilter){ROUTINE}functions of missing source files or libraries (ndk-cc '
               'takes further folders and files): helper'}

@@ -429,6 +429,7 @@ TRACE_H = '''#define WPP_CONTROL_GUIDS WPP_DEFINE_CONTROL_GUID(G, (1,2,3,4,5), \
 // FUNC Trace{FLAGS=T_ALL}(LEVEL, MSG, ...);
 // FUNC TraceEvents(LEVEL, FLAGS, MSG, ...);
 // FUNC Enter{LEVEL=TRACE_LEVEL_VERBOSE}(...);
+// FUNC Twice((LEVEL, FLAGS, MSG, ...));
 // end_wpp
 '''
 TRACES = '''#include <ntddk.h>
@@ -441,6 +442,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
     TraceEvents(TRACE_LEVEL_INFORMATION, T_IO, "key %!USTR! level %d", p, 3);
     DoTraceMessage(T_ALL, "plain");
     Enter();
+    Twice((TRACE_LEVEL_WARNING, T_IO, "inner %d", 7));
+    WPP_SYSTEMCONTROL(d);
     WPP_CLEANUP(d);
     return STATUS_UNSUCCESSFUL;
 }
@@ -553,7 +556,8 @@ def traces(tmp):
     check('ndk-cc makes up .tmh files', made.returncode == 0, made.stderr)
     expect('trace calls print', 3, [r'\[TRACE_LEVEL_ERROR\] DriverEntry:  failed with 0xC0000001, 100%\n',
            r'\[TRACE_LEVEL_INFORMATION\] DriverEntry: key \\Registry\\Machine\S*traces level 3\n',
-           r'DriverEntry: plain\n', r'\[TRACE_LEVEL_VERBOSE\] DriverEntry: \n'], tmp / 'traces.so')
+           r'DriverEntry: plain\n', r'\[TRACE_LEVEL_VERBOSE\] DriverEntry: \n', r'WARNING\] DriverEntry: inner 7\n'],
+           tmp / 'traces.so')
 
 
 def needed(path):

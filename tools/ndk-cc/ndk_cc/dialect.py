@@ -5,6 +5,7 @@ columns stay those of the original.
 
 - __FUNCTION__ is a string literal: `__FUNCTION__ ": text"`. Before the body of each function a #define gives the name.
 - A comma before an empty __VA_ARGS__ disappears: `f(a, __VA_ARGS__)` becomes `f(a __VA_OPT__(,) __VA_ARGS__)`.
+- `##` beside a bracket or the like, which no token can contain, disappears: `(##x` becomes `(  x`.
 """
 import re
 
@@ -18,7 +19,12 @@ TOKEN = re.compile(rf'(?P<comment>{COMMENT})|(?P<string>{STRING})|(?P<number>\.?
 LITERAL_FUNCTION = re.compile(r'\b__FUNCTION__(?:(?:[ \t]|\\\n)*[A-Za-z_]|[\s\\]*")|"[\s\\]*__FUNCTION__\b'
                               r'|#[ \t]*define[ \t]+\w+[ \t]+__FUNCTION__\b')
 VARIADIC = re.compile(rf'{COMMENT}|{STRING}|,(?P<space>(?:\s|\\\n)*)__VA_ARGS__\b', re.S)
+# `##` that cannot make one token: behind or in front of these. A comma behind which it stands has another meaning.
+PASTED = re.compile(rf'{COMMENT}|{STRING}|'
+                    r'(?P<behind>[()\[\]{};.!~?]|->)(?P<a>(?:[ \t]|\\\n)*)##|'
+                    r'##(?P<b>(?:[ \t]|\\\n)*)(?=[()\[\]{};!~?])', re.S)
 DEFINE = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(')
+ANY_DEFINE = re.compile(r'[ \t]*#[ \t]*define\b')
 NOT_A_NAME = re.compile(r'__attribute__|__declspec|noexcept|alignas|_\w+_|DECLSPEC_\w+|if|while|for|switch|'
                         r'sizeof|final')
 SCOPES = {'namespace', 'class', 'struct', 'union'}
@@ -35,6 +41,19 @@ def uses_literal_function(text):
 def _drop_comma(match):
     space = match.group('space')
     return match.group(0) if space is None else f' __VA_OPT__(,){space}__VA_ARGS__'
+
+
+def _drop_paste(match):
+    if match.group('behind'):
+        return match.group('behind') + match.group('a') + '  '
+    return match.group(0) if match.group('b') is None else '  ' + match.group('b')
+
+
+def unpasted(directive):
+    """Returns a #define without `##` that cannot make one token, as Microsoft's preprocessor reads it."""
+    if '##' not in directive or not ANY_DEFINE.match(directive):
+        return directive
+    return PASTED.sub(_drop_paste, directive)
 
 
 def variadic(directive):
@@ -128,14 +147,14 @@ class Functions:
 
 def rewrite(text, literal_function):
     """Returns the text for gcc and clang. `literal_function`: whether __FUNCTION__ has to be a literal."""
-    if not literal_function and '__VA_ARGS__' not in text:
+    if not literal_function and '__VA_ARGS__' not in text and '##' not in text:
         return text
     parts, at, line, line_at, functions = [], 0, 1, 0, Functions()
     for token in TOKEN.finditer(text):
         kind = token.lastgroup
         if kind == 'directive':
             functions.directive(token.group())
-            parts += [text[at:token.start()], variadic(token.group())]
+            parts += [text[at:token.start()], variadic(unpasted(token.group()))]
             at = token.end()
         elif kind == 'word':
             functions.word(token.group())

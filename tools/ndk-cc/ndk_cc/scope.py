@@ -29,7 +29,7 @@ FAMILIES = (
      r'PPS_CREATE_NOTIFY_INFO|P?IMAGE_INFO|ObRegisterCallbacks|ObUnRegisterCallbacks|ObGetFilterVersion|'
      r'P?OB_(?:CALLBACK|OPERATION|PRE|POST)_\w+|PsLookup\w+|KeStackAttachProcess|KeUnstackDetachProcess|'
      r'P?K?APC_STATE|MmCopyVirtualMemory|ZwOpenProcess|ZwOpenThread|ZwTerminateProcess|ZwQueryInformationProcess|'
-     r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)\w+|PsProcessType|PsThreadType', r'ntimage\.h|peb\w*\.h'),
+     r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)[A-Z]\w+|PsProcessType|PsThreadType', r'ntimage\.h|peb\w*\.h'),
     ('TDI', r'Tdi[A-Z]\w*|P?TDI_\w+', r'tdi\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
      r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*|'

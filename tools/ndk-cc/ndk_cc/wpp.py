@@ -44,11 +44,17 @@ def named_functions(options):
 
 
 def macro(function):
-    """Returns a macro for the trace function NAME{LEVEL=X}(A, MSG, ...); None if the text does not have that form."""
+    """
+    Returns a macro for the trace function NAME{LEVEL=X}(A, MSG, ...), or NAME((A, MSG, ...)), whose calls have two
+    parentheses. Returns None if the text has neither form.
+    """
     match = re.fullmatch(r'(\w+)\s*(?:(\{[^}]*\})\s*)?\((.*)\)\s*', function)
     if not match:
         return None
-    name, preset, rest = match.group(1), match.group(2) or '', match.group(3)
+    name, preset, rest = match.group(1), match.group(2) or '', match.group(3).strip()
+    twice = rest.startswith('(') and rest.endswith(')')
+    rest = rest[1:-1] if twice else rest
+    inner = f'ondk_wpp_call_{name}' if twice else name
     parameters = [word.strip() for word in rest.split(',') if word.strip()]
     named = [re.sub(r'\W', '_', word) for word in parameters if word != '...']
     level = re.search(r'LEVEL\s*=\s*(\w+)', preset)
@@ -56,8 +62,8 @@ def macro(function):
     text = 'MSG' if 'MSG' in named else '""'
     listed = ', '.join(named + (['...'] if '...' in parameters else []))
     arguments = ', ##__VA_ARGS__' if '...' in parameters and text == 'MSG' else ''
-    return (f'#undef {name}\n'
-            f'#define {name}({listed}) ondk_wpp_trace({shown}, __func__, {text}{arguments})\n')
+    return (f'#undef {name}\n' + (f'#undef {inner}\n#define {name}(CALL) {inner} CALL\n' if twice else '') +
+            f'#define {inner}({listed}) ondk_wpp_trace({shown}, __func__, {text}{arguments})\n')
 
 
 def header(functions, bits):
