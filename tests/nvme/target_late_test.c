@@ -79,7 +79,7 @@ static void submit_all(struct host_queue *io)
 static void test_late_writes(void **state)
 {
     static struct target_process process;
-    static struct host_queue admin, io;
+    static struct host_queue admin, io, other;
     char data[SIZE * N_WRITES];
 
     (void)state;
@@ -89,6 +89,12 @@ static void test_late_writes(void **state)
     submit_all(&io);
     host_close(&io);
     wait_for_log("queue 1: ");
+    /* Although the only worker waits for the disk, another host connects and uses the other disk. */
+    assert_true(host_open_controller(&other, &process.address, PROCESS_NQN, OTHER_NQN));
+    assert_true(host_open_io(&io, &other, &process.address, 1, 16, PROCESS_NQN, OTHER_NQN));
+    assert_int_equal(host_io(&io, NVME_IO_WRITE, 2, 0, 1, HOST_CAPSULE, HOST_BLOCK), NVME_SUCCESS);
+    host_close(&io);
+    host_close(&other);
     assert_int_equal(unlink(gate_name), 0);
     host_close(&admin);
     assert_int_equal(process_stop(&process, SIGTERM), 0);
