@@ -514,23 +514,23 @@ static NTSTATUS make_queues(VOID)
 }
 
 /* A device whose two queues are serialized by the scope, at the execution level. */
-static NTSTATUS make_scoped(PCWSTR Name, PCWSTR Link, WDF_SYNCHRONIZATION_SCOPE Scope, WDF_EXECUTION_LEVEL Level)
+static NTSTATUS make_scoped(PCWSTR Name, PCWSTR Link, WDF_SYNCHRONIZATION_SCOPE Scope, WDF_EXECUTION_LEVEL Level,
+                            WDFDEVICE *Device)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
     WDF_IO_QUEUE_CONFIG config;
-    WDFDEVICE device;
     NTSTATUS status;
 
     WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, struct_scoped);
     attributes.SynchronizationScope = Scope;
     attributes.ExecutionLevel = Level;
-    status = make_device(Name, Link, &attributes, FALSE, &device);
+    status = make_device(Name, Link, &attributes, FALSE, Device);
     WDF_IO_QUEUE_CONFIG_INIT_DEFAULT_QUEUE(&config, WdfIoQueueDispatchParallel);
     config.EvtIoDeviceControl = inside;
     if (NT_SUCCESS(status))
-        status = WdfIoQueueCreate(device, &config, NULL, NULL);
+        status = WdfIoQueueCreate(*Device, &config, NULL, NULL);
     if (NT_SUCCESS(status))
-        WdfControlFinishInitializing(device);
+        WdfControlFinishInitializing(*Device);
     return status;
 }
 
@@ -564,10 +564,10 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
         WdfControlFinishInitializing(control.device);
     if (NT_SUCCESS(status))
         status = make_scoped(L"\\Device\\WdfScoped", L"\\DosDevices\\WdfScoped", WdfSynchronizationScopeDevice,
-                             WdfExecutionLevelInheritFromParent);
+                             WdfExecutionLevelInheritFromParent, &control.dispatch);
     if (NT_SUCCESS(status))
         status = make_scoped(L"\\Device\\WdfPassive", L"\\DosDevices\\WdfPassive", WdfSynchronizationScopeQueue,
-                             WdfExecutionLevelPassive);
+                             WdfExecutionLevelPassive, &control.passive);
     if (NT_SUCCESS(status))
         status = make_device(L"\\Device\\WdfUnfinished", L"\\DosDevices\\WdfUnfinished", NULL, FALSE,
                              &control.unfinished);

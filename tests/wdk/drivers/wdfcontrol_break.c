@@ -356,6 +356,59 @@ static ULONG check_dpc(WDFDEVICE Device)
     return 0;
 }
 
+/* ---- Serialization ----------------------------------------------------------------------------------------------- */
+
+static KEVENT called;
+static KIRQL level;
+
+static VOID timer_called(WDFTIMER Timer)
+{
+    UNREFERENCED_PARAMETER(Timer);
+    level = KeGetCurrentIrql();
+    KeSetEvent(&called, IO_NO_INCREMENT, FALSE);
+}
+
+static VOID work_called(WDFWORKITEM WorkItem)
+{
+    UNREFERENCED_PARAMETER(WorkItem);
+}
+
+/* A callback that cannot hold the lock of its parent's scope is refused. */
+static ULONG check_serialization(VOID)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_WORKITEM_CONFIG work;
+    WDF_TIMER_CONFIG timer;
+    WDFWORKITEM item;
+    WDF_DPC_CONFIG config;
+    WDFTIMER object;
+    WDFDPC other;
+
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    WDF_DPC_CONFIG_INIT(&config, dpc);
+    WDF_TIMER_CONFIG_INIT(&timer, timer_called);
+    WDF_WORKITEM_CONFIG_INIT(&work, work_called);
+    attributes.ParentObject = control.passive;
+    CHECK(WdfDpcCreate(&config, &attributes, &other) == STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL);
+    CHECK(WdfTimerCreate(&timer, &attributes, &object) == STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL);
+    CHECK(NT_SUCCESS(WdfWorkItemCreate(&work, &attributes, &item)));
+    WdfObjectDelete(item);
+    attributes.ParentObject = control.dispatch;
+    CHECK(WdfWorkItemCreate(&work, &attributes, &item) == STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL);
+    CHECK(NT_SUCCESS(WdfDpcCreate(&config, &attributes, &other)));
+    WdfObjectDelete(other);
+    attributes.ParentObject = control.passive;
+    attributes.ExecutionLevel = WdfExecutionLevelPassive;
+    CHECK(NT_SUCCESS(WdfTimerCreate(&timer, &attributes, &object)));
+    KeInitializeEvent(&called, NotificationEvent, FALSE);
+    level = HIGH_LEVEL;
+    (VOID)WdfTimerStart(object, WDF_REL_TIMEOUT_IN_MS(1));
+    KeWaitForSingleObject(&called, Executive, KernelMode, FALSE, NULL);
+    WdfObjectDelete(object); /* waits for the callback */
+    CHECK(level == PASSIVE_LEVEL);
+    return 0;
+}
+
 ULONG check_objects(WDFDEVICE Device)
 {
     ULONG line = check_memory();
@@ -366,5 +419,7 @@ ULONG check_objects(WDFDEVICE Device)
         line = check_registry();
     if (!line)
         line = check_version();
+    if (!line)
+        line = check_serialization();
     return line ? line : check_dpc(Device);
 }

@@ -25,6 +25,7 @@ WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(struct_scoped, scoped_of)
 struct control {
     WDFDRIVER driver;
     WDFDEVICE device, unfinished;
+    WDFDEVICE dispatch, passive; /* serialized by their scopes, at these levels */
     WDFQUEUE queues[4];
     WDFSPINLOCK lock; /* guards `marked` */
     WDFREQUEST marked;
