@@ -168,6 +168,18 @@ def other_users():
         check("root enters it", len(of_port(out, 21647)) == 1, (code, out, err))
 
 
+def unmapped_user():
+    """ndkstat in a user namespace without users: all users look like its own there, and none is read."""
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True).returncode:
+        print("  skipped: no user namespace can be created")
+        return
+    with Inside(*server(21651)) as here:
+        p = subprocess.run(["unshare", "--user", NDKSTAT, "--pid", str(here.pid)], capture_output=True, text=True,
+                           timeout=LIMIT)
+        check("no process of an unmapped user is read", p.returncode == 1 and not of_port(p.stdout, 21651) and
+              f"process {here.pid} is of user 65534: only that user and root may read it" in p.stderr, p)
+
+
 def named():
     """The name that `ip netns` gave a namespace is shown."""
     if os.geteuid() != 0 or not pathlib.Path("/run/netns").is_dir() and subprocess.run(
@@ -230,6 +242,7 @@ def main():
         same_names()
         hostile()
         other_users()
+        unmapped_user()
         named()
         ended()
         resized()

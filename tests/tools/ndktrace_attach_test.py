@@ -286,6 +286,12 @@ def test_unmapped_users(_path):
     with Consumer("ring", preexec_fn=without_users) as consumer:
         expect_refused("a reader whose user is not mapped", "it has ended the connection without an answer",
                        consumer.pid)
+    with Consumer("ring") as consumer:
+        done = subprocess.run([NDKTRACE, "attach", "--once", str(consumer.pid)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False, env=ENVIRONMENT,
+                              preexec_fn=without_users)
+        check("a tool whose user is not mapped takes no other for its own", done.returncode == 1 and not done.stdout and
+              "or of one that this user namespace lacks: only that user and root may attach" in done.stderr, done)
 
 
 def network_differs(pid):

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/user.h"
 #include "monotonic.h"
 #include "netns_sockets.h"
 
@@ -37,6 +38,7 @@ struct member {
     ino_t inode;
     long pid;
     uid_t uid;
+    bool is_own;   /* `uid` is the user of ndkstat: see base/user.h */
     unsigned turn; /* position of the namespace among those of its user; lower positions are tried first */
 };
 
@@ -74,9 +76,9 @@ static bool member_read(int proc, const char *pid, ino_t own, struct member *m)
 
     if (!isdigit((unsigned char)pid[0]) || fstatat(proc, pid, &s, 0) != 0)
         return false;
-    if (geteuid() != 0 && s.st_uid != geteuid())
+    *m = (struct member){ .pid = strtol(pid, NULL, 10), .uid = s.st_uid, .is_own = user_is_own(s.st_uid) };
+    if (geteuid() != 0 && !m->is_own)
         return false;
-    *m = (struct member){ .pid = strtol(pid, NULL, 10), .uid = s.st_uid };
     snprintf(path, sizeof path, "%.16s/ns/net", pid);
     if (fstatat(proc, path, &s, 0) != 0 || s.st_ino == own)
         return false;
@@ -100,10 +102,9 @@ static int members_by_inode(const void *a, const void *b)
 static int members_by_turn(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
-    bool x_own = x->uid == geteuid(), y_own = y->uid == geteuid();
 
-    if (x_own != y_own)
-        return x_own ? -1 : 1;
+    if (x->is_own != y->is_own)
+        return x->is_own ? -1 : 1;
     if (x->turn != y->turn)
         return x->turn < y->turn ? -1 : 1;
     return members_by_inode(a, b);
@@ -184,7 +185,7 @@ struct search {
 
 static void search_report(struct search *s, const struct member *m, const char *what, const char *why)
 {
-    if (m->uid == geteuid())
+    if (m->is_own)
         *s->failed = true;
     else if (++s->n_reports > MAX_REPORTS)
         return;
@@ -204,15 +205,15 @@ static bool search_has(const struct search *s, ino_t inode)
     return false;
 }
 
-/* Returns the number of sockets that may still be opened for this user. */
-static size_t search_sockets_left(const struct search *s, uid_t uid)
+/* Returns the number of sockets that may still be opened for the process's user. */
+static size_t search_sockets_left(const struct search *s, const struct member *m)
 {
     size_t left = MAX_SOCKETS - s->n_sockets, used = 0;
 
-    if (uid == geteuid())
+    if (m->is_own)
         return left;
     for (size_t i = 0; i < s->count; i++)
-        if (s->found[i].uid == uid)
+        if (s->found[i].uid == m->uid)
             used += s->found[i].n_names;
     if (used >= MAX_USER_SOCKETS)
         return 0;
@@ -288,7 +289,7 @@ static bool search_reserve(struct search *s)
 static bool search_try(struct search *s, const struct member *m)
 {
     struct netns n = { .inode = m->inode, .pid = m->pid, .uid = m->uid };
-    size_t left = search_sockets_left(s, m->uid);
+    size_t left = search_sockets_left(s, m);
     char path[64];
     struct stat now;
     int net;
@@ -340,7 +341,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
     }
     if (i < n_members) {
         fprintf(messages, "%zu processes in other network namespaces: not read within two seconds\n", n_members - i);
-        *failed = *failed || members[i].uid == geteuid();
+        *failed = *failed || members[i].is_own;
     }
     if (s.n_reports > MAX_REPORTS)
         fprintf(messages, "%u more network namespaces of other users: not read\n", s.n_reports - MAX_REPORTS);

@@ -27,6 +27,7 @@
 #include "names.h"
 #include "netns.h"
 #include "base/printable.h"
+#include "base/user.h"
 #include "process.h"
 
 enum {
@@ -54,6 +55,7 @@ struct peer {
     enum peer_state state;
     int fd;
     struct user *user; /* user of the peer's process; NULL until the kernel has reported it */
+    bool is_own;       /* the socket belongs to the user of ndkstat */
     long pid;          /* ID of the process: at first from the socket's name, later from the kernel */
     char *text;
     size_t size, room;
@@ -62,6 +64,7 @@ struct peer {
 
 struct user {
     uid_t uid;
+    bool is_own; /* the user of ndkstat */
     unsigned peers;
     size_t bytes;
 };
@@ -114,7 +117,7 @@ static void peer_end(struct peer *p, enum peer_state state)
  */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
-    bool foreign = p->user && p->user->uid != geteuid();
+    bool foreign = p->user && !p->user->is_own;
 
     peer_end(p, PEER_FAILED);
     if (!p->user)
@@ -135,13 +138,13 @@ static struct user *round_user(struct round *r, uid_t uid)
             return &r->users[i];
     if (r->user_count == MAX_USERS)
         return NULL;
-    r->users[r->user_count] = (struct user){ .uid = uid };
+    r->users[r->user_count] = (struct user){ .uid = uid, .is_own = user_is_own(uid) };
     return &r->users[r->user_count++];
 }
 
 static bool reader_may_read(uid_t uid)
 {
-    return geteuid() == 0 || uid == geteuid();
+    return geteuid() == 0 || user_is_own(uid);
 }
 
 /* Counts the peer among the peers of its user. If the user has too many peers, ends the peer and returns false. */
@@ -152,7 +155,7 @@ static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
     p->user = round_user(r, uid);
     if (!p->user)
         peer_fail(r, p, "not read: there are too many users");
-    else if (++p->user->peers > MAX_USER_PEERS && uid != geteuid())
+    else if (++p->user->peers > MAX_USER_PEERS && !p->user->is_own)
         peer_fail(r, p, "not read: its user has too many");
     return p->state == PEER_CONNECTING;
 }
@@ -269,7 +272,7 @@ static void peer_parse(struct round *r, struct peer *p)
     }
     json_object_set_new(p->json, "pid", json_integer(p->pid));
     json_object_set_new(p->json, "uid", json_integer((json_int_t)p->user->uid));
-    json_object_set_new(p->json, "foreign", json_boolean(p->user->uid != geteuid()));
+    json_object_set_new(p->json, "foreign", json_boolean(!p->user->is_own));
     process_describe(p->pid, p->json);
     json_object_set_new(p->json, "netns", json_integer((json_int_t)(p->netns ? p->netns->inode : r->netns)));
     json_object_set_new(p->json, "netns_name", json_output_text(p->netns ? p->netns->name : r->netns_name));
@@ -281,7 +284,7 @@ static void peer_parse(struct round *r, struct peer *p)
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
-    if (p->user->uid == geteuid())
+    if (p->user->is_own)
         return p->user->bytes <= MAX_OWN_BYTES;
     r->foreign_bytes += n;
     return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
@@ -335,11 +338,6 @@ static void round_wait(const struct round *r, struct pollfd *fds, int64_t remain
     (void)poll(fds, n, (int)(connecting && remaining > RETRY_MS ? RETRY_MS : remaining));
 }
 
-static bool peer_is_own(const struct peer *p)
-{
-    return p->name->has_uid && p->name->uid == geteuid();
-}
-
 /*
  * Reads this user's peers if `own` is true, otherwise the peers of other users. Returns true if one of them is
  * unfinished.
@@ -351,7 +349,7 @@ static bool round_continue(struct round *r, bool own)
     for (size_t i = 0; i < r->count; i++) {
         struct peer *p = &r->peers[i];
 
-        if (peer_is_own(p) != own)
+        if (p->is_own != own)
             continue;
         if (p->state == PEER_CONNECTING)
             peer_connect(r, p);
@@ -388,7 +386,7 @@ static void round_report_missing(struct round *r, bool has_foreign)
 {
     uid_t uid = process_uid(r->pid);
 
-    if (has_foreign && uid != (uid_t)-1 && uid != geteuid())
+    if (has_foreign && uid != (uid_t)-1 && !user_is_own(uid))
         fprintf(r->messages, "process %ld is of user %u: only that user and root may read it\n", r->pid, (unsigned)uid);
     else
         fprintf(r->messages, "process %ld has no open adapter that this user may read\n", r->pid);
@@ -439,7 +437,11 @@ static void round_add_peers(struct round *r, const struct name *names, size_t co
         if (!reader_is_wanted(&names[i], r->pid, inside))
             continue;
         r->peers[r->count++] = (struct peer){
-            .name = &names[i], .netns = netns, .fd = netns ? netns->sockets[i] : -1, .pid = names[i].pid
+            .name = &names[i],
+            .netns = netns,
+            .fd = netns ? netns->sockets[i] : -1,
+            .is_own = names[i].has_uid && user_is_own(names[i].uid),
+            .pid = names[i].pid,
         };
         if (netns)
             netns->sockets[i] = -1;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "base/user.h"
 #include "monotonic.h"
 #include "names.h"
 #include "netns_sockets.h"
@@ -42,7 +43,8 @@ static const off_t max_own_size = (INT64_C(2048) << 20) + (1 << 20);
 
 struct attaching {
     long pid;
-    uid_t uid; /* the user of the process */
+    uid_t uid;   /* the user of the process */
+    bool is_own; /* `uid` is the user of ndktrace */
     int64_t deadline;
     char *error;
     size_t room;
@@ -63,8 +65,10 @@ static bool attach_check_process(struct attaching *a)
     a->uid = process_uid(a->pid);
     if (a->uid == (uid_t)-1)
         return attach_fail(a, "there is no such process");
-    if (geteuid() != 0 && geteuid() != a->uid) {
-        snprintf(text, sizeof text, "it is of user %u: only that user and root may attach", (unsigned)a->uid);
+    a->is_own = user_is_own(a->uid);
+    if (geteuid() != 0 && !a->is_own) {
+        snprintf(text, sizeof text, "it is of user %u%s: only that user and root may attach", (unsigned)a->uid,
+                 a->uid == geteuid() ? " or of one that this user namespace lacks" : "");
         return attach_fail(a, text);
     }
     if (process_state(a->pid) == 'T')
@@ -267,9 +271,9 @@ static bool attach_check_file(const struct attaching *a, int fd)
 
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
         return attach_fail(a, "it has passed something that is no file");
-    if (a->uid != geteuid() && (fcntl(fd, F_GET_SEALS) == -1 || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)))
+    if (!a->is_own && (fcntl(fd, F_GET_SEALS) == -1 || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)))
         return attach_fail(a, "it records into a file of its user: show that file");
-    if (s.st_size > (a->uid == geteuid() ? max_own_size : MAX_FOREIGN_SIZE))
+    if (s.st_size > (a->is_own ? max_own_size : MAX_FOREIGN_SIZE))
         return attach_fail(a, "its trace is too large");
     return true;
 }
