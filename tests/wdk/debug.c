@@ -179,6 +179,7 @@ static void test_stops(void **state)
     (void)state;
     fprintf(out, "not empty");
     fflush(out);
+    ends(breakpoint, "DbgBreakPoint: no debugger is attached. Run gdb --args ndkrun OPTIONS DRIVER.so");
     ends(breakpoint, "bug check 0x1E (0x0000000080000003, ");
     ends(bug_check, "bug check 0xE2 (0x0000000000000001, 0x0000000000000002, 0x0000000000000003, 0x0000000000000004)");
     ends(fast_fail, "bug check 0x139 (0x0000000000000003, ");

@@ -165,9 +165,13 @@ BOOLEAN KdRefreshDebuggerNotPresent(VOID)
 
 VOID DbgBreakPointWithStatus(ULONG Status)
 {
-    if (KdRefreshDebuggerNotPresent())
+    if (KdRefreshDebuggerNotPresent()) {
+        fprintf(report_output(),
+                "DbgBreakPoint: no debugger is attached. Run gdb --args ndkrun OPTIONS DRIVER.so, then "
+                "`run`: gdb stops here.\n");
         check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_BREAKPOINT, (uintptr_t)__builtin_return_address(0),
                   Status, 0);
+    }
     raise(SIGTRAP);
 }
 
