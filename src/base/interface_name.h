@@ -6,10 +6,12 @@
 
 #include <net/if.h>
 
+#include "base/private_export.h"
+
 /*
  * Writes the name of the interface with this index. Writes "" if there is no such interface or no descriptor is free.
  * The caller must not be in a change (base/fork.h).
  */
-void interface_name(uint32_t if_index, char name[IF_NAMESIZE]);
+void interface_name(uint32_t if_index, char name[IF_NAMESIZE]) PRIVATE_EXPORT(interface_name);
 
 #endif

@@ -7,10 +7,12 @@
 #define VERIFY_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <ndk/ndkpi.h>
 
+#include "base/private_export.h"
 #include "verify/host.h"
 
 struct mapped_address {
@@ -38,6 +40,16 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
         verify_host()->address_to_consumer(address, *length);
     return status;
 }
+
+/*
+ * Receives each address that the consumer passes to a call: see address_set_observer. `is_local`: the address is one of
+ * the consumer's own. Otherwise it is the destination of a connection.
+ */
+typedef void address_observer(const char *routine, const void *address, size_t length, bool is_local);
+/* Sets the observer, which stays set until the process ends. */
+void address_set_observer(address_observer *observer) PRIVATE_EXPORT(address_set_observer);
+/* Calls the observer, if there is one. `address` may be NULL. */
+void address_observe(const char *routine, const void *address, size_t length, bool is_local);
 
 /* An IPv4 or IPv6 address with its port, in a form that address_key_equal can compare. */
 struct address_key {

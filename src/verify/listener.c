@@ -48,16 +48,19 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
     NDK_LISTENER *real = p ? p->real : NULL;
     struct mapped_address at;
     struct async_call *c;
+    PSOCKADDR real_address;
     NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    real_address = address_to_provider(address, length, &at);
     buffer_check(p, "NdkListen", address, length, "address");
+    address_observe("NdkListen", real_address, length, true);
     net_namespace_note();
     listener_begin_listen(p);
     c = async_call_begin(p, "NdkListen", done, context, listener_on_listen);
-    status = real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
-                                       async_call_routine(c, done), async_call_context(c, context));
+    status = real->Dispatch->NdkListen(real, real_address, length, async_call_routine(c, done),
+                                       async_call_context(c, context));
     if (!c)
         listener_end_unseen(p, status);
     return async_call_end(c, status);
@@ -163,13 +166,14 @@ NTSTATUS verify_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    PSOCKADDR real_address = address_to_provider(address, length, &at);
     buffer_check(parent, routine, address, length, "address");
+    address_observe(routine, real_address, length, true);
     p = proxy_create(sizeof *p, NdkObjectTypeSharedEndpoint, &endpoint_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
     proxy_begin_create(p, routine, done, context);
-    return proxy_end_create(p,
-                            real->Dispatch->NdkCreateSharedEndpoint(real, address_to_provider(address, length, &at),
-                                                                    length, proxy_create_routine(p), p, &made),
-                            &made, out);
+    return proxy_end_create(
+        p, real->Dispatch->NdkCreateSharedEndpoint(real, real_address, length, proxy_create_routine(p), p, &made),
+        &made, out);
 }

@@ -2,7 +2,6 @@
 /* Opens and closes the provider's adapters for drivers: see open.h. */
 #include "wdk/ndk/open.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "verify/verify.h"
@@ -10,27 +9,23 @@
 #include "wdk/common/check.h"
 #include "wdk/common/interface_map.h"
 #include "wdk/common/live.h"
+#include "wdk/common/missing.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ndk/adapters.h"
-#include "wdk/ndk/explain.h"
 #include "wdk/ndk/provider.h"
 #include "wdk/ndk/verify_host.h"
 
-/*
- * Prints which argument is wrong. A driver may try the same interface for ever. Therefore nothing is printed if the
- * last failure had the same index. Index 0 is always printed.
- */
+/* Prints which argument is wrong. The reason of a foreign provider is not known. */
 static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
 {
-    static atomic_uint last_index;
+    static const char routine[] = "WskOpenNdkAdapter returns STATUS_INVALID_PARAMETER";
 
-    if (!out)
-        fprintf(report_output(), "WskOpenNdkAdapter returns STATUS_INVALID_PARAMETER: ppNdkAdapter is NULL.\n");
-    else if (ndk_provider_is_foreign())
-        return; /* the reason is not known */
-    else if (!index || atomic_exchange(&last_index, index) != index)
-        explain_interface(index, interface_map_host(index), report_output());
-    fflush(report_output());
+    if (!out) {
+        fprintf(report_output(), "%s: ppNdkAdapter is NULL.\n", routine);
+        fflush(report_output());
+    } else if (!ndk_provider_is_foreign()) {
+        missing_report_interface(routine, index, interface_map_host(index));
+    }
 }
 
 NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTER **out)

@@ -13,10 +13,12 @@
 #include "wdm.h"
 #include "ndkpi.h"
 
+#include "verify/address.h"
 #include "verify/verify.h"
 #include "wdk/common/address_map.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
+#include "wdk/common/missing.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/locked_pages.h"
 #include "wdk/mm/pool.h"
@@ -154,6 +156,7 @@ static void host_walk_open(live_on_entry *visit, void *context)
 static void host_start(void)
 {
     (void)ondk_verify_set_host(&kernel_host); /* fails only if out of memory */
+    address_set_observer(missing_check_address);
     inuse_add_source(host_find_use);
     live_add_foreign_source(host_walk_open);
 }

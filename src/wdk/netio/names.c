@@ -10,6 +10,7 @@
 #include "wdm.h"
 
 #include "wdk/common/interface_map.h"
+#include "wdk/common/missing.h"
 #include "wdk/ke/thread.h"
 #include "wdk/netio/netio.h"
 
@@ -52,6 +53,16 @@ bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio
     return hit;
 }
 
+bool netio_find_for_driver(const char *routine, NET_LUID luid, NET_IFINDEX driver_index, struct netio_interface *found)
+{
+    uint32_t host_index = interface_map_host(driver_index);
+    bool hit = netio_find(NULL, luid, host_index, found);
+
+    if (!hit && !luid.Value)
+        missing_report_interface(routine, driver_index, host_index);
+    return hit;
+}
+
 static bool netio_find_luid(const NET_LUID *luid, struct netio_interface *found)
 {
     return luid && luid->Value && netio_find(NULL, *luid, 0, found);
@@ -65,7 +76,7 @@ NTSTATUS ConvertInterfaceIndexToLuid(NET_IFINDEX InterfaceIndex, PNET_LUID Inter
     if (!InterfaceLuid)
         return STATUS_INVALID_PARAMETER;
     InterfaceLuid->Value = 0;
-    if (!InterfaceIndex || !netio_find(NULL, *InterfaceLuid, interface_map_host(InterfaceIndex), &i))
+    if (!InterfaceIndex || !netio_find_for_driver(__func__, *InterfaceLuid, InterfaceIndex, &i))
         return STATUS_INVALID_PARAMETER;
     *InterfaceLuid = netio_luid(&i);
     return STATUS_SUCCESS;

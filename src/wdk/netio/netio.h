@@ -17,6 +17,11 @@
  * false if there is no such interface.
  */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found);
+/*
+ * Finds an interface by `luid`, or by the driver's index if `luid` is 0. `routine` is the name of the function that the
+ * driver has called. If there is no interface of this index, names the index in a message and returns false.
+ */
+bool netio_find_for_driver(const char *routine, NET_LUID luid, NET_IFINDEX driver_index, struct netio_interface *found);
 NET_LUID netio_luid(const struct netio_interface *i);
 GUID netio_guid(NET_LUID luid);
 void netio_widen(WCHAR *to, const char *from);

@@ -95,7 +95,7 @@ NTSTATUS GetIfEntry2(PMIB_IF_ROW2 Row)
     irql_check_max(__func__, APC_LEVEL);
     if (!Row || (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
+    if (!netio_find_for_driver(__func__, Row->InterfaceLuid, Row->InterfaceIndex, &i))
         return STATUS_NOT_FOUND;
     netio_fill_if(Row, &i, true);
     return STATUS_SUCCESS;
@@ -167,7 +167,7 @@ NTSTATUS GetIpInterfaceEntry(PMIB_IPINTERFACE_ROW Row)
     if (!Row || (Row->Family != AF_INET && Row->Family != AF_INET6) ||
         (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
+    if (!netio_find_for_driver(__func__, Row->InterfaceLuid, Row->InterfaceIndex, &i))
         return STATUS_NOT_FOUND;
     netio_fill_ip_row(Row, Row->Family, &i);
     return STATUS_SUCCESS;
@@ -276,11 +276,11 @@ NTSTATUS GetUnicastIpAddressTable(ADDRESS_FAMILY Family, PMIB_UNICASTIPADDRESS_T
  * Finds a row's interface, by LUID if the LUID is not 0, else by index. Returns the host's index, or 0 if there is no
  * such interface.
  */
-static NET_IFINDEX netio_host_index_of_row(NET_LUID luid, NET_IFINDEX index)
+static NET_IFINDEX netio_host_index_of_row(const char *routine, NET_LUID luid, NET_IFINDEX index)
 {
     struct netio_interface i;
 
-    return netio_find(NULL, luid, interface_map_host(index), &i) ? i.index : 0;
+    return netio_find_for_driver(routine, luid, index, &i) ? i.index : 0;
 }
 
 NTSTATUS GetUnicastIpAddressEntry(PMIB_UNICASTIPADDRESS_ROW Row)
@@ -294,7 +294,7 @@ NTSTATUS GetUnicastIpAddressEntry(PMIB_UNICASTIPADDRESS_ROW Row)
     if (!Row || (Row->Address.si_family != AF_INET && Row->Address.si_family != AF_INET6) ||
         (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    index = netio_host_index_of_row(Row->InterfaceLuid, Row->InterfaceIndex);
+    index = netio_host_index_of_row(__func__, Row->InterfaceLuid, Row->InterfaceIndex);
     wanted = netio_address_from_inet(&Row->Address);
     if (!netio_host_addresses(&all, &count))
         return STATUS_NO_MEMORY;
@@ -327,7 +327,7 @@ NTSTATUS GetBestRoute2(NET_LUID *InterfaceLuid, NET_IFINDEX InterfaceIndex, cons
         route.source = netio_address_from_inet(SourceAddress);
     route.source.v6 = route.to.v6;
     if ((InterfaceLuid && InterfaceLuid->Value) || InterfaceIndex) {
-        route.index = netio_host_index_of_row(InterfaceLuid ? *InterfaceLuid : (NET_LUID){ .Value = 0 },
+        route.index = netio_host_index_of_row(__func__, InterfaceLuid ? *InterfaceLuid : (NET_LUID){ .Value = 0 },
                                               InterfaceIndex);
         if (!route.index)
             return STATUS_NOT_FOUND;

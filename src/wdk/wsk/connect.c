@@ -7,6 +7,7 @@
 
 #include "wdm.h"
 
+#include "wdk/common/missing.h"
 #include "wdk/wsk/socket.h"
 
 /*
@@ -94,10 +95,13 @@ void wsk_connect_start(struct wsk_request *r)
     struct wsk_socket *s = r->socket;
     NTSTATUS status = STATUS_SUCCESS;
 
-    if (r->operation == WSK_SOCKET_CONNECT)
+    missing_check_address(r->call.routine, r->address.bytes, sizeof r->address.bytes, false);
+    if (r->operation == WSK_SOCKET_CONNECT) {
+        missing_check_address(r->call.routine, r->local.bytes, sizeof r->local.bytes, true);
         status = wsk_status(wsk_host_bind(s->fd, &r->local));
-    else if (wsk_state(s) != WSK_BOUND)
+    } else if (wsk_state(s) != WSK_BOUND) {
         status = STATUS_INVALID_DEVICE_STATE;
+    }
     if (!NT_SUCCESS(status) && r->operation == WSK_CONNECT) {
         wsk_request_finish(r, status, 0);
         return;

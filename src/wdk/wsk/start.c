@@ -2,6 +2,7 @@
 /* Starts and cancels requests on the socket thread. A request is started only if the socket's state allows it. */
 #include "wdm.h"
 
+#include "wdk/common/missing.h"
 #include "wdk/wsk/socket.h"
 
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
@@ -37,8 +38,10 @@ static NTSTATUS wsk_bind_socket(struct wsk_socket *s, const struct wsk_address *
     if (wsk_state(s) != WSK_OPEN)
         return STATUS_INVALID_DEVICE_STATE;
     status = wsk_status(wsk_bind_host(s, local));
-    if (!NT_SUCCESS(status))
+    if (!NT_SUCCESS(status)) {
+        missing_check_address("WskBind", local->bytes, sizeof local->bytes, true);
         return status;
+    }
     if (s->category == WSK_FLAG_LISTEN_SOCKET)
         return wsk_listen_socket(s);
     if (!s->stream)
