@@ -32,6 +32,17 @@ enum rdma_op {
     RDMA_OP_RECEIVE_AND_INVALIDATE, /* only in completions */
 };
 
+/* The kinds of requests that are counted: the operations, and sends with RDMA_FLAG_SEND_INVALIDATE. */
+enum { RDMA_KIND_SEND_AND_INVALIDATE = RDMA_OP_RECEIVE_AND_INVALIDATE + 1, RDMA_KINDS };
+
+/*
+ * Requests of one kind that have ended. `failed` includes requests that a flush has completed. `bytes` are those of the
+ * messages that succeeded: sent, read or received.
+ */
+struct rdma_counts {
+    uint64_t succeeded, failed, bytes;
+};
+
 enum rdma_flags {
     RDMA_FLAG_SILENT = 1,           /* no completion if the request succeeds */
     RDMA_FLAG_READ_FENCE = 2,       /* the request starts only when all earlier reads have completed */

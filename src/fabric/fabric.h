@@ -315,6 +315,7 @@ struct fabric_counters {
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t in_bytes, out_bytes, in_frames, out_frames;
+    struct rdma_counts requests[RDMA_KINDS]; /* requests of queue pairs that have been closed */
 };
 
 /* ---- the states of objects, for an observer ---- */
@@ -330,6 +331,7 @@ struct fabric_qp_info {
     /* Numbers since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
+    struct rdma_counts requests[RDMA_KINDS];             /* since the creation */
     uint32_t initiators, receives;                       /* posted requests that have not completed */
     bool accepts;                                        /* initiator requests are accepted */
 };

@@ -12,6 +12,7 @@
 #include "front/open.h"
 #include "front/trace.h"
 #include "openndk/adapter.h"
+#include "provider/activity.h"
 #include "provider/open.h"
 #include "verify/setting.h"
 #include "verify/verify.h"
@@ -37,6 +38,16 @@ void front_close_provider(NDK_ADAPTER *adapter)
 {
     provider_close_adapter(adapter);
     (void)calltrace_end(adapter);
+}
+
+void front_add_closed_activity(struct activity *sum)
+{
+    provider_add_closed_activity(sum);
+}
+
+void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum)
+{
+    provider_add_activity(adapter, sum);
 }
 
 static void front_start(void)

@@ -6,6 +6,7 @@
 #ifndef FRONT_OPEN_H
 #define FRONT_OPEN_H
 
+#include "base/activity.h"
 #include "base/private_export.h"
 #include "ndk/ndkpi.h"
 
@@ -13,5 +14,10 @@
 NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
     PRIVATE_EXPORT(front_open_provider);
 void front_close_provider(NDK_ADAPTER *adapter) PRIVATE_EXPORT(front_close_provider);
+
+/* Adds the sum of the adapters that this process has closed to *sum. */
+void front_add_closed_activity(struct activity *sum) PRIVATE_EXPORT(front_add_closed_activity);
+/* Adds what an open adapter has done to *sum. `adapter` is the provider's own. */
+void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum) PRIVATE_EXPORT(front_add_activity);
 
 #endif

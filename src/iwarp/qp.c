@@ -141,6 +141,12 @@ void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s)
     iw_qp_counters(qp, &s->counters);
     for (int i = 0; i < IW_MESSAGES; i++)
         s->messages[i] = atomic_load_explicit(&qp->messages[i], memory_order_relaxed);
+    for (int i = 0; i < RDMA_KINDS; i++)
+        s->requests[i] = (struct rdma_counts){
+            .succeeded = atomic_load_explicit(&qp->requests[i].succeeded, memory_order_relaxed),
+            .failed = atomic_load_explicit(&qp->requests[i].failed, memory_order_relaxed),
+            .bytes = atomic_load_explicit(&qp->requests[i].bytes, memory_order_relaxed),
+        };
     s->initiators = queue_count(&qp->sq);
     s->receives = queue_count(&qp->rq);
     spin_lock(&qp->sq.lock);
@@ -333,6 +339,20 @@ void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
     e->status = (uint8_t)status;
 }
 
+/* Counts a request that ends with this completion. */
+static void request_count(struct iw_qp *qp, const struct entry *e, const struct rdma_completion *c)
+{
+    bool is_invalidating = e->opcode == RDMA_OP_SEND && e->flags & RDMA_FLAG_SEND_INVALIDATE;
+    struct request_counts *counts = &qp->requests[is_invalidating ? RDMA_KIND_SEND_AND_INVALIDATE : (int)c->op];
+
+    if (c->status != RDMA_STATUS_OK) {
+        owner_count(&counts->failed, 1);
+        return;
+    }
+    owner_count(&counts->succeeded, 1);
+    owner_count(&counts->bytes, e->opcode == RDMA_OP_RECEIVE ? e->received : e->length);
+}
+
 /*
  * Fills the completion of the oldest request, and frees the request's slot, so that the consumer may post in the
  * upcall. Returns false if the request has no completion.
@@ -355,6 +375,7 @@ static bool queue_pop_head(struct iw_qp *qp, struct queue *q, enum rdma_status s
         .error = error,
         .solicited = solicited,
     };
+    request_count(qp, e, c);
     atomic_store_explicit(&q->head, head + 1, memory_order_release);
     return !is_silent;
 }

@@ -313,6 +313,7 @@ enum iw_message { IW_OUT_SEND, IW_OUT_WRITE, IW_OUT_READ, IW_IN_SEND, IW_IN_WRIT
 struct iw_qp_state {
     struct iw_counters counters;
     uint64_t messages[IW_MESSAGES];
+    struct rdma_counts requests[RDMA_KINDS];
     uint32_t initiators, receives; /* posted requests that have not completed */
     bool is_open;                  /* initiator requests are accepted */
 };

@@ -183,6 +183,9 @@ struct iw_qp {
 
     _Atomic uint64_t fpdus_sent, fpdus_received, bytes_sent, bytes_received; /* written by the owner */
     _Atomic uint64_t messages[IW_MESSAGES];                                  /* written by the owner */
+    struct request_counts {
+        _Atomic uint64_t succeeded, failed, bytes;
+    } requests[RDMA_KINDS]; /* see struct rdma_counts; written by the owner */
 };
 
 /* Pieces of memory. The memory of iov[i] is protected by refs[i], or by `cached` if refs[i].region is NULL. */
@@ -278,12 +281,15 @@ static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* Counts a message. Only the owner writes, so a load and a store suffice; an atomic addition would cost more. */
+/* Adds to a count that only the owner writes. A load and a store suffice; an atomic addition would cost more. */
+static inline void owner_count(_Atomic uint64_t *count, uint64_t n)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
 static inline void message_count(struct iw_qp *qp, enum iw_message which)
 {
-    uint64_t n = atomic_load_explicit(&qp->messages[which], memory_order_relaxed);
-
-    atomic_store_explicit(&qp->messages[which], n + 1, memory_order_relaxed);
+    owner_count(&qp->messages[which], 1);
 }
 
 void queue_set_open(struct queue *q, bool open); /* accepts or refuses posts from now on */

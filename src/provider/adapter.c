@@ -16,6 +16,7 @@
 #include "base/sized.h"
 #include "fabric/fabric.h"
 #include "fabric/host.h"
+#include "provider/activity.h"
 #include "provider/adapter.h"
 #include "provider/close_report.h"
 #include "provider/config.h"
@@ -257,6 +258,7 @@ void provider_close_adapter(NDK_ADAPTER *pub)
     object_unref(&a->obj, REF_HANDLE);
     adapter_wait_for_end(a);
     stat_server_remove(a);
+    activity_add_closed(a);
     fabric->ops->destroy(fabric); /* before the adapter is freed, because the fabric may still report events to it */
     free(a);
     connection_log_end();

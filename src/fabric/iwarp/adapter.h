@@ -42,7 +42,8 @@ enum iwarp_count_kind {
     COUNT_FPDUS_RECEIVED,
     COUNT_BYTES_SENT,
     COUNT_BYTES_RECEIVED,
-    SHARD_COUNTS
+    COUNT_REQUESTS, /* struct rdma_counts of each kind of request: succeeded, failed, bytes. Of closed queue pairs */
+    SHARD_COUNTS = COUNT_REQUESTS + 3 * RDMA_KINDS
 };
 
 TAILQ_HEAD(conn_list, fabric_conn);

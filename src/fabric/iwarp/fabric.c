@@ -188,6 +188,12 @@ static void iwarp_get_counters(const struct fabric *base, struct fabric_counters
         .in_frames = iwarp_sum_count(f, COUNT_FPDUS_RECEIVED),
         .out_frames = iwarp_sum_count(f, COUNT_FPDUS_SENT),
     };
+    for (int i = 0; i < RDMA_KINDS; i++)
+        c->requests[i] = (struct rdma_counts){
+            .succeeded = iwarp_sum_count(f, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i)),
+            .failed = iwarp_sum_count(f, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i + 1)),
+            .bytes = iwarp_sum_count(f, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i + 2)),
+        };
 }
 
 static void iwarp_observe(struct fabric *base, const struct fabric_observer *observer)

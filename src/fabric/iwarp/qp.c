@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/random.h"
 
@@ -49,6 +50,19 @@ void iwarp_qp_ref(struct fabric_qp *qp)
     atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
 }
 
+/* Adds the counts of requests to those of the home shard, because the queue pair ends. */
+static void qp_add_counts(struct fabric_qp *qp)
+{
+    struct iw_qp_state s;
+
+    iw_qp_get_state(qp->iw, &s);
+    for (int i = 0; i < RDMA_KINDS; i++) {
+        iwarp_count(qp->home, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i), s.requests[i].succeeded);
+        iwarp_count(qp->home, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i + 1), s.requests[i].failed);
+        iwarp_count(qp->home, (enum iwarp_count_kind)(COUNT_REQUESTS + 3 * i + 2), s.requests[i].bytes);
+    }
+}
+
 /* Releases a reference on the queue pair. If no reference remains, frees the queue pair and calls `closed`. */
 void iwarp_qp_unref(struct fabric_qp *qp)
 {
@@ -59,6 +73,7 @@ void iwarp_qp_unref(struct fabric_qp *qp)
         return;
     closed = qp->closed;
     context = qp->close_context;
+    qp_add_counts(qp);
     iw_qp_destroy(qp->iw);
     free(qp);
     closed(context);
@@ -208,6 +223,7 @@ void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info)
         .receives = s.receives,
         .accepts = s.is_open && !qp_queue_has_overflowed(qp),
     };
+    memcpy(info->requests, s.requests, sizeof info->requests);
 }
 
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums the counters of adapters. An adapter that is closed leaves its counters in a sum of the process. */
+#ifndef PROVIDER_ACTIVITY_H
+#define PROVIDER_ACTIVITY_H
+
+#include "base/activity.h"
+#include "ndk/ndkpi.h"
+
+struct adapter;
+
+/* Adds the adapter's counters to the sum of the closed adapters. All objects of the adapter must have been closed. */
+void activity_add_closed(struct adapter *a);
+/* Adds the sum of the adapters that this process has closed to *sum. Any thread, any IRQL. */
+void provider_add_closed_activity(struct activity *sum);
+/* Adds the counters of an open adapter to *sum, and those of its queue pairs. Any thread. */
+void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum);
+
+#endif
