@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Registers the names of values in the events of the kernel (trace/wdk_events.h). */
+/* Registers the names of values in the events of the kernel (trace/wdk_events.h), and finds some of them by value. */
+#include "wdk/common/kernel_names.h"
+
 #include "wdm.h"
 #include "ntddstor.h"
 #include "ntdddisk.h"
 #include "ntddscsi.h"
+#include "srb.h"
 #include "wsk.h"
 #include "wskndk.h"
 #include "ws2ipdef.h"
@@ -216,6 +219,37 @@ static const struct kernel_name wsk_disconnect_flag_names[] = { NAME(WSK_FLAG_AB
 static const struct kernel_name wsk_event_flag_names[] = { NAME(WSK_FLAG_RELEASE_ASAP), NAME(WSK_FLAG_ENTIRE_MESSAGE),
                                                            NAME(WSK_FLAG_AT_DISPATCH_LEVEL) };
 
+static const struct kernel_name srb_status_names[] = {
+    NAME(SRB_STATUS_PENDING),
+    NAME(SRB_STATUS_SUCCESS),
+    NAME(SRB_STATUS_ABORTED),
+    NAME(SRB_STATUS_ABORT_FAILED),
+    NAME(SRB_STATUS_ERROR),
+    NAME(SRB_STATUS_BUSY),
+    NAME(SRB_STATUS_INVALID_REQUEST),
+    NAME(SRB_STATUS_INVALID_PATH_ID),
+    NAME(SRB_STATUS_NO_DEVICE),
+    NAME(SRB_STATUS_TIMEOUT),
+    NAME(SRB_STATUS_SELECTION_TIMEOUT),
+    NAME(SRB_STATUS_COMMAND_TIMEOUT),
+    NAME(SRB_STATUS_MESSAGE_REJECTED),
+    NAME(SRB_STATUS_BUS_RESET),
+    NAME(SRB_STATUS_PARITY_ERROR),
+    NAME(SRB_STATUS_REQUEST_SENSE_FAILED),
+    NAME(SRB_STATUS_NO_HBA),
+    NAME(SRB_STATUS_DATA_OVERRUN),
+    NAME(SRB_STATUS_UNEXPECTED_BUS_FREE),
+    NAME(SRB_STATUS_PHASE_SEQUENCE_FAILURE),
+    NAME(SRB_STATUS_BAD_SRB_BLOCK_LENGTH),
+    NAME(SRB_STATUS_REQUEST_FLUSHED),
+    NAME(SRB_STATUS_INVALID_LUN),
+    NAME(SRB_STATUS_INVALID_TARGET_ID),
+    NAME(SRB_STATUS_BAD_FUNCTION),
+    NAME(SRB_STATUS_ERROR_RECOVERY),
+    NAME(SRB_STATUS_NOT_POWERED),
+    NAME(SRB_STATUS_INTERNAL_ERROR),
+};
+
 /* Defines the function that enumerates a list: see trace_next_name. */
 #define NEXT_NAME(list)                                                                                                \
     static const char *next_##list(unsigned index, unsigned *value)                                                    \
@@ -252,4 +286,27 @@ __attribute__((constructor)) static void kernel_names_register(void)
 {
 #define REGISTER_LIST(list) trace_set_names(TRACE_NAMES_##list, next_##list);
     LISTS(REGISTER_LIST)
+}
+
+static const char *kernel_find_name(const struct kernel_name *names, size_t count, unsigned value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i].value == value)
+            return names[i].name;
+    return NULL;
+}
+
+const char *kernel_status_name(uint32_t status)
+{
+    return kernel_find_name(status_names, RTL_NUMBER_OF(status_names), status);
+}
+
+const char *kernel_irp_major_name(uint8_t major)
+{
+    return kernel_find_name(irp_major_names, RTL_NUMBER_OF(irp_major_names), major);
+}
+
+const char *kernel_srb_status_name(uint8_t status)
+{
+    return kernel_find_name(srb_status_names, RTL_NUMBER_OF(srb_status_names), status);
 }

@@ -3,32 +3,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 
-static const char *const kind_names[LIVE_KINDS] = {
-    [LIVE_THREAD] = "system thread",
-    [LIVE_TIMER] = "timer that is set",
-    [LIVE_DPC] = "queued DPC",
-    [LIVE_WORK_ITEM] = "work item",
-    [LIVE_LOCK] = "held lock",
-    [LIVE_RESOURCE] = "ERESOURCE",
-    [LIVE_LOOKASIDE] = "lookaside list",
-    [LIVE_MDL] = "MDL",
-    [LIVE_HANDLE] = "handle",
-    [LIVE_DEVICE] = "device object",
-    [LIVE_SYMLINK] = "symbolic link",
-    [LIVE_WSK] = "WSK client",
-    [LIVE_NDK_OBJECT] = "NDK object",
-    [LIVE_NDK_REQUEST] = "pending NDK request",
-    [LIVE_REFERENCE] = "object reference",
-    [LIVE_IRP] = "IRP",
-    [LIVE_SRB] = "SRB",
-    [LIVE_STORPORT_TIMER] = "Storport timer",
-    [LIVE_STORPORT_WORKER] = "Storport worker",
-    [LIVE_WDF] = "framework object",
+/* The name of each kind in reports, and as one word in the summary of a run. */
+static const struct {
+    const char *name, *word;
+} kinds[LIVE_KINDS] = {
+    [LIVE_THREAD] = { "system thread", "system-thread" },
+    [LIVE_TIMER] = { "timer that is set", "set-timer" },
+    [LIVE_DPC] = { "queued DPC", "queued-DPC" },
+    [LIVE_WORK_ITEM] = { "work item", "work-item" },
+    [LIVE_LOCK] = { "held lock", "held-lock" },
+    [LIVE_RESOURCE] = { "ERESOURCE", "ERESOURCE" },
+    [LIVE_LOOKASIDE] = { "lookaside list", "lookaside-list" },
+    [LIVE_MDL] = { "MDL", "MDL" },
+    [LIVE_HANDLE] = { "handle", "handle" },
+    [LIVE_DEVICE] = { "device object", "device-object" },
+    [LIVE_SYMLINK] = { "symbolic link", "symbolic-link" },
+    [LIVE_WSK] = { "WSK client", "WSK-client" },
+    [LIVE_NDK_OBJECT] = { "NDK object", "NDK-object" },
+    [LIVE_NDK_REQUEST] = { "pending NDK request", "pending-NDK-request" },
+    [LIVE_REFERENCE] = { "object reference", "object-reference" },
+    [LIVE_IRP] = { "IRP", "IRP" },
+    [LIVE_SRB] = { "SRB", "SRB" },
+    [LIVE_STORPORT_TIMER] = { "Storport timer", "Storport-timer" },
+    [LIVE_STORPORT_WORKER] = { "Storport worker", "Storport-worker" },
+    [LIVE_WDF] = { "framework object", "framework-object" },
 };
 
 struct key {
@@ -184,6 +188,32 @@ uint32_t live_count(void)
     return n + shown.count;
 }
 
+static void live_add_to_kind(void *context, enum live_kind kind, const void *thing, const char *what,
+                             const struct stack *made)
+{
+    uint32_t *counts = context;
+
+    (void)thing;
+    (void)what;
+    (void)made;
+    counts[kind]++;
+}
+
+void live_count_kinds(uint32_t counts[LIVE_KINDS])
+{
+    memset(counts, 0, LIVE_KINDS * sizeof *counts);
+    live_walk_all_sources(live_add_to_kind, counts);
+    pthread_mutex_lock(&lock);
+    for (struct entry *e = entries; e; e = e->hh.next)
+        counts[e->key.kind]++;
+    pthread_mutex_unlock(&lock);
+}
+
+const char *live_kind_word(enum live_kind kind)
+{
+    return kinds[kind].word;
+}
+
 static bool live_is_busy(enum live_kind kind)
 {
     return kind == LIVE_THREAD || kind == LIVE_TIMER || kind == LIVE_DPC || kind == LIVE_NDK_REQUEST ||
@@ -235,7 +265,7 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
 
 static void live_print(FILE *out, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
 {
-    fprintf(out, "left: %s %p (%s)\n", kind_names[kind], thing, what);
+    fprintf(out, "left: %s %p (%s)\n", kinds[kind].name, thing, what);
     stack_print(made, out, "    ");
 }
 

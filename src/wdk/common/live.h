@@ -53,6 +53,10 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
 bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
+/* Stores the number of live things of each kind. */
+void live_count_kinds(uint32_t counts[LIVE_KINDS]);
+/* Returns the name of a kind as one word, for example "system-thread". Static storage. */
+const char *live_kind_word(enum live_kind kind);
 /*
  * Returns the number of live things that end without a further call by the driver: threads, set timers, DPCs, queued
  * work items and pending requests. Memory, for example, does not count, because the driver must free it.

@@ -7,6 +7,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/common/host_error.h"
+#include "wdk/common/kernel_names.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/irp.h"
@@ -71,6 +72,16 @@ static NTSTATUS host_device_open_class(const UNICODE_STRING *name, PFILE_OBJECT 
     return status;
 }
 
+/* Stores the reason why a device is not open, and returns -1. */
+static int host_device_error(const char *device, NTSTATUS status, bool is_class)
+{
+    const char *name = kernel_status_name((uint32_t)status);
+    char number[16];
+
+    snprintf(number, sizeof number, "0x%08X", (uint32_t)status);
+    return host_error("%s: %s: %s", device, name ? name : number, host_device_reason(status, is_class));
+}
+
 int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status)
 {
     struct ondk_wdk_device *d = calloc(1, sizeof *d);
@@ -88,7 +99,7 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
     *status = (uint32_t)result;
     if (!NT_SUCCESS(result)) {
         free(d);
-        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, host_device_reason(result, is_class));
+        return host_device_error(name, result, is_class);
     }
     *device = d;
     return 0;
@@ -115,19 +126,9 @@ void ondk_wdk_cancel_thread(uint32_t thread)
 
 static const char *host_request_name(UCHAR major)
 {
-    static const char *const names[IRP_MJ_MAXIMUM_FUNCTION + 1] = {
-        [IRP_MJ_CREATE] = "IRP_MJ_CREATE",
-        [IRP_MJ_CLOSE] = "IRP_MJ_CLOSE",
-        [IRP_MJ_READ] = "IRP_MJ_READ",
-        [IRP_MJ_WRITE] = "IRP_MJ_WRITE",
-        [IRP_MJ_FLUSH_BUFFERS] = "IRP_MJ_FLUSH_BUFFERS",
-        [IRP_MJ_DEVICE_CONTROL] = "IRP_MJ_DEVICE_CONTROL",
-        [IRP_MJ_INTERNAL_DEVICE_CONTROL] = "IRP_MJ_INTERNAL_DEVICE_CONTROL",
-        [IRP_MJ_SHUTDOWN] = "IRP_MJ_SHUTDOWN",
-        [IRP_MJ_CLEANUP] = "IRP_MJ_CLEANUP",
-    };
+    const char *name = kernel_irp_major_name(major);
 
-    return major <= IRP_MJ_MAXIMUM_FUNCTION && names[major] ? names[major] : "request";
+    return name ? name : "request";
 }
 
 static void host_request_print(const struct irp_pending *p, FILE *out)

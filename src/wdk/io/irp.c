@@ -9,6 +9,7 @@
 #include "wdk/common/check.h"
 #include "wdk/common/kernel_call.h"
 #include "wdk/common/live.h"
+#include "wdk/common/tally.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
@@ -329,6 +330,8 @@ void irp_complete(PIRP irp)
 
         irp->PendingReturned = (done.Control & SL_PENDING_RETURNED) != 0;
         IoSkipCurrentIrpStackLocation(irp);
+        if (irp->CurrentLocation > irp->StackCount && done.DeviceObject) /* without a device: an IRP for a socket */
+            tally_add(TALLY_IRP, done.MajorFunction, (uint32_t)irp->IoStatus.Status, 0);
         if (irp_wants_completion(irp, done.Control)) {
             if (!irp_call_completion(irp, &done))
                 return;

@@ -6,6 +6,8 @@
 #include "wdm.h"
 #include "ws2def.h"
 
+#include "front/open.h"
+#include "wdk/ndk/activity.h"
 #include "wdk/ndk/adapters.h"
 #include "wdk/ndk/provider.h"
 
@@ -87,4 +89,16 @@ enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
         free(last);
     }
     return result;
+}
+
+void adapters_add_activity(struct activity *sum, bool crashed)
+{
+    if (ndk_provider_is_foreign())
+        return;
+    front_add_closed_activity(sum);
+    if (crashed ? pthread_mutex_trylock(&lock) : pthread_mutex_lock(&lock))
+        return;
+    for (struct entry *e = entries; e; e = e->next)
+        front_add_activity(e->adapter, sum);
+    pthread_mutex_unlock(&lock);
 }

@@ -8,6 +8,7 @@
 
 #include "storport.h"
 
+#include "wdk/common/tally.h"
 #include "wdk/mm/pool.h"
 #include "wdk/storport/port.h"
 
@@ -235,6 +236,25 @@ static void port_request_collect_sense(struct port_request *r, ULONG length)
         memcpy(c->sense, r->sense, c->sense_length);
 }
 
+/* Returns the kind of a SCSI command, for the summary of a run. */
+static enum tally_scsi port_request_kind(UCHAR operation)
+{
+    switch (operation) { /* the commands with 6, 10, 12 and 16 bytes */
+    case 0x08:
+    case 0x28:
+    case 0xa8:
+    case 0x88:
+        return TALLY_SCSI_READ;
+    case 0x0a:
+    case 0x2a:
+    case 0xaa:
+    case 0x8a:
+        return TALLY_SCSI_WRITE;
+    default:
+        return TALLY_SCSI_OTHER;
+    }
+}
+
 void port_request_collect(struct port_request *r)
 {
     const SCSI_REQUEST_BLOCK *s = r->srb;
@@ -245,6 +265,8 @@ void port_request_collect(struct port_request *r)
     bool scsi = c->function == SRB_FUNCTION_EXECUTE_SCSI;
 
     c->srb_status = s->SrbStatus;
+    if (scsi)
+        tally_add(TALLY_SCSI, port_request_kind(c->cdb[0]), SRB_STATUS(c->srb_status), moved);
     c->length = moved < c->length ? moved : c->length;
     c->scsi_status = !scsi ? 0 : extended ? x->scsi.ScsiStatus : s->ScsiStatus;
     port_request_collect_sense(r, !scsi ? 0 : extended ? x->scsi.SenseInfoBufferLength : s->SenseInfoBufferLength);

@@ -8,6 +8,7 @@
 #include "wdm.h"
 
 #include "wdk/common/missing.h"
+#include "wdk/common/tally.h"
 #include "wdk/wsk/socket.h"
 
 /*
@@ -19,6 +20,7 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 {
     struct wsk_socket *s = r->socket;
 
+    tally_add(TALLY_WSK, TALLY_WSK_CONNECT, (uint32_t)status, 0);
     (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_CONNECT)
         (void)wsk_host_bind(s->fd, &r->local); /* fails if the socket is still bound */
@@ -53,6 +55,7 @@ static void wsk_connect_succeed(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
 
+    tally_add(TALLY_WSK, TALLY_WSK_CONNECT, STATUS_SUCCESS, 0);
     atomic_store(&s->state, WSK_CONNECTED);
     if (!r->cursor.remaining) {
         wsk_request_finish_connected(r, s);

@@ -18,6 +18,7 @@
 
 #include "wdk/common/address_map.h"
 #include "wdk/common/interface_map.h"
+#include "wdk/common/tally.h"
 
 enum { LISTEN_BACKLOG = 200, MAX_READY = 32 };
 
@@ -183,7 +184,11 @@ void wsk_host_close(int fd, bool abort)
 
 int wsk_host_accept(int fd)
 {
-    return wsk_host_result(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    int accepted = wsk_host_result(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+
+    if (accepted >= 0)
+        tally_add(TALLY_WSK, TALLY_WSK_ACCEPT, 0, 0);
+    return accepted;
 }
 
 int wsk_host_local(int fd, struct wsk_address *local)
@@ -242,6 +247,14 @@ static ssize_t wsk_host_io_result(ssize_t answer)
     return answer < 0 ? -errno : answer;
 }
 
+/* Like wsk_host_io_result. Also counts the bytes that were sent or received. */
+static ssize_t wsk_host_count(enum tally_wsk what, ssize_t answer)
+{
+    if (answer > 0)
+        tally_add(TALLY_WSK, (uint8_t)what, 0, (uint64_t)answer);
+    return wsk_host_io_result(answer);
+}
+
 static struct msghdr wsk_host_message(const struct iovec *parts, int count)
 {
     return (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
@@ -251,19 +264,21 @@ ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more)
 {
     struct msghdr m = wsk_host_message(parts, count);
 
-    return wsk_host_io_result(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0)));
+    return wsk_host_count(TALLY_WSK_SEND, sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0)));
 }
 
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek)
 {
     struct msghdr m = wsk_host_message(parts, count);
 
-    return wsk_host_io_result(recvmsg(fd, &m, MSG_DONTWAIT | (peek ? MSG_PEEK : 0)));
+    if (peek)
+        return wsk_host_io_result(recvmsg(fd, &m, MSG_DONTWAIT | MSG_PEEK));
+    return wsk_host_count(TALLY_WSK_RECEIVE, recvmsg(fd, &m, MSG_DONTWAIT));
 }
 
 ssize_t wsk_host_discard(int fd, size_t max)
 {
-    return wsk_host_io_result(recv(fd, NULL, max, MSG_DONTWAIT | MSG_TRUNC));
+    return wsk_host_count(TALLY_WSK_RECEIVE, recv(fd, NULL, max, MSG_DONTWAIT | MSG_TRUNC));
 }
 
 union control {
@@ -325,7 +340,7 @@ ssize_t wsk_host_send_to(int fd, const struct iovec *parts, int count, const str
     m.msg_namelen = wsk_host_encode_address(&host, to);
     if (info->present)
         wsk_host_encode_info(&m, &control, info);
-    return wsk_host_io_result(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
+    return wsk_host_count(TALLY_WSK_SEND, sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, struct wsk_address *from,
@@ -340,7 +355,7 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
     m.msg_namelen = sizeof host;
     m.msg_control = control.bytes;
     m.msg_controllen = sizeof control;
-    n = wsk_host_io_result(recvmsg(fd, &m, MSG_DONTWAIT));
+    n = wsk_host_count(TALLY_WSK_RECEIVE, recvmsg(fd, &m, MSG_DONTWAIT));
     if (n >= 0) {
         wsk_host_decode_address(from, &host);
         wsk_host_decode_info(info, &m);

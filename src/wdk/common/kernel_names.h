@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the kernel's constants. */
+#ifndef WDK_KERNEL_NAMES_H
+#define WDK_KERNEL_NAMES_H
+
+#include <stdint.h>
+
+#include "base/private_export.h"
+
+/* Returns the name of a status of ntstatus.h, for example "STATUS_SUCCESS", or NULL. Static storage. */
+const char *kernel_status_name(uint32_t status) PRIVATE_EXPORT(kernel_status_name);
+/* Returns the name of a major function, for example "IRP_MJ_READ", or NULL. Static storage. */
+const char *kernel_irp_major_name(uint8_t major);
+/* Returns the name of an SrbStatus without its flags, for example "SRB_STATUS_ERROR", or NULL. Static storage. */
+const char *kernel_srb_status_name(uint8_t status);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What the adapters of all drivers have done. Plain C types, for files without Windows' headers. */
+#ifndef WDK_NDK_ACTIVITY_H
+#define WDK_NDK_ACTIVITY_H
+
+#include <stdbool.h>
+
+#include "base/activity.h"
+
+/*
+ * Adds the counters of all adapters, closed and open, to *sum. A foreign provider's adapters are left out, because they
+ * have no such counters. If `crashed` is true, leaves out the open adapters if another thread changes their list.
+ */
+void adapters_add_activity(struct activity *sum, bool crashed);
+
+#endif
