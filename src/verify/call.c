@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/schedule.h"
 #include "verify/call.h"
 #include "verify/host.h"
 #include "verify/pending.h"
@@ -87,6 +88,7 @@ void call_end(struct call *c)
     }
     innermost_call = c->outer;
     stack_end_call(&c->outer_stack);
+    schedule_point();
 }
 
 void call_set_completed(struct proxy *p)
@@ -99,6 +101,7 @@ void callback_begin(struct callback *c, const struct proxy *adapter, const char 
     *c = (struct callback){ .name = name, .adapter = adapter, .outer = innermost_callback };
     innermost_callback = c;
     c->stack = stack_begin_call(NULL, NULL);
+    schedule_point();
     c->mark = verify_host()->callback_begin();
 }
 

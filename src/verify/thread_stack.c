@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/thread_frames.h"
 #include "verify/unwind_row.h"
 
 #if defined(__x86_64__)
@@ -235,4 +236,18 @@ enum thread_state thread_stack_capture(int thread, struct stack *s)
     if (state != THREAD_WAITS || before.sp != after.sp || before.pc != after.pc)
         s->depth = 0; /* the thread has run meanwhile, so the copied stack is not valid */
     return state;
+}
+
+int thread_frames(int thread, void *frames[], int max)
+{
+    struct stack s;
+    enum thread_state state = thread_stack_capture(thread, &s);
+    int depth = s.depth < max ? s.depth : max;
+
+    if (state == THREAD_RUNS)
+        return THREAD_FRAMES_RUNS;
+    if (state != THREAD_WAITS || depth < 0)
+        return 0;
+    memcpy(frames, s.frames, (size_t)depth * sizeof frames[0]);
+    return depth;
 }

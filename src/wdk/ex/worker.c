@@ -11,6 +11,7 @@
 
 #include "wdm.h"
 
+#include "base/schedule.h"
 #include "wdk/common/link.h"
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
@@ -81,6 +82,7 @@ static void worker_run_item(const struct worker_call *c)
 {
     struct thread_mark mark = thread_mark_get();
 
+    schedule_point();
     worker_call_run(c);
     thread_mark_check(&mark, "work item", worker_call_routine(c));
 }

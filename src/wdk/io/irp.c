@@ -6,6 +6,7 @@
 
 #include "wdm.h"
 
+#include "base/schedule.h"
 #include "wdk/common/check.h"
 #include "wdk/common/kernel_call.h"
 #include "wdk/common/live.h"
@@ -226,6 +227,7 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     mark = thread_mark_get();
     status = dispatch(DeviceObject, Irp);
     thread_mark_check(&mark, "a dispatch routine", (const void *)(uintptr_t)dispatch);
+    schedule_point();
     return kernel_call_return(&call, status);
 }
 

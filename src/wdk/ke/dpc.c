@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/schedule.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
@@ -95,6 +96,7 @@ static void *dpc_thread_run(void *argument)
         while (dpc_queue_pop(q, &dpc, &copy)) {
             struct thread_mark mark = thread_mark_get();
 
+            schedule_point();
             copy.DeferredRoutine(dpc, copy.DeferredContext, copy.SystemArgument1, copy.SystemArgument2);
             thread_mark_check(&mark, "DPC", (const void *)(uintptr_t)copy.DeferredRoutine);
         }

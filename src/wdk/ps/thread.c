@@ -8,6 +8,7 @@
 
 #include "ntifs.h"
 
+#include "base/schedule.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/processor.h"
@@ -67,6 +68,7 @@ static void *ps_thread_main(void *argument)
     thread_begin(t);
     futex_wake(&t->id, 1);
     mark = thread_mark_get();
+    schedule_point();
     t->start(t->context);
     thread_mark_check(&mark, "system thread", (const void *)(uintptr_t)t->start);
     return NULL;
