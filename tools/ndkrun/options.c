@@ -13,6 +13,7 @@
 #include "live/live.h"
 #include "number.h"
 #include "openndk/config.h"
+#include "scsi.h"
 
 /* Parses the INDEX in "INDEX=...". *rest receives the text that begins with the '='. */
 static bool options_parse_index(const char *word, const char **rest, uint32_t *index)
@@ -99,17 +100,39 @@ static const char *options_set_reg(void *options, const char *value)
     return options_add(o->reg, &o->reg_count, value);
 }
 
+static const char *options_add_request(struct options *o, enum device_command_kind kind, const char *word)
+{
+    const char *wrong;
+
+    if (o->request_count == MAX_OPTIONS)
+        return "there are more than 64";
+    wrong = device_command_parse(&o->requests[o->request_count], kind, word);
+    o->request_count += !wrong;
+    return wrong;
+}
+
 static const char *options_set_ioctl(void *options, const char *value)
 {
-    struct options *o = options;
+    return options_add_request(options, DEVICE_CONTROL, value);
+}
 
-    return options_add(o->ioctl, &o->ioctl_count, value);
+static const char *options_set_read(void *options, const char *value)
+{
+    return options_add_request(options, DEVICE_READ, value);
+}
+
+static const char *options_set_write(void *options, const char *value)
+{
+    return options_add_request(options, DEVICE_WRITE, value);
 }
 
 static const char *options_set_scsi(void *options, const char *value)
 {
     struct options *o = options;
 
+    if (!scsi_check(value))
+        return "PATH:TARGET:LUN COMMAND is expected, as in '0:0:0 inquiry': inquiry, capacity, luns, read LBA BLOCKS, "
+               "write LBA HEX, cdb HEX [in BYTES], with at most 65536 bytes of data";
     return options_add(o->scsi, &o->scsi_count, value);
 }
 
@@ -155,10 +178,15 @@ static const struct command_option known_options[] = {
       CALL(options_set_reg) },
     { "--reg-file", "FILE", "a .reg file, as regedit exports it", COMMAND_TEXT, AT(reg_file) },
     { "--files", "DIR", "the directory of the drivers' files: C:\\a is the file C/a in it", COMMAND_TEXT, AT(files) },
-    { "--ioctl", "DEVICE:CODE[:HEX]", "send a device control after all drivers are loaded; in this order",
+    { "--ioctl", "DEVICE:CODE[:INPUT[:LENGTH]]",
+      "send a device control after all drivers are loaded. INPUT is hexadecimal or @FILE, LENGTH the size of the "
+      "output "
+      "buffer, otherwise 65536. This and the next two are sent in the order of the command line",
       CALL(options_set_ioctl) },
+    { "--read", "DEVICE:LENGTH[:OFFSET]", "read LENGTH bytes from the device", CALL(options_set_read) },
+    { "--write", "DEVICE:INPUT[:OFFSET]", "write INPUT to the device: hexadecimal or @FILE", CALL(options_set_write) },
     { "--scsi", "'PATH:TARGET:LUN COMMAND'",
-      "a command to a unit of a Storport miniport, after device controls: inquiry, capacity, luns, read LBA BLOCKS, "
+      "a command to a unit of a Storport miniport, after these requests: inquiry, capacity, luns, read LBA BLOCKS, "
       "write LBA HEX, cdb HEX [in BYTES]",
       CALL(options_set_scsi) },
 
@@ -198,11 +226,11 @@ static const char *const usage[] = { "[OPTION]... DRIVER.so...", NULL };
 
 static const struct command_status statuses[] = {
     { NDKRUN_OK, "no finding" },
-    { NDKRUN_FINDING, "something was left, a rule broken, or a cancelled control did not end" },
+    { NDKRUN_FINDING, "something was left, a rule broken, or a cancelled request did not end" },
     { NDKRUN_USAGE, "wrong usage, a provider that cannot be used, an ONDK_ variable of the environment that is not "
                     "used, or a socket or nbdkit that --nbd cannot use" },
     { NDKRUN_NOT_LOADED, "a driver did not load, or none has the Storport adapter that --nbd needs" },
-    { NDKRUN_IOCTL_FAILED, "a device control or SCSI command failed" },
+    { NDKRUN_IOCTL_FAILED, "a request to a device or a SCSI command failed" },
     { NDKRUN_LOST, "the output could not be written completely" },
     { CALL_INTERRUPTED_TWICE, "Ctrl-C twice" },
     { 134, "a bug check (SIGABRT)" },

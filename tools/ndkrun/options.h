@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "device_command.h"
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
 
@@ -32,8 +33,8 @@ struct options {
     uint32_t reg_count;
     const char *reg_file;
     const char *files;
-    const char *ioctl[MAX_OPTIONS];
-    uint32_t ioctl_count;
+    struct device_command requests[MAX_OPTIONS]; /* --ioctl, --read and --write, in the order of the command line */
+    uint32_t request_count;
     const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
     const char *until_print;
@@ -45,7 +46,7 @@ struct options {
     bool until_idle, json;
     bool trace;                  /* print the events that --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings in effect */
-    uint32_t report_ms;          /* time after which a pending device control is reported; 0: never; set by run.c */
+    uint32_t report_ms;          /* time after which a pending request is reported; 0: never; set by run.c */
     struct given_option *given;  /* all options of the command line; an allocated array */
     size_t given_count;
 };

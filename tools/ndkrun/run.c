@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "device_request.h"
 #include "fault.h"
-#include "ioctl.h"
 #include "json_output.h"
 #include "live/live.h"
 #include "openndk/adapter.h"
@@ -29,6 +29,7 @@
 #include "provider.h"
 #include "registry.h"
 #include "scsi.h"
+#include "status_text.h"
 
 enum { STEP_MS = 20, IDLE_STEPS = 5, CALL_TIMEOUT_SECONDS = 10, MAX_RULES = 1024, JSON_FORMAT = 1 };
 
@@ -58,7 +59,7 @@ FILE *run_output(void)
 
 /* ---- Preparation ------------------------------------------------------------------------------------------------ */
 
-/* Returns the time after which a pending device control is reported: the provider's setting close_report_ms. */
+/* Returns the time after which a pending request to a device is reported: the provider's setting close_report_ms. */
 static uint32_t run_report_ms(void)
 {
     ondk_config_t config;
@@ -182,7 +183,7 @@ bool run_load(void)
 
         d->path = o->drivers[run.loaded];
         if (!driver_call(driver_load, d, "DriverEntry")) {
-            fprintf(out, "ndkrun: %s (%s)\n", d->error, ondk_status_name((NTSTATUS)d->status));
+            fprintf(out, "ndkrun: %s (%s)\n", d->error, status_text(d->status));
             return false;
         }
         fprintf(out, "ndkrun: %s is loaded\n", d->path);
@@ -201,7 +202,7 @@ static bool run_unload(void)
 
         if (driver_call(driver_unload, d, "DriverUnload"))
             continue;
-        fprintf(out, "ndkrun: %s (%s)\n", d->error, ondk_status_name((NTSTATUS)d->status));
+        fprintf(out, "ndkrun: %s (%s)\n", d->error, status_text(d->status));
         ok = false;
     }
     return ok;
@@ -214,12 +215,12 @@ bool run_send(void)
     const struct options *o = run.options;
     bool ok = true;
 
-    for (uint32_t i = 0; i < o->ioctl_count && !call_interrupted(); i++) {
-        enum ioctl_result result = ioctl_send(o->ioctl[i], o->report_ms, out);
+    for (uint32_t i = 0; i < o->request_count && !call_interrupted(); i++) {
+        enum device_result result = device_request_send(&o->requests[i], o->report_ms, out);
 
-        if (result == IOCTL_HANGS)
+        if (result == DEVICE_HANGS)
             run_abandon();
-        ok = result == IOCTL_SUCCEEDED && ok;
+        ok = result == DEVICE_SUCCEEDED && ok;
     }
     for (uint32_t i = 0; i < o->scsi_count && !call_interrupted(); i++)
         ok = scsi_send(o->scsi[i], out) && ok;

@@ -10,8 +10,16 @@
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 #include "sense.h"
+#include "status_text.h"
 
-enum { MAX_WORDS = 5, MAX_DATA = 65536, MAX_BLOCK = 4096, INQUIRY_LENGTH = 36, LUNS_LENGTH = 520 };
+enum {
+    MAX_WORDS = 5,
+    MAX_DATA = 65536,
+    MAX_TEXT = 2 * MAX_DATA + 256,
+    MAX_BLOCK = 4096,
+    INQUIRY_LENGTH = 36,
+    LUNS_LENGTH = 520
+};
 
 static uint8_t data[MAX_DATA];
 
@@ -57,13 +65,18 @@ static uint32_t scsi_get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Returns the unit's block size. Returns 0 if the unit does not report it, or if it is too large. */
+/*
+ * Returns the unit's block size. Returns 0 if the unit does not report it, or if it is too large. If `port` is NULL,
+ * returns 1, because only the form of the command is checked.
+ */
 static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
     uint8_t capacity[8] = { 0 };
     uint32_t status, size;
 
+    if (!port)
+        return 1;
     scsi_set_command(&c, 0x25, 10, sizeof capacity);
     c.data = capacity;
     if (ondk_wdk_scsi(port, &c, &status) || !NT_SUCCESS((NTSTATUS)status) || c.scsi_status)
@@ -147,8 +160,8 @@ static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *
         fprintf(out, "ndkrun: --scsi %s could not be sent: %s\n", words, ondk_wdk_error());
         return false;
     }
-    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X (%s), %u bytes\n", words,
-            ondk_status_name((NTSTATUS)status), c->scsi_status, sense_status_name(c->scsi_status), c->data_length);
+    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X (%s), %u bytes\n", words, status_text(status),
+            c->scsi_status, sense_status_name(c->scsi_status), c->data_length);
     if (sense_get(c, &sense))
         fprintf(out, "  sense key 0x%X (%s), additional code 0x%02X, 0x%02X\n", sense.key, sense_key_name(sense.key),
                 sense.code, sense.qualifier);
@@ -157,27 +170,49 @@ static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *
     return NT_SUCCESS((NTSTATUS)status) && !c->scsi_status;
 }
 
+/*
+ * Parses the words into *c. Asks the unit at `port` for its block size if the command needs it. `port` may be NULL, and
+ * *c must then not be sent.
+ */
+static bool scsi_parse(ondk_wdk_device_t *port, const char *words, ondk_wdk_scsi_command_t *c)
+{
+    static char copy[MAX_TEXT];
+    char *save, *found[MAX_WORDS + 1];
+    int count = 0;
+
+    *c = (ondk_wdk_scsi_command_t){ 0 };
+    if (snprintf(copy, sizeof copy, "%s", words) >= (int)sizeof copy)
+        return false;
+    for (char *word = strtok_r(copy, " ", &save); word && count <= MAX_WORDS; word = strtok_r(NULL, " ", &save))
+        found[count++] = word;
+    return count > 1 && count <= MAX_WORDS && scsi_parse_address(found[0], c) &&
+           scsi_build_command(port, c, found + 1, count - 1);
+}
+
+bool scsi_check(const char *words)
+{
+    ondk_wdk_scsi_command_t c;
+
+    return scsi_parse(NULL, words, &c);
+}
+
 bool scsi_send(const char *words, FILE *out)
 {
-    char copy[MAX_DATA], *save, *found[MAX_WORDS + 1], *word;
-    ondk_wdk_scsi_command_t c = { 0 };
+    ondk_wdk_scsi_command_t c;
     ondk_wdk_device_t *port;
     uint32_t status;
-    int count = 0;
     bool good;
 
     if (ondk_wdk_open(SCSI_ADAPTER, &port, &status)) {
         fprintf(out, "ndkrun: no driver has a Storport adapter: %s\n", ondk_wdk_error());
         return false;
     }
-    good = snprintf(copy, sizeof copy, "%s", words) < (int)sizeof copy;
-    for (word = strtok_r(copy, " ", &save); word && count <= MAX_WORDS; word = strtok_r(NULL, " ", &save))
-        found[count++] = word;
-    good = good && count > 1 && count <= MAX_WORDS && scsi_parse_address(found[0], &c) &&
-           scsi_build_command(port, &c, found + 1, count - 1);
+    good = scsi_parse(port, words, &c);
     if (!good)
-        fprintf(out, "ndkrun: --scsi %s: wrong command, or the unit does not report its block size (see --help)\n",
-                words);
+        fprintf(out,
+                "ndkrun: --scsi %s: the unit does not report its block size, or the command has more than %d "
+                "bytes of data\n",
+                words, MAX_DATA);
     good = good && scsi_send_command(port, &c, words, out);
     ondk_wdk_close(port);
     return good;

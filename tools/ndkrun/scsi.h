@@ -13,6 +13,9 @@
 /* Parses "PATH:TARGET:LUN" into *c. Modifies `word`. Returns false if the form is wrong. */
 bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c);
 
+/* Returns whether the command has one of the forms that scsi_send accepts. Sends nothing. */
+bool scsi_check(const char *words);
+
 /*
  * Sends a command to the first Storport adapter: "PATH:TARGET:LUN inquiry", "... capacity", "... luns", "... read LBA
  * BLOCKS", "... write LBA HEX", "... cdb HEX [in BYTES]". Prints the result and the data. If the form is wrong or the

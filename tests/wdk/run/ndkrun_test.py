@@ -64,12 +64,29 @@ def controls():
     expect('several, in order', 4, [r'(?s)03 02 01.*STATUS_INVALID_PARAMETER.*05 05 04 04 04'], '--run-for', 0,
            '--ioctl', r'\\.\Tee:0x222000:010203', '--ioctl', r'\Device\Tee:0x1', '--ioctl', 'Tee:2236416:0404040505',
            driver('tee'))
-    expect('a device that is not there', 4, 'Nobody cannot be opened: 0xC0000034', '--run-for', 0,
+    expect('a device that is not there', 4, 'cannot open Nobody: STATUS_OBJECT_NAME_NOT_FOUND: no driver has created', '--run-for', 0,
            '--ioctl', 'Nobody:1', driver('tee'))
-    expect('a control of another form', 4, r'expected DEVICE:CODE\[:HEX\]', '--run-for', 0, '--ioctl',
-           'Tee:0x222000:123',
-           driver('tee'))
+    expect('a control of another form', 2, r"DEVICE:CODE\[:INPUT\[:LENGTH\]\] is expected", '--run-for', 0, '--ioctl',
+           'Tee:0x222000:123', driver('tee'))
     expect('one driver twice', 3, 'loaded already', '--run-for', 0, driver('tee'), driver('tee'))
+
+
+def transfers():
+    """Reads and writes, input from files, sizes of the output, names with colons, in one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, 'in:put') # a name with a colon
+        file.write_bytes(b'Hello, tee')
+        expect('transfers', 4, [
+            r'(?s)Tee write: STATUS_SUCCESS, 10 bytes.*Tee read: STATUS_SUCCESS, 2 bytes\n  0000  65 65 .*'
+            r'Tee read: STATUS_END_OF_FILE, 0 bytes.*Tee:1 0x222000: STATUS_SUCCESS, 10 bytes\n  0000  65 65 74 20 .*'
+            r'Tee:a 0x222000: STATUS_BUFFER_TOO_SMALL, 0 bytes.*Tee:1 write: STATUS_DISK_FULL, 0 bytes'],
+            '--run-for', 0, '--write', f'Tee:@{file}:0', '--read', r'\\.\Tee:4:8', '--read', 'Tee:1:0x40',
+            '--ioctl', f'"Tee:1":0x222000:@{file}:10', '--ioctl', f'Tee:a:0x222000:@{file}:9',
+            '--write', '"Tee:1":' + 65 * '00', driver('tee'))
+    for option, word, says in (('--read', 'Tee', 'DEVICE:LENGTH'), ('--read', 'Tee:x', 'DEVICE:LENGTH'),
+                               ('--write', 'Tee:', 'DEVICE:INPUT'), ('--write', 'Tee:@/nobody', '/nobody: No such file')):
+        text = expect(f'{option} {word}', 2, says, '--run-for', 0, option, word, driver('tee'))
+        check(f'{option} {word}: before a driver is loaded', 'is loaded' not in text, text)
 
 
 def commands():
@@ -87,7 +104,8 @@ def commands():
     expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry',
            driver('ramdisk'))
     for word in ('0:0 inquiry', '0:0:0 frob', '0:0:0 read 1', '0:0:0 cdb 00', '0:0:300 inquiry', 'inquiry'):
-        expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+        expect(f'--scsi {word}', 2, 'PATH:TARGET:LUN COMMAND is expected', '--run-for', 0, '--scsi', word,
+               driver('ramdisk'))
     expect('a driver without an adapter', 4, 'no driver has a Storport adapter', '--run-for', 0, '--scsi',
            '0:0:0 inquiry',
            driver('tee'))
@@ -286,10 +304,10 @@ def numbers():
                  'qword:18446744073709551616'):
         expect(f'--reg Port={word}', 2, 'expected', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
     for code in ('-1', '-18446744073709549568', '18446744073711800320', ' 1', '1x', ''):
-        expect(f'--ioctl Tee:{code}', 4, 'expected', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
+        expect(f'--ioctl Tee:{code}', 2, 'is expected', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
     for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry',
                  '0:0:0 read -18446744073709551611 1'):
-        expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+        expect(f'--scsi {word}', 2, 'is expected', '--run-for', 0, '--scsi', word, driver('ramdisk'))
 
 
 def environment():
@@ -582,7 +600,7 @@ def models(tmp):
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (usage, numbers, environment, missing_programs, output, controls, summaries, files, foreign, stalled, commands,
+    for case in (usage, numbers, environment, missing_programs, output, controls, transfers, summaries, files, foreign, stalled, commands,
                  networks, leftovers, ends, provider_faults):
         case()
     if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first

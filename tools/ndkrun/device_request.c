@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends device controls from the command line: see ioctl.h.
+ * Sends requests to devices: see device_request.h.
  *
  * An IRP belongs to the driver from its dispatch until its completion. The request's thread sends the IRP, and waits
  * for its completion. The program's thread never touches the IRP: it waits for the request's thread, reports through
@@ -13,81 +13,69 @@
  *   while the driver completes it    only one of IoCancelIrp and the driver gets the routine, by an atomic exchange
  *   after the completion             a reference keeps the IRP's memory, and no routine is set
  */
-#include "ioctl.h"
+#include "device_request.h"
 
 #include <poll.h>
-#include <stdint.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
 #include "frames.h"
-#include "number.h"
 #include "hex.h"
 #include "openndk/adapter.h"
 #include "openndk/trace.h"
 #include "openndk/wdk.h"
 #include "output.h"
+#include "status_text.h"
 
-enum { MAX_NAME = 256, MAX_INPUT = 4096, MAX_OUTPUT = 65536, MAX_NUMBER = 32, MAX_ERROR = 1024 };
+enum { MAX_ERROR = 1024 };
 enum { CANCEL_STEP_MS = 20, CANCEL_TIMEOUT_MS = 10000 };
 
-struct control {
-    char device[MAX_NAME];
-    uint32_t code, length;
-    uint8_t input[MAX_INPUT];
-};
-
-static bool ioctl_parse(const char *word, struct control *c)
-{
-    const char *colon = strchr(word, ':'), *hex;
-    char number[MAX_NUMBER];
-    size_t digits;
-    uint64_t code;
-
-    if (!colon || colon == word || colon - word >= MAX_NAME)
-        return false;
-    memcpy(c->device, word, (size_t)(colon - word));
-    c->device[colon - word] = '\0';
-    hex = strchr(colon + 1, ':');
-    digits = hex ? (size_t)(hex - colon - 1) : strlen(colon + 1);
-    if (digits >= sizeof number)
-        return false;
-    memcpy(number, colon + 1, digits);
-    number[digits] = '\0';
-    if (!number_parse_c(number, UINT32_MAX, &code))
-        return false;
-    c->code = (uint32_t)code;
-    c->length = 0;
-    return !hex || hex_parse(hex + 1, c->input, sizeof c->input, &c->length);
-}
-
-/* ---- On a thread of its own: open, control, close --------------------------------------------------------------- */
+/* ---- On a thread of its own: open, send, close ------------------------------------------------------------------ */
 
 /*
- * A device control in progress. Until the call has returned, `control` must not change, and only the call's thread uses
- * the members after `call`.
+ * A request in progress. Until the call has returned, *command must not change, and only the call's thread uses the
+ * members after `call`. If the request hangs, the struct and the output are never freed.
  */
 struct request {
-    struct control control;
+    const struct device_command *command;
+    char name[DEVICE_MAX_TEXT]; /* for messages */
     struct call call;
     enum { NOT_OPENED, NOT_SENT, ENDED } outcome;
     uint32_t status, length;
     char error[MAX_ERROR];
-    uint8_t output[MAX_OUTPUT];
+    uint8_t *output; /* command->output_length bytes */
 };
+
+/* Sends the request. Returns the result of the function of openndk/wdk.h. */
+static int request_send(struct request *r, ondk_wdk_device_t *device)
+{
+    const struct device_command *c = r->command;
+
+    switch (c->kind) {
+    case DEVICE_CONTROL:
+        return ondk_wdk_device_control(device, c->code, c->input, c->input_length, r->output, c->output_length,
+                                       &r->length, &r->status);
+    case DEVICE_READ:
+        return ondk_wdk_read(device, c->offset, r->output, c->output_length, &r->length, &r->status);
+    default:
+        return ondk_wdk_write(device, c->offset, c->input, c->input_length, &r->length, &r->status);
+    }
+}
 
 static void request_run(void *context)
 {
     struct request *r = context;
     ondk_wdk_device_t *device;
 
-    if (ondk_wdk_open(r->control.device, &device, &r->status)) {
+    if (ondk_wdk_open(r->command->device, &device, &r->status)) {
         r->outcome = NOT_OPENED;
+        snprintf(r->error, sizeof r->error, "%s", ondk_wdk_error());
         return;
     }
     r->outcome = ENDED;
-    if (ondk_wdk_device_control(device, r->control.code, r->control.input, r->control.length, r->output,
-                                sizeof r->output, &r->length, &r->status)) {
+    if (request_send(r, device)) {
         r->outcome = NOT_SENT;
         snprintf(r->error, sizeof r->error, "%s", ondk_wdk_error());
     }
@@ -138,20 +126,20 @@ static bool request_end_cancelled(struct request *r, FILE *out)
     static struct call cancel;
     bool has_thread;
 
-    fprintf(out, "ndkrun: interrupted: %s 0x%X is cancelled\n", r->control.device, r->control.code);
+    fprintf(out, "ndkrun: interrupted: %s is cancelled\n", r->name);
     has_thread = call_start(&cancel, request_cancel, r);
     if (!has_thread)
         fprintf(out, "ndkrun: cannot create a thread for the cancellation\n");
     if (!call_wait(&r->call, CANCEL_TIMEOUT_MS, false)) {
-        fprintf(out, "ndkrun: %s 0x%X has not ended %d seconds after it was cancelled; no driver is unloaded\n",
-                r->control.device, r->control.code, CANCEL_TIMEOUT_MS / 1000);
+        fprintf(out, "ndkrun: %s has not ended %d seconds after it was cancelled; no driver is unloaded\n", r->name,
+                CANCEL_TIMEOUT_MS / 1000);
         request_report(r, out);
         return false;
     }
     if (!has_thread || call_wait(&cancel, CANCEL_TIMEOUT_MS, false))
         return true;
-    fprintf(out, "ndkrun: the cancel routine of %s 0x%X has not returned for %d seconds; no driver is unloaded\n",
-            r->control.device, r->control.code, CANCEL_TIMEOUT_MS / 1000);
+    fprintf(out, "ndkrun: the cancel routine of %s has not returned for %d seconds; no driver is unloaded\n", r->name,
+            CANCEL_TIMEOUT_MS / 1000);
     fprintf(out, "  thread %u is in the driver:\n", call_thread_id(&cancel));
     frames_print_thread(out, cancel.thread);
     return false;
@@ -163,45 +151,52 @@ static bool request_wait(struct request *r, uint32_t report_ms, FILE *out)
         if (call_wait(&r->call, (int)report_ms, true))
             return true;
         if (!call_interrupted()) {
-            fprintf(out, "ndkrun: %s 0x%X has not ended for %u.%u seconds; Ctrl-C cancels it\n", r->control.device,
-                    r->control.code, report_ms / 1000, report_ms % 1000 / 100);
+            fprintf(out, "ndkrun: %s has not ended for %u.%u seconds; Ctrl-C cancels it\n", r->name, report_ms / 1000,
+                    report_ms % 1000 / 100);
             request_report(r, out);
         }
     }
     return call_wait(&r->call, -1, true) || request_end_cancelled(r, out);
 }
 
-static enum ioctl_result request_print(const struct request *r, FILE *out)
+static enum device_result request_print(const struct request *r, FILE *out)
 {
-    const struct control *c = &r->control;
-    const char *status = ondk_status_name((NTSTATUS)r->status);
-
     switch (r->outcome) {
     case NOT_OPENED:
-        fprintf(out, "ndkrun: device %s cannot be opened: %s\n", c->device, status);
-        return IOCTL_FAILED;
+        fprintf(out, "ndkrun: cannot open %s\n", r->error);
+        return DEVICE_FAILED;
     case NOT_SENT:
-        fprintf(out, "ndkrun: device control 0x%X could not be sent: %s\n", c->code, r->error);
-        return IOCTL_FAILED;
+        fprintf(out, "ndkrun: %s could not be sent: %s\n", r->name, r->error);
+        return DEVICE_FAILED;
     default:
-        fprintf(out, "ndkrun: %s 0x%X: %s, %u bytes\n", c->device, c->code, status, r->length);
-        hex_dump(r->output, r->length, out);
-        return NT_SUCCESS((NTSTATUS)r->status) ? IOCTL_SUCCEEDED : IOCTL_FAILED;
+        fprintf(out, "ndkrun: %s: %s, %u bytes\n", r->name, status_text(r->status), r->length);
+        if (r->command->output_length)
+            hex_dump(r->output, r->length, out);
+        return NT_SUCCESS((NTSTATUS)r->status) ? DEVICE_SUCCEEDED : DEVICE_FAILED;
     }
 }
 
-enum ioctl_result ioctl_send(const char *word, uint32_t report_ms, FILE *out)
+enum device_result device_request_send(const struct device_command *command, uint32_t report_ms, FILE *out)
 {
-    static struct request r;
+    struct request *r = calloc(1, sizeof *r);
+    enum device_result result = DEVICE_FAILED;
 
-    if (!ioctl_parse(word, &r.control)) {
-        fprintf(out, "ndkrun: --ioctl %s: expected DEVICE:CODE[:HEX], for example echo:0x12a004:00100000\n", word);
-        return IOCTL_FAILED;
+    if (r) {
+        r->command = command;
+        (void)device_command_describe(command, r->name);
+        r->output = command->output_length ? malloc(command->output_length) : NULL;
     }
-    r.length = 0;
-    if (!call_start(&r.call, request_run, &r)) {
-        fprintf(out, "ndkrun: cannot create a thread for --ioctl %s\n", word);
-        return IOCTL_FAILED;
+    if (!r || (command->output_length && !r->output)) {
+        fprintf(out, "ndkrun: %s: out of memory\n", command->device);
+    } else if (!call_start(&r->call, request_run, r)) {
+        fprintf(out, "ndkrun: cannot create a thread for %s\n", r->name);
+    } else {
+        if (!request_wait(r, report_ms, out))
+            return DEVICE_HANGS;
+        result = request_print(r, out);
     }
-    return request_wait(&r, report_ms, out) ? request_print(&r, out) : IOCTL_HANGS;
+    if (r)
+        free(r->output);
+    free(r);
+    return result;
 }
