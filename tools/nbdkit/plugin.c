@@ -145,7 +145,7 @@ static int plugin_end_run(void)
 {
     if (adapter)
         ondk_wdk_close(adapter);
-    return run_end(json);
+    return run_end();
 }
 
 static void plugin_print_disks(void)
@@ -163,7 +163,7 @@ static int plugin_after_fork(void)
 {
     has_socket = true;
     connections_find_listeners();
-    if (fchdir(folder) || !run_prepare(&options))
+    if (fchdir(folder) || !run_prepare(&options, json))
         return plugin_fail_usage();
     if (run_load() && run_send() && adapter_open(&adapter, run_output()) &&
         !pthread_create(&watch, NULL, plugin_watch, NULL)) {

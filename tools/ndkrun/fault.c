@@ -18,6 +18,7 @@
 enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2, CRASH_STACK = 1 << 17 };
 
 static FILE *fault_out;
+static void (*fault_print_summary)(FILE *out);
 
 /*
  * Prints the fault, the call stack and the last trace events to fault_out, and ends the program with the signal. Uses
@@ -39,6 +40,18 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     fflush(fault_out); /* so that the stack is written even if ondk_trace_print_last faults */
     (void)ondk_trace_print_last(fault_out, OUTPUT_LAST_EVENTS);
     fflush(fault_out);
+    fault_print_summary(fault_out);
+    fflush(fault_out);
+    raise(number);
+}
+
+/* Adds the summary to the report of a bug check, which has been printed before the call of abort(). */
+static void fault_handle_abort(int number)
+{
+    alarm(REPORT_TIMEOUT_SECONDS);
+    signal(number, SIG_DFL);
+    fault_print_summary(fault_out);
+    fflush(fault_out);
     raise(number);
 }
 
@@ -51,15 +64,18 @@ bool fault_has_sanitizer(void)
  * Installs the signal handlers, and gives the calling thread a stack for them. The threads that OpenNDK's libraries and
  * call.c create already have such a stack.
  */
-void fault_install_handlers(FILE *out)
+void fault_install_handlers(FILE *out, void (*print_summary)(FILE *out))
 {
     struct sigaction action = { .sa_sigaction = fault_handle, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+    struct sigaction aborted = { .sa_handler = fault_handle_abort };
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     static char handler_stack[CRASH_STACK];
 
+    fault_out = out;
+    fault_print_summary = print_summary;
+    (void)sigaction(SIGABRT, &aborted, NULL);
     if (fault_has_sanitizer())
         return;
-    fault_out = out;
     (void)sigaltstack(&(stack_t){ .ss_sp = handler_stack, .ss_size = sizeof handler_stack }, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);

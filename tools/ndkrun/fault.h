@@ -7,10 +7,11 @@
 #include <stdio.h>
 
 /*
- * Installs a handler for faults on all threads. The handler prints the fault, its stack and the last events to `out`.
- * Installs nothing under a sanitizer, because the sanitizer's own report is better.
+ * Installs a handler for faults on all threads. The handler prints the fault, its stack and the last events to `out`,
+ * and calls print_summary. Under a sanitizer only abort() is handled, because the sanitizer's own reports of faults are
+ * better. The handler of abort() only calls print_summary, because the report of a bug check comes before.
  */
-void fault_install_handlers(FILE *out);
+void fault_install_handlers(FILE *out, void (*print_summary)(FILE *out));
 
 /* Returns true if a sanitizer reports the faults. */
 bool fault_has_sanitizer(void);

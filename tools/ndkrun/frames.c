@@ -5,6 +5,7 @@
 #endif
 #include "frames.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -12,9 +13,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { MAX_FRAMES = 48, HANDLER_FRAMES = 2, ANSWER_STEP_MS = 20, ANSWER_STEPS = 50 };
+#include "verify/thread_frames.h"
+
+enum { MAX_FRAMES = 48, HANDLER_FRAMES = 2, ANSWER_STEP_MS = 20, ANSWER_STEPS = 50, RUNNING_TRIES = 3 };
 
 static void *frames[MAX_FRAMES];
 static int depth;
@@ -46,18 +52,27 @@ static void frames_capture(int number)
     errno = saved;
 }
 
-static bool frames_request(pthread_t thread)
+/* Installs the handler of `number`, which captures the stack of the thread that receives the signal. */
+static bool frames_install(int number)
 {
     struct sigaction action = { .sa_handler = frames_capture, .sa_flags = SA_RESTART };
     void *first[1];
 
     (void)backtrace(first, 1); /* loads the unwinder now, because a signal handler must not load it */
     atomic_store(&answered, false);
-    if (sigaction(SIGURG, &action, NULL) || pthread_kill(thread, SIGURG))
-        return false;
+    return !sigaction(number, &action, NULL);
+}
+
+static bool frames_wait(void)
+{
     for (int i = 0; i < ANSWER_STEPS && !atomic_load(&answered); i++)
         poll(NULL, 0, ANSWER_STEP_MS);
     return atomic_load(&answered);
+}
+
+static bool frames_request(pthread_t thread)
+{
+    return frames_install(SIGURG) && !pthread_kill(thread, SIGURG) && frames_wait();
 }
 
 /* Returns true if the module is a library of OpenNDK, the C library or a sanitizer's runtime. */
@@ -72,33 +87,97 @@ static bool frames_is_below_driver(const char *module)
 }
 
 /*
- * Returns an address inside the instruction at which the frame stopped. In an outer frame this is the return address
- * minus 1, because a return address is after its call instruction.
+ * Returns an address inside the instruction at which the frame stopped. frames[innermost] is a program counter. In an
+ * outer frame this is the return address minus 1, because a return address is after its call instruction.
  */
-static const char *frames_at(int i)
+static const char *frames_at(int i, int innermost)
 {
-    return (const char *)frames[i] - (i > HANDLER_FRAMES);
+    return (const char *)frames[i] - (i > innermost);
 }
 
-void frames_print_thread(FILE *out, pthread_t thread)
+/* Prints the frames from frames[innermost] on, beginning with the driver's innermost function. */
+static void frames_print(FILE *out, int innermost)
 {
     const char *called = NULL;
-    int first = HANDLER_FRAMES;
+    int first = innermost;
     Dl_info place;
 
-    if (!frames_request(thread)) {
-        fprintf(out, "    (the thread does not print its stack)\n");
-        return;
-    }
-    while (first < depth && dladdr(frames_at(first), &place) && place.dli_fname &&
+    while (first < depth && dladdr(frames_at(first, innermost), &place) && place.dli_fname &&
            frames_is_below_driver(frames_file_name(place.dli_fname))) {
         called = place.dli_sname ? place.dli_sname : called;
         first++;
     }
     if (first == depth)
-        first = HANDLER_FRAMES;
+        first = innermost;
     else if (called)
         fprintf(out, "    %s called by\n", called);
     for (int i = first; i < depth; i++)
-        frames_print_line(out, i - first, frames_at(i));
+        frames_print_line(out, i - first, frames_at(i, innermost));
+}
+
+void frames_print_thread(FILE *out, pthread_t thread)
+{
+    if (frames_request(thread))
+        frames_print(out, HANDLER_FRAMES);
+    else
+        fprintf(out, "    (the thread does not print its stack)\n");
+}
+
+/* ---- All threads ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Captures the stack of a thread of this process. If the thread runs, it captures its stack in a handler of SIGPROF, the
+ * signal that the library's threads do not block. Sets *innermost. Returns false if the stack is not known.
+ */
+static bool frames_capture_task(int thread, bool *runs, int *innermost)
+{
+    *runs = false;
+    *innermost = 0;
+    for (int i = 0; i < RUNNING_TRIES; i++) {
+        depth = thread_frames(thread, frames, MAX_FRAMES);
+        if (depth != THREAD_FRAMES_RUNS)
+            return depth > 0;
+        poll(NULL, 0, 1);
+    }
+    *runs = true;
+    *innermost = HANDLER_FRAMES;
+    return frames_install(SIGPROF) && !syscall(SYS_tgkill, getpid(), thread, SIGPROF) && frames_wait();
+}
+
+/* Returns true if one of the captured frames is in a module with the file name of one of these files. */
+static bool frames_are_in(const char *const *files, uint32_t count, int innermost)
+{
+    Dl_info place;
+
+    for (int i = innermost; i < depth; i++) {
+        if (!dladdr(frames_at(i, innermost), &place) || !place.dli_fname)
+            continue;
+        for (uint32_t k = 0; k < count; k++)
+            if (!strcmp(frames_file_name(files[k]), frames_file_name(place.dli_fname)))
+                return true;
+    }
+    return false;
+}
+
+uint32_t frames_print_drivers(FILE *out, const char *const *files, uint32_t count)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    uint32_t n = 0;
+    bool runs;
+    int innermost;
+
+    while (tasks && (task = readdir(tasks))) {
+        int thread = atoi(task->d_name);
+
+        if (thread <= 0 || thread == gettid() || !frames_capture_task(thread, &runs, &innermost) ||
+            !frames_are_in(files, count, innermost))
+            continue;
+        fprintf(out, "  thread %d %s in:\n", thread, runs ? "runs" : "waits");
+        frames_print(out, innermost);
+        n++;
+    }
+    if (tasks)
+        closedir(tasks);
+    return n;
 }

@@ -4,6 +4,7 @@
 #define NDKRUN_FRAMES_H
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -17,5 +18,11 @@ void frames_print_line(FILE *out, int number, const char *at);
  * stack is not captured within a second, prints a line that reports this.
  */
 void frames_print_thread(FILE *out, pthread_t thread);
+
+/*
+ * Prints the stacks of all other threads that are in a function of one of these modules, which were loaded from `files`.
+ * Returns the number of these threads.
+ */
+uint32_t frames_print_drivers(FILE *out, const char *const *files, uint32_t count);
 
 #endif

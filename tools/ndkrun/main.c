@@ -21,11 +21,13 @@ int main(int argc, char **argv)
         nbd_execute(&o);
         return NDKRUN_USAGE;
     }
-    if (!run_prepare(&o)) /* changes the environment, so ndkrun must not execute itself again after this */
+    if (!run_prepare(&o, stdout)) /* changes the environment, so ndkrun must not execute itself again after this */
         return NDKRUN_USAGE;
-    if (run_load()) {
-        (void)run_send();
-        run_wait();
-    }
-    return run_end(stdout);
+    do {
+        if (run_load()) {
+            (void)run_send();
+            run_wait();
+        }
+    } while (run_end_round());
+    return run_end();
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "call.h"
 #include "command.h"
@@ -83,6 +84,34 @@ static const char *options_set_trace(void *options, const char *value)
 
     o->trace = true;
     return live_select(value, problem) ? NULL : problem;
+}
+
+/* Returns a seed that differs from run to run. */
+static uint32_t options_draw_seed(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint32_t)now.tv_sec * 1000 + (uint32_t)now.tv_nsec / 1000000) % 1000000;
+}
+
+static const char *options_set_schedule(void *options, const char *value)
+{
+    struct options *o = options;
+
+    if (!strcmp(value, "card")) {
+        o->schedule = SCHEDULE_CARD;
+    } else if (!strcmp(value, "eager")) {
+        o->schedule = SCHEDULE_EAGER;
+    } else if (!strcmp(value, "random")) {
+        o->schedule = SCHEDULE_RANDOM;
+        o->seed = options_draw_seed();
+    } else if (!strncmp(value, "random:", 7) && number_parse(value + 7, 0, UINT32_MAX, &o->seed)) {
+        o->schedule = SCHEDULE_RANDOM;
+    } else {
+        return "card, eager, random or random:SEED is expected, for example random:4711";
+    }
+    return NULL;
 }
 
 static const char *options_add(const char **list, uint32_t *count, const char *word)
@@ -204,7 +233,21 @@ static const struct command_option known_options[] = {
     { "--until-idle", NULL, "unload when no thread, timer, DPC or NDK request of a driver is left", COMMAND_FLAG,
       AT(until_idle) },
     { "--until-print", "TEXT", "unload when a driver prints TEXT", COMMAND_TEXT, AT(until_print) },
+    { "--timeout", "SECONDS",
+      "end the run after this time with exit status 5, and print where the drivers' threads are", COMMAND_SECONDS,
+      AT(timeout), 0.1, 1e9 },
+    { "--quiet", NULL, "do not print the summary at the end: connections, requests, IRPs and what was left",
+      COMMAND_FLAG, AT(quiet) },
     { "--json", NULL, "print a summary at the end as one JSON object on standard output", COMMAND_FLAG, AT(json) },
+
+    { .text = "Repetition" },
+    { "--repeat", "N",
+      "load the drivers, send the requests and unload the drivers N times in this process, until a round has a finding",
+      COMMAND_NUMBER, AT(repeat), 1, 1000000, "1" },
+    { "--schedule", "card|eager|random[:SEED]",
+      "card: completions as late as by a card's interrupt. eager: at once. random: at once, and threads are delayed at "
+      "random; each round of --repeat adds 1 to the printed seed",
+      CALL(options_set_schedule), .standard = "card" },
 
     { .text = "Observation" },
     { "--trace", "LIST",
@@ -231,6 +274,7 @@ static const struct command_status statuses[] = {
                     "used, or a socket or nbdkit that --nbd cannot use" },
     { NDKRUN_NOT_LOADED, "a driver did not load, or none has the Storport adapter that --nbd needs" },
     { NDKRUN_IOCTL_FAILED, "a request to a device or a SCSI command failed" },
+    { NDKRUN_TIMEOUT, "the time of --timeout has passed" },
     { NDKRUN_LOST, "the output could not be written completely" },
     { CALL_INTERRUPTED_TWICE, "Ctrl-C twice" },
     { 134, "a bug check (SIGABRT)" },
@@ -252,7 +296,7 @@ static const struct command command = {
 
 void options_init(struct options *o)
 {
-    *o = (struct options){ .run_for = -1, .nbd_timeout = 60 };
+    *o = (struct options){ .run_for = -1, .nbd_timeout = 60, .repeat = 1 };
 }
 
 const char *options_set(struct options *o, const char *name, const char *value)
@@ -269,6 +313,10 @@ const char *options_check(struct options *o)
     ondk_verify_config_init(&o->verify); /* includes --verify, which already has an effect */
     if (!o->driver_count)
         return "no driver: DRIVER.so is expected";
+    if (o->nbd && o->repeat > 1)
+        return "--nbd serves the disks of one round: --repeat cannot be given with it";
+    if (o->schedule == SCHEDULE_RANDOM && o->verify.mode == ONDK_VERIFY_OFF)
+        return "--schedule random delays the calls that are verified: it needs --verify report or stop";
     if (ondk_config_check_environment())
         return "an ONDK_ variable of the environment is not used";
     return NULL;

@@ -10,7 +10,19 @@
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
 
-enum { NDKRUN_OK, NDKRUN_FINDING, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
+enum ndkrun_status {
+    NDKRUN_OK,
+    NDKRUN_FINDING,
+    NDKRUN_USAGE,
+    NDKRUN_NOT_LOADED,
+    NDKRUN_IOCTL_FAILED,
+    NDKRUN_TIMEOUT,
+    NDKRUN_LOST,
+};
+
+/* How late completions come, and whether threads are delayed at random: --schedule. */
+enum schedule { SCHEDULE_STANDARD, SCHEDULE_CARD, SCHEDULE_EAGER, SCHEDULE_RANDOM };
+
 enum { MAX_OPTIONS = 64 };
 
 /* An interface of --net: an index, and an address with a prefix length in the form that `ip` accepts. */
@@ -43,7 +55,11 @@ struct options {
     bool nbd_read_only;
     uint32_t nbd_timeout; /* in seconds */
     double run_for;       /* in seconds; negative: not given */
-    bool until_idle, json;
+    double timeout;       /* in seconds; 0: none */
+    uint32_t repeat;      /* number of rounds */
+    enum schedule schedule;
+    uint32_t seed; /* of the first round with SCHEDULE_RANDOM */
+    bool until_idle, json, quiet;
     bool trace;                  /* print the events that --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings in effect */
     uint32_t report_ms;          /* time after which a pending request is reported; 0: never; set by run.c */

@@ -132,3 +132,8 @@ bool output_has_match(void)
 {
     return atomic_load(&matched);
 }
+
+void output_forget_match(void)
+{
+    atomic_store(&matched, false);
+}

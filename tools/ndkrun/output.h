@@ -20,6 +20,8 @@ enum { OUTPUT_LAST_EVENTS = 20 };
 FILE *output_open(const char *awaited);
 /* Returns true if a line with the awaited text was written. May be called by any thread. */
 bool output_has_match(void);
+/* Makes output_has_match return false until a further line has the awaited text. */
+void output_forget_match(void);
 /* Returns true if some output could not be written, for example because standard error is a file on a full disk. */
 bool output_lost(void);
 

@@ -10,14 +10,17 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/schedule.h"
 #include "call.h"
 #include "device_request.h"
 #include "fault.h"
+#include "frames.h"
 #include "json_output.h"
 #include "live/live.h"
 #include "openndk/adapter.h"
@@ -28,8 +31,11 @@
 #include "output.h"
 #include "provider.h"
 #include "registry.h"
+#include "run_summary.h"
 #include "scsi.h"
 #include "status_text.h"
+#include "watchdog.h"
+#include "wdk/common/missing.h"
 
 enum { STEP_MS = 20, IDLE_STEPS = 5, CALL_TIMEOUT_SECONDS = 10, MAX_RULES = 1024, JSON_FORMAT = 1 };
 
@@ -44,10 +50,14 @@ struct driver {
 
 static struct {
     struct options *options;
+    FILE *json; /* receives the object of --json */
     struct driver drivers[MAX_OPTIONS];
     uint32_t loaded;
-    bool has_failed_command;
-    uint32_t leaks, broken; /* numbers of leaks and of broken rules, which run_end sets */
+    atomic_uint round; /* the number of the round, from 1; 0: none has begun */
+    bool has_failed_command, has_ended;
+    uint32_t leaks, broken;                /* numbers of leaks and of broken rules, which run_end_round sets */
+    int code;                              /* the exit code of the latest round that has ended */
+    _Atomic(const char *) phase, phase_of; /* what the run waits for, for the report of --timeout; phase_of may be "" */
 } run;
 
 static FILE *out;
@@ -55,6 +65,46 @@ static FILE *out;
 FILE *run_output(void)
 {
     return out;
+}
+
+/* ---- The time limit --------------------------------------------------------------------------------------------- */
+
+static bool run_write_json(int code);
+
+/* Sets what the run waits for from now on. `of` is a driver's path or the name of a request, or "". */
+static void run_set_phase(const char *phase, const char *of)
+{
+    atomic_store(&run.phase_of, of);
+    atomic_store(&run.phase, phase);
+}
+
+/* Reports a run whose time has passed. Runs on the watchdog's thread, while the drivers and the program go on. */
+static void run_on_timeout(void)
+{
+    const struct options *o = run.options;
+    const char *of = atomic_load(&run.phase_of);
+
+    fprintf(out, "ndkrun: --timeout: the run has not ended after %g seconds. It waits for %s%s%s\n", o->timeout,
+            atomic_load(&run.phase), of[0] ? " of " : "", of);
+    (void)ondk_wdk_report_requests(0, out);
+    if (!frames_print_drivers(out, o->drivers, o->driver_count))
+        fprintf(out, "  no thread is in a driver\n");
+    (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
+    if (!o->quiet)
+        run_summary_print(out, atomic_load(&run.round), false);
+    fprintf(out, "ndkrun: no driver is unloaded\n");
+    fflush(out);
+    if (o->json)
+        (void)run_write_json(NDKRUN_TIMEOUT);
+}
+
+static bool run_start_watchdog(const struct options *o)
+{
+    run_set_phase("the beginning", "");
+    if (!(o->timeout > 0) || watchdog_start(o->timeout, run_on_timeout, NDKRUN_TIMEOUT))
+        return true;
+    fprintf(out, "ndkrun: --timeout: no thread can be created\n");
+    return false;
 }
 
 /* ---- Preparation ------------------------------------------------------------------------------------------------ */
@@ -69,15 +119,21 @@ static uint32_t run_report_ms(void)
 }
 
 /*
- * Delays completions, as the interrupts of a card do. Some published drivers depend on this delay, because they access
- * a request's memory shortly after the post. Also sets SCHED_BATCH, with which a thread that wakes up does not preempt
- * a running thread, as at DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of this call is ignored,
- * because drivers work without it.
+ * Sets when completions are reported. By default they are delayed, as by the interrupts of a card. Some published
+ * drivers depend on this delay, because they access a request's memory shortly after the post. Then SCHED_BATCH is set,
+ * too, with which a thread that wakes up does not preempt a running thread, as at DISPATCH_LEVEL. All later threads
+ * inherit SCHED_BATCH. An error of this call is ignored, because drivers work without it. --schedule overrides the
+ * environment; the default does not.
  */
-static bool run_set_timing(void)
+static bool run_set_timing(const struct options *o)
 {
-    (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
-    return !setenv("ONDK_SPIN_US", "0", 0) && !setenv("ONDK_NOTIFY_US", "200", 0);
+    bool is_eager = o->schedule == SCHEDULE_EAGER || o->schedule == SCHEDULE_RANDOM;
+    int overrides = o->schedule != SCHEDULE_STANDARD;
+
+    if (!is_eager)
+        (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
+    return !setenv("ONDK_SPIN_US", is_eager ? "20" : "0", overrides) &&
+           !setenv("ONDK_NOTIFY_US", is_eager ? "0" : "200", overrides);
 }
 
 /*
@@ -102,22 +158,34 @@ static bool run_set_files(const struct options *o)
     return false;
 }
 
-bool run_prepare(struct options *o)
+/* Prints the summary from a signal handler, because the program ends without run_end. */
+static void run_print_crashed(FILE *to)
+{
+    if (!run.options->quiet)
+        run_summary_print(to, atomic_load(&run.round), true);
+}
+
+bool run_prepare(struct options *o, FILE *json)
 {
     run.options = o;
-    if (!run_set_timing() || !run_set_close_report(o))
+    run.json = json;
+    if (!run_set_timing(o) || !run_set_close_report(o))
         return false;
     out = output_open(o->until_print);
     if (!out)
         return false;
     ondk_wdk_set_output(out);
+    if (o->net_count)
+        missing_set_isolated(); /* the run has a network of its own */
     if (o->trace && !live_start(!fault_has_sanitizer())) {
         fprintf(out, "ndkrun: --trace: no thread can be created\n");
         return false;
     }
     calls_init();
-    fault_install_handlers(out);
-    return registry_prepare(o, out) && run_set_files(o) && (!o->provider || provider_load(o->provider, out));
+    fault_install_handlers(out, run_print_crashed);
+    run_summary_begin();
+    return registry_prepare(o, out) && run_set_files(o) && (!o->provider || provider_load(o->provider, out)) &&
+           run_start_watchdog(o);
 }
 
 /* ---- Loading and unloading -------------------------------------------------------------------------------------- */
@@ -156,6 +224,7 @@ __attribute__((noreturn)) static void run_abandon(void)
  */
 static bool driver_call(void (*routine)(void *), struct driver *d, const char *what)
 {
+    run_set_phase(what, d->path);
     if (!call_start(&d->call, routine, d)) {
         fprintf(out, "ndkrun: cannot create a thread for %s\n", what);
         d->result = -1;
@@ -174,10 +243,27 @@ static bool driver_call(void (*routine)(void *), struct driver *d, const char *w
     return !d->result;
 }
 
+/* Begins a round: prints its number and its seed, and resets what the round before has left. */
+static void run_begin_round(const struct options *o)
+{
+    uint32_t round = atomic_fetch_add(&run.round, 1) + 1, seed = o->seed + round - 1;
+
+    run.loaded = 0;
+    run.has_failed_command = run.has_ended = false;
+    output_forget_match();
+    if (o->repeat > 1)
+        fprintf(out, "ndkrun: round %u of %u\n", round, o->repeat);
+    if (o->schedule != SCHEDULE_RANDOM)
+        return;
+    fprintf(out, "ndkrun: --schedule random:%u\n", seed);
+    schedule_set_seed(seed);
+}
+
 bool run_load(void)
 {
     const struct options *o = run.options;
 
+    run_begin_round(o);
     while (run.loaded < o->driver_count) {
         struct driver *d = &run.drivers[run.loaded];
 
@@ -210,20 +296,28 @@ static bool run_unload(void)
 
 /* ---- Commands and waiting --------------------------------------------------------------------------------------- */
 
+static bool run_send_scsi(const char *words)
+{
+    run_set_phase("the command", words);
+    return scsi_send(words, out);
+}
+
 bool run_send(void)
 {
     const struct options *o = run.options;
     bool ok = true;
 
     for (uint32_t i = 0; i < o->request_count && !call_interrupted(); i++) {
-        enum device_result result = device_request_send(&o->requests[i], o->report_ms, out);
+        enum device_result result;
 
+        run_set_phase("a request", o->requests[i].device);
+        result = device_request_send(&o->requests[i], o->report_ms, out);
         if (result == DEVICE_HANGS)
             run_abandon();
         ok = result == DEVICE_SUCCEEDED && ok;
     }
     for (uint32_t i = 0; i < o->scsi_count && !call_interrupted(); i++)
-        ok = scsi_send(o->scsi[i], out) && ok;
+        ok = run_send_scsi(o->scsi[i]) && ok;
     run.has_failed_command = !ok;
     return ok && !call_interrupted();
 }
@@ -242,13 +336,14 @@ void run_wait(void)
     double end = run_now() + o->run_for;
     int idle = 0;
 
+    run_set_phase(o->until_idle || o->until_print ? "the event that ends it" : "its end, or Ctrl-C", "");
     while (!call_interrupted() && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || run_now() < end)) {
         poll(NULL, 0, STEP_MS);
         idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
     }
 }
 
-/* ---- The summary ------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
 /* Returns an object that contains the number of reports for each reported rule. */
 static json_t *run_count_rules(void)
@@ -264,7 +359,7 @@ static json_t *run_count_rules(void)
 }
 
 /* Writes the JSON object of the option --json. Returns false if the object could not be written completely. */
-static bool run_write_json(FILE *json, int code)
+static bool run_write_json(int code)
 {
     const struct options *o = run.options;
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
@@ -282,54 +377,72 @@ static bool run_write_json(FILE *json, int code)
     (void)json_object_set_new(object, "rules", run_count_rules());
     (void)json_object_set_new(object, "interrupted", json_boolean(call_interrupted()));
     (void)json_object_set_new(object, "exit", json_integer(code));
-    is_written = json_output_write(json, object, 0) && fflush(json) == 0;
+    (void)json_object_set_new(object, "summary", run_summary_json(atomic_load(&run.round)));
+    is_written = json_output_write(run.json, object, 0) && fflush(run.json) == 0;
     json_decref(object);
     return is_written;
 }
 
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
+
 /*
- * Returns true if nothing leaked and no rule was broken. If verification is on, the unload of a driver has already
- * reported the driver's leaks, and has counted them as a broken rule.
+ * Unloads the drivers, and counts what was left and broken. If verification is on, the unload of a driver has already
+ * reported the driver's leaks, and has counted them as a broken rule. Returns the exit code.
  */
-static bool run_is_clean(void)
-{
-    uint32_t leaks = run.options->verify.mode == ONDK_VERIFY_OFF ? ondk_wdk_report(out) : 0;
-    uint32_t broken = ondk_verify_breaches(), advices = ondk_verify_advices();
-
-    run.leaks = leaks;
-    run.broken = broken;
-    ondk_verify_write_repeats();
-    if (leaks)
-        fprintf(out, "ndkrun: %u thing%s left\n", leaks, leaks == 1 ? " was" : "s were");
-    if (broken)
-        fprintf(out, "ndkrun: %u rule%s broken\n", broken, broken == 1 ? " was" : "s were");
-    if (advices)
-        fprintf(out, "ndkrun: %u advice%s\n", advices, advices == 1 ? "" : "s");
-    return !leaks && !broken;
-}
-
-static int run_finish(void)
+static int run_finish_round(void)
 {
     bool is_unloaded = run_unload();
 
-    if (!run_is_clean() || !is_unloaded)
+    run.leaks = run.options->verify.mode == ONDK_VERIFY_OFF ? ondk_wdk_report(out) : 0;
+    run.broken = ondk_verify_breaches();
+    if (run.leaks || run.broken || !is_unloaded)
         return NDKRUN_FINDING;
     if (run.loaded < run.options->driver_count)
         return NDKRUN_NOT_LOADED;
-    if (run.has_failed_command)
-        return NDKRUN_IOCTL_FAILED;
-    fprintf(out, "ndkrun: nothing left, no rule broken\n");
-    return NDKRUN_OK;
+    return run.has_failed_command ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;
 }
 
-int run_end(FILE *json)
+bool run_end_round(void)
 {
-    int code = run_finish();
+    uint32_t round = atomic_load(&run.round), repeat = run.options->repeat;
 
+    run.code = run_finish_round();
+    run.has_ended = true;
+    if (run.code != NDKRUN_OK && repeat > 1)
+        fprintf(out, "ndkrun: round %u of %u has a finding: no further round\n", round, repeat);
+    return run.code == NDKRUN_OK && round < repeat && !call_interrupted();
+}
+
+static void run_print_verdict(void)
+{
+    uint32_t advices = ondk_verify_advices();
+
+    if (run.leaks)
+        fprintf(out, "ndkrun: %u thing%s left\n", run.leaks, run.leaks == 1 ? " was" : "s were");
+    if (run.broken)
+        fprintf(out, "ndkrun: %u rule%s broken\n", run.broken, run.broken == 1 ? " was" : "s were");
+    if (advices)
+        fprintf(out, "ndkrun: %u advice%s\n", advices, advices == 1 ? "" : "s");
+    if (run.code == NDKRUN_OK)
+        fprintf(out, "ndkrun: nothing left, no rule broken\n");
+}
+
+int run_end(void)
+{
+    int code;
+
+    if (!run.has_ended)
+        (void)run_end_round();
+    watchdog_stop();
+    code = run.code;
+    ondk_verify_write_repeats();
+    if (!run.options->quiet)
+        run_summary_print(out, atomic_load(&run.round), false);
+    run_print_verdict();
     fflush(out);
     if (code == NDKRUN_OK && output_lost())
         code = NDKRUN_LOST;
-    if (run.options->json && !run_write_json(json, code) && code == NDKRUN_OK)
+    if (run.options->json && !run_write_json(code) && code == NDKRUN_OK)
         code = NDKRUN_LOST;
     return code;
 }

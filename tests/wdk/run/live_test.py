@@ -25,8 +25,8 @@ def check(name, condition, seen):
 
 def run_traced(name, *arguments, code=0):
     """Runs ndkrun --trace. Returns its lines."""
-    run = subprocess.run([NDKRUN, '--run-for', '0', *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT,
-                         check=False)
+    run = subprocess.run([NDKRUN, '--quiet', '--run-for', '0', *map(str, arguments)], capture_output=True, text=True,
+                         timeout=LIMIT, check=False)
     check(f'{name}: exit status {code}', run.returncode == code, (run.returncode, run.stderr))
     return run.stderr.splitlines()
 
@@ -186,7 +186,7 @@ def filters():
 
 def crash():
     """What a driver did last is there when it crashes, or breaks a rule, or hangs."""
-    run = subprocess.run([NDKRUN, '--run-for', '0', '--trace', 'irp', '--ioctl', f'Talks:{CRASH}', DRIVERS / 'talks.so'],
+    run = subprocess.run([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl', f'Talks:{CRASH}', DRIVERS / 'talks.so'],
                          capture_output=True, text=True, timeout=LIMIT, check=False)
     lines = run.stderr.splitlines()
     check('a crash', run.returncode != 0, run.returncode)
@@ -212,7 +212,7 @@ class Stalled:
     """A run whose device control does not end, and its output until a line has these words."""
 
     def __init__(self, code, words):
-        self.run = subprocess.Popen([NDKRUN, '--run-for', '0', '--trace', 'irp', '--ioctl', f'Stalling:{code}',
+        self.run = subprocess.Popen([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl', f'Stalling:{code}',
                                      DRIVERS / 'stalling.so'], stderr=subprocess.PIPE, text=True)
         self.text = ''
         self.read_until(words)

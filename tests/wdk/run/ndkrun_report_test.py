@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+ndkrun: requests to devices, the summary, rounds, time limits, messages about a missing network.
+usage: ndkrun_report_test.py NDKRUN DRIVERS NDK-CC|- SAMPLES
+"""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+import ndkrun_kit
+from ndkrun_kit import SAMPLES, STALLING, check, driver, expect, ndkrun, summary
+
+
+def transfers():
+    """Reads and writes, input from files, sizes of the output, names with colons, in one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, 'in:put') # a name with a colon
+        file.write_bytes(b'Hello, tee')
+        text = expect('transfers', 4, [
+            r'(?s)Tee write: STATUS_SUCCESS, 10 bytes.*Tee read: STATUS_SUCCESS, 2 bytes\n  0000  65 65 .*'
+            r'Tee read: STATUS_END_OF_FILE, 0 bytes.*Tee:1 0x222000: STATUS_SUCCESS, 10 bytes\n  0000  65 65 74 20 .*'
+            r'Tee:a 0x222000: STATUS_BUFFER_TOO_SMALL, 0 bytes.*Tee:1 write: STATUS_DISK_FULL, 0 bytes'],
+            '--run-for', 0, '--write', f'Tee:@{file}:0', '--read', r'\\.\Tee:4:8', '--read', 'Tee:1:0x40',
+            '--ioctl', f'"Tee:1":0x222000:@{file}:10', '--ioctl', f'Tee:a:0x222000:@{file}:9',
+            '--write', '"Tee:1":' + 65 * '00', driver('tee'))
+        check('transfers: the summary counts IRPs', re.findall(r'summary: irp IRP_MJ_READ (\S+) count=(\d)', text) ==
+              [('STATUS_SUCCESS', '1'), ('STATUS_END_OF_FILE', '1')] and
+              'summary: irp IRP_MJ_DEVICE_CONTROL STATUS_BUFFER_TOO_SMALL count=1\n' in text, text)
+    for option, word, says in (('--read', 'Tee', 'DEVICE:LENGTH'), ('--read', 'Tee:x', 'DEVICE:LENGTH'),
+                               ('--write', 'Tee:', 'DEVICE:INPUT'), ('--write', 'Tee:@/nobody', '/nobody: No such file')):
+        text = expect(f'{option} {word}', 2, says, '--run-for', 0, option, word, driver('tee'))
+        check(f'{option} {word}: before a driver is loaded', 'is loaded' not in text, text)
+
+
+def ndk_counts():
+    """The echo sends 3 messages to itself, with all kinds of requests: what one end sends, the other receives."""
+    for verify in ('stop', 'off'):
+        d, code = summary('--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--verify', verify, '--ioctl', 'Echo:0x122000:0010000003000000',
+                          SAMPLES / 'echo.so')
+        rows = {row.get('name', row['section']): row for row in d['summary']['rows'] if row['section'] != 'irp'}
+        both = rows['connections']
+        check(f'{verify}: connections', code == 0 and both['initiated'] == both['accepted'] > 0 and
+              both['failed'] == both['refused'] == both['lost'] == 0 and both['bytes-out'] == both['bytes-in'], d)
+        sent = [rows[name] for name in ('send', 'send-and-invalidate') if name in rows]
+        got = [rows[name] for name in ('receive', 'receive-and-invalidate') if name in rows]
+        check(f'{verify}: messages', sum(r['succeeded'] for r in sent) == sum(r['succeeded'] for r in got) > 0 and
+              sum(r['bytes'] for r in sent) == sum(r['bytes'] for r in got), d)
+        check(f'{verify}: transfers', rows['read']['succeeded'] == rows['write']['succeeded'] == 3 and
+              rows['read']['bytes'] == rows['write']['bytes'] == 3 * 4096 and rows['fast-register']['succeeded'] >= 3, d)
+
+
+def summaries():
+    d, code = summary(driver('tee'))
+    check('--json', code == 0 and list(d.items())[:9:2] == [('tool', 'ndkrun'), ('format', 1), ('left', None),
+                                                          ('advices', 0), ('interrupted', False)] and d['rules'] == {} and
+          d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0), d)
+    rows = [(row['section'], row.get('name'), row.get('status'), row.get('count')) for row in d['summary']['rows']]
+    check('--json: the summary', d['summary']['rounds'] == 1 and not [row for row in rows if row[0] != 'irp'], d)
+    d, code = summary('--verify', 'off', driver('tee'))
+    check('--json without checks', code == 0 and d['left'] == 0, d)
+    d, code = summary('--verify', 'off', driver('leaves_device'))
+    check('--json: something is left', code == d['exit'] == 1 and d['left'] == 1, d)
+    d, code = summary('--verify', 'report', driver('leaves_device'))
+    check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1) and
+          d['rules'] == {'unload-outstanding': 1}, d)
+    d, code = summary(driver('tee'), driver('nobody'))
+    check('--json: a driver that is not there', code == d['exit'] == 3 and
+          [x['loaded'] for x in d['drivers']] == [True, False], d)
+    if SAMPLES.exists():
+        ndk_counts()
+    d, code = summary('--ioctl', 'Nobody:1', driver('tee'))
+    check('--json: a device that is not there', code == d['exit'] == 4, d)
+
+
+def missing():
+    """An interface or an address that is not there is named, with the option that supplies it."""
+    asked = 'Tee:0x222000:' + (14).to_bytes(4, 'little').hex()
+    expect('an index that is not there', 4, [
+        r'ConvertInterfaceIndexToLuid: IfIndex 14 is no interface of this network namespace\. There are .*12 \(ndk12\)'
+        r'.* --net 14=ADDRESS/PREFIX makes one, --map 14=NAME'], '--run-for', 0, '--net', '12=10.0.0.1/24', '--ioctl', asked,
+        driver('tee'))
+    if SAMPLES.exists():
+        expect('addresses that are not there', 3, [
+            r'NdkConnect: no interface has the local address 192\.168\.1\.2\. .*--net INDEX=192\.168\.1\.2/24 ',
+            r'NdkConnect: no interface has the destination address 192\.168\.1\.1\. '], '--net',
+            '12=10.0.0.1/24,13=10.0.0.2/24', '--run-for', 0, SAMPLES / 'hello.so')
+
+
+def rounds():
+    text = expect('--repeat', 0, ['round 3 of 3', 'summary: run seconds=[0-9.]+ rounds=3\n', 'nothing left'],
+                  '--repeat', 3, '--schedule', 'random:4711', '--run-for', 0, '--ioctl', 'Tee:0x222000:0102', driver('tee'))
+    check('--repeat: three rounds with three seeds', text.count('tee: turned 2 bytes') == 3 and
+          re.findall(r'random:(\d+)', text) == ['4711', '4712', '4713'], text)
+    text = expect('--repeat ends at a finding', 1, 'round 1 of 5 has a finding: no further round', '--repeat', 5,
+                  '--run-for', 0, '--verify', 'report', '--quiet', driver('leaves_device'))
+    check('--quiet: no summary', 'summary:' not in text, text)
+    for option, word in (('--schedule', 'late'), ('--schedule', 'random:x'), ('--repeat', '0'), ('--timeout', '0')):
+        expect(f'{option} {word}', 2, 'is not a value for this option', option, word, driver('tee'))
+    expect('random delays without checks', 2, 'needs --verify report or stop', '--schedule', 'random', '--verify', 'off',
+           driver('tee'))
+    if SAMPLES.exists():
+        expect('samples with random delays', 0, [r'random:\d+\n', 'the echo says "hello, world"', 'nothing left'],
+               '--schedule', 'random', '--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--run-for', 0,
+               SAMPLES / 'echo.so', SAMPLES / 'hello.so')
+
+
+def timeouts():
+    """--timeout ends a run in which a driver hangs, with the driver's stack."""
+    begin = time.monotonic()
+    text = expect('--timeout', 5, [
+        r'--timeout: the run has not ended after 0\.5 seconds\. It waits for a request of Stalling\n',
+        r'pending: IRP_MJ_DEVICE_CONTROL 0x22200C to \\Driver\\stalling',
+        r'  thread \d+ waits in:\n    KeWaitForSingleObject called by\n    #0 Stalling\w+ at \S*/stalling.c:\d+ ',
+        'summary: left ', 'no driver is unloaded'], '--timeout', 0.5, '--ioctl', f'Stalling:{STALLING["inside"]}',
+        driver('stalling'))
+    check('--timeout: it ends soon', time.monotonic() - begin < 60 and 'nothing left' not in text, text)
+    d, code = summary('--timeout', '0.5', '--quiet', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
+    check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'], d)
+    code, text = ndkrun('--timeout', 100, '--run-for', 0, driver('tee'))
+    check('a run that ends in time', code == 0, (code, text))
+
+
+def main():
+    os.environ.pop('ONDK_VERIFY', None)
+    for case in (transfers, summaries, missing, rounds, timeouts):
+        case()
+    return ndkrun_kit.failures != 0
+
+
+sys.exit(main())

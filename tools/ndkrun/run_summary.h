@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints what a run's drivers have done and left (wdk/summary/summary.h). */
+#ifndef NDKRUN_RUN_SUMMARY_H
+#define NDKRUN_RUN_SUMMARY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Begins the time of the run. */
+void run_summary_begin(void);
+
+/*
+ * Prints lines of the form "summary: SECTION [NAME] [STATUS] KEY=NUMBER...", of which the first is the section `run`.
+ * `rounds` is the number of rounds that have begun. `crashed`: the caller is a signal handler.
+ */
+void run_summary_print(FILE *out, uint32_t rounds, bool crashed);
+
+/* Returns the same as an object: "seconds", "rounds", and the array "rows". */
+json_t *run_summary_json(uint32_t rounds);
+
+#endif
