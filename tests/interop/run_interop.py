@@ -305,8 +305,11 @@ def run_all(opt, scenarios):
     return 1 if failed else 0
 
 
-def own_network():
-    """Enters a network namespace whose loopback interface has segments of a multiple of four bytes: see README."""
+def own_network(has_small_packets=False):
+    """
+    Enters a network namespace whose loopback interface has segments of a multiple of four bytes: see README. If
+    has_small_packets is true, a capture has each segment as a packet, not several of them in one.
+    """
     new_user, new_net = 0x10000000, 0x40000000
     unshare, uid, gid = ctypes.CDLL(None).unshare, os.getuid(), os.getgid()
     if unshare(new_net):
@@ -316,7 +319,8 @@ def own_network():
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
                 f.write(text)
-    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
+    more = ["gso_max_segs", "1"] if has_small_packets else []
+    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500", *more], check=True)
 
 
 def build_guest(cache):
@@ -363,7 +367,7 @@ def main():
         print("skipped: no tshark, or no dumpcap")
         return 77
     if opt.ndktrace or any(s.program != "ndkping" for s in scenarios):      # much data
-        own_network()
+        own_network(has_small_packets=bool(opt.ndktrace))
     return run_all(opt, scenarios)
 
 
