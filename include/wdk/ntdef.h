@@ -238,6 +238,12 @@ typedef LONG_PTR LPARAM;
 #define MAXSHORT 0x7fff
 #define MINLONG ((LONG)0x80000000)
 #define MAXLONG 0x7fffffff
+/* Windows' limits of `long`, for drivers that do not include limits.h, which has the host's. */
+#ifndef LONG_MAX
+#define LONG_MAX 2147483647
+#define LONG_MIN (-2147483647 - 1)
+#define ULONG_MAX 0xffffffffu
+#endif
 #define MAXUCHAR 0xff
 #define MAXBYTE 0xff
 #define MAXWORD 0xffff

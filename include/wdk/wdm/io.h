@@ -270,6 +270,19 @@ typedef struct _IO_STACK_LOCATION {
             ULONG POINTER_ALIGNMENT FileInformationClass;
         } QueryFile;
         struct {
+            ULONG Length;
+            ULONG POINTER_ALIGNMENT FileInformationClass;
+            struct _FILE_OBJECT *FileObject;
+            union {
+                struct {
+                    BOOLEAN ReplaceIfExists;
+                    BOOLEAN AdvanceOnly;
+                };
+                ULONG ClusterCount;
+                HANDLE DeleteHandle;
+            };
+        } SetFile;
+        struct {
             DEVICE_RELATION_TYPE Type;
         } QueryDeviceRelations;
         struct {
