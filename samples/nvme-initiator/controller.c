@@ -299,7 +299,7 @@ static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
     for (i = 1; i <= Controller->QueueCount; i++)
         Graceful = ControllerCloseQueue(Controller, &Controller->Queues[i], Graceful);
     Controller->QueueCount = 0;
-    if (Graceful && KeReadStateEvent(&Controller->Execute.Done))
+    if (Graceful && NvmeOwnIsDone(&Controller->Execute))
         Graceful = NT_SUCCESS(NvmeControllerShutDown(Controller));
     ControllerCloseQueue(Controller, &Controller->Queues[0], Graceful);
     if (Controller->Adapter)

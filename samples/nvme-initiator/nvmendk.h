@@ -313,6 +313,11 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
 /* Sets Done. This is the completion routine of the controller's own requests. */
 VOID NvmeOwnDone(NVME_REQUEST *Request);
 /*
+ * Returns TRUE if the request is not in use. The caller may then access it: unlike KeReadStateEvent, the wait for Done
+ * also orders the accesses of the completion before those of the caller.
+ */
+BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
+/*
  * Executes the command in Controller->Execute on a queue, with Length bytes of Controller->Page as data, and waits.
  * Returns the request's status, or the reason for which the wait has ended early. After an early end the request is
  * still in use, and the caller must close the connection. STATUS_IO_DEVICE_ERROR means that the controller has

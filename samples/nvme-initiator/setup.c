@@ -26,6 +26,14 @@ VOID NvmeOwnDone(NVME_REQUEST *Request)
     KeSetEvent(&own->Done, IO_NO_INCREMENT, FALSE); /* the thread may use the request again: no access after this */
 }
 
+BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own)
+{
+    LARGE_INTEGER now;
+
+    now.QuadPart = 0;
+    return KeWaitForSingleObject(&Own->Done, Executive, KernelMode, FALSE, &now) == STATUS_SUCCESS;
+}
+
 BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *Completion)
 {
     Own->Request.Admin = TRUE; /* so it ends when the connection is lost, also on an I/O queue */
@@ -60,7 +68,7 @@ NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECT
         return STATUS_CONNECTION_DISCONNECTED;
     for (;;) {
         KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, &tick, NULL);
-        if (KeReadStateEvent(&own->Done))
+        if (NvmeOwnIsDone(own))
             return own->Request.Status;
         status = NvmeControllerInterrupted(Controller);
         if (!NT_SUCCESS(status))

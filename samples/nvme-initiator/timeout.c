@@ -20,7 +20,7 @@ VOID NvmeKeepAliveServe(NVME_CONTROLLER *Controller)
     ULONGLONG now = KeQueryInterruptTime();
 
     if (seconds == 0 || (Controller->Flags & NVME_CREATE_DISCOVERY) || now < Controller->KeepAliveTime ||
-        !KeReadStateEvent(&own->Done))
+        !NvmeOwnIsDone(own))
         return;
     Controller->KeepAliveTime = now + seconds * NVME_SECOND / 2;
     RtlZeroMemory(&own->Request, sizeof(own->Request));
@@ -87,7 +87,7 @@ VOID NvmeTimeoutsServe(NVME_CONTROLLER *Controller)
     ULONG i;
 
     for (i = 0; i <= Controller->QueueCount; i++) {
-        BOOLEAN canAbort = KeReadStateEvent(&Controller->Abort.Done) != 0;
+        BOOLEAN canAbort = NvmeOwnIsDone(&Controller->Abort);
 
         switch (QueueFindExpired(&Controller->Queues[i], canAbort, &command)) {
         case ExpiryAbort:
