@@ -236,7 +236,7 @@ static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
     ULONG page = (Slot->Offset + request->Offset) / PAGE_SIZE, offset = (Slot->Offset + request->Offset) % PAGE_SIZE;
     PVOID base = (PVOID)(ULONG_PTR)(PAGE_SIZE + offset);
     NTSTATUS status = qp->Dispatch->NdkFastRegister(qp, Slot, Slot->Mr, Slot->Mapping.AdapterPageCount - page,
-        &Slot->Mapping.AdapterPageArray[page], offset, request->Length, base,
+        Slot->Mapping.AdapterPageArray + page, offset, request->Length, base,
         right | NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER);
 
     if (!NT_SUCCESS(status))
