@@ -8,7 +8,7 @@
  *   Exercise         one of enum exercise, below
  *   Depth            requests at the same time
  *   Bytes            of each request
- *   Offset           of the data in the request's buffer
+ *   Offset           of the data in the request's buffer; a multiple of 8
  *   Rounds           of a write and a read for each of the requests
  *   Expect           the status with which requests may fail besides STATUS_SUCCESS; 0: none
  */
@@ -17,7 +17,7 @@
 enum exercise {
     ExerciseTransfer, /* writes, reads, compares */
     ExerciseDelete,   /* deletes the controller while requests are outstanding */
-    ExerciseReset,    /* resets the controller a few times meanwhile */
+    ExerciseReset,    /* resets the controller a few times, then ends */
     ExerciseAbort,    /* aborts everything when one request is left */
     ExerciseDiscover, /* prints the discovery log page */
     ExerciseChange,   /* waits until there are two namespaces */
@@ -45,20 +45,28 @@ static OPERATION *Operations;
 static LONG Outstanding, Different, Unexpected, Expected, Done, Changes, Stopping;
 static KEVENT AllDone, Changed;
 
+/* Returns the word number i of the operation's data. */
+static ULONGLONG Word(const OPERATION *Operation, ULONG i)
+{
+    return (i + 1) * 0x9E3779B97F4A7C15ULL + ((ULONGLONG)Operation->Index << 32) + Operation->Round;
+}
+
 static VOID Fill(OPERATION *Operation)
 {
+    ULONGLONG *words = (ULONGLONG *)Operation->Data;
     ULONG i;
 
-    for (i = 0; i < Bytes; i++)
-        Operation->Data[i] = (UCHAR)(i * 7 + Operation->Index * 31 + Operation->Round);
+    for (i = 0; i < Bytes / sizeof(*words); i++)
+        words[i] = Word(Operation, i);
 }
 
 static ULONG Differences(const OPERATION *Operation)
 {
+    const ULONGLONG *words = (const ULONGLONG *)Operation->Data;
     ULONG i;
 
-    for (i = 0; i < Bytes; i++)
-        if (Operation->Data[i] != (UCHAR)(i * 7 + Operation->Index * 31 + Operation->Round))
+    for (i = 0; i < Bytes / sizeof(*words); i++)
+        if (words[i] != Word(Operation, i))
             return 1;
     return 0;
 }
@@ -203,6 +211,8 @@ static VOID Interfere(VOID)
             WaitForProgress(4 * (LONG)Depth);
             NvmeControllerReset(Controller);
         }
+        WaitForProgress(4 * (LONG)Depth);
+        WriteNoFence(&Stopping, TRUE);
         break;
     case ExerciseAbort:
         while (ReadNoFence(&Outstanding) > 1) /* the target answers all requests except one */
