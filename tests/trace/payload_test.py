@@ -115,9 +115,10 @@ def made_trace(path, schema, host="192.0.2.{}", private=b"private"):
     segment(maker, 7, "sent", "read-response", bytes(5000), stag=5, to=0x2000, last=0)
     segment(maker, 8, "sent", "read-response", bytes(4000), stag=5, to=0x2000 + 5000)
     segment(maker, 9, "sent", "write", b"a" * 3000, stag=7, to=0x100, last=0)
-    segment(maker, 10, "sent", "write", b"b" * 3000, stag=7, to=0x100 + 3000)
-    segment(maker, 11, "received", "send-invalidate", b"c" * 10, msn=2, stag=9)
-    maker.add("outcome", 12, 1, outcome="ended", phase="established", why="peer-closed", terminate="none")
+    segment(maker, 10, "sent", "write", b"b" * 3000, stag=7, to=0x100 + 3000, last=0)
+    segment(maker, 11, "sent", "write", b"c" * 3000, stag=7, to=0x100 + 6000)
+    segment(maker, 12, "received", "send-invalidate", b"d" * 10, msn=2, stag=9)
+    maker.add("outcome", 13, 1, outcome="ended", phase="established", why="peer-closed", terminate="none")
     maker.write(path)
 
 
@@ -172,16 +173,16 @@ def test_dissected(path):
     roce(path, schema)
     made_trace(path / "made", schema, "[2001:db8::{}]", bytes(300))
     rows = tshark(capture(path / "made", "--roce"), "infiniband.bth.opcode", "ipv6.src")
-    check("RoCE over IPv6", [r[1] for r in rows[:2]] == ["2001:db8::1", "2001:db8::2"] and len(rows) == 12, rows)
+    check("RoCE over IPv6", [r[1] for r in rows[:2]] == ["2001:db8::1", "2001:db8::2"] and len(rows) == 13, rows)
 
 
 def roce(path, schema):
     rows = tshark(capture(path / "made", "--roce"), "infiniband.bth.opcode", "infiniband.bth.psn",
                   "infiniband.reth.dmalen", "frame.len", "frame.cap_len", "_ws.col.Info")
-    # 100: start-up; 4, 23: send; 12: read request; 13, 14, 15: its response; 6, 8: write
-    check("packets", [int(r[0], 0) for r in rows] == [100, 100, 100, 4, 4, 12, 13, 14, 15, 6, 8, 23], rows)
-    check("sequence numbers", [int(r[1], 0) for r in rows[3:]] == [0, 0, 1, 1, 2, 3, 1, 2, 4], rows)
-    check("lengths of read and write", (rows[5][2], rows[9][2]) == ("9000", "6000"), rows)
+    # 100: start-up; 4, 23: send; 12: read request; 13, 14, 15: its response; 6, 7, 8: write
+    check("packets", [int(r[0], 0) for r in rows] == [100, 100, 100, 4, 4, 12, 13, 14, 15, 6, 7, 8, 23], rows)
+    check("sequence numbers", [int(r[1], 0) for r in rows[3:]] == [0, 0, 1, 1, 2, 3, 1, 2, 3, 4], rows)
+    check("lengths of read and write", (rows[5][2], rows[9][2]) == ("9000", "9000"), rows)
     check("SMB Direct over RoCE", rows[3][5].endswith("NegotiateRequest") and rows[4][5].endswith("NegotiateResponse"),
           rows)
     check("no expert item of RoCE", not experts(path / "out.pcapng"), experts(path / "out.pcapng"))
