@@ -18,6 +18,34 @@ EXTERN_C_START
 NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock);
 
 /*
+ * Sends a file system control to a device: its driver receives IRP_MJ_FILE_SYSTEM_CONTROL with IRP_MN_USER_FS_REQUEST.
+ * A file of the host accepts FSCTL_SET_SPARSE, which changes nothing, and FSCTL_SET_ZERO_DATA. Other controls of a file
+ * return STATUS_INVALID_DEVICE_REQUEST. Event and ApcRoutine must be NULL. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
+                                     _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
+                                     _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG FsControlCode,
+                                     _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+                                     _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
+#define NtFsControlFile ZwFsControlFile
+
+#define FSCTL_LOCK_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 6, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define FSCTL_UNLOCK_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 7, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define FSCTL_DISMOUNT_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 8, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define FSCTL_IS_VOLUME_MOUNTED CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 10, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define FSCTL_GET_COMPRESSION CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 15, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define FSCTL_SET_COMPRESSION \
+    CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 16, METHOD_BUFFERED, FILE_READ_DATA | FILE_WRITE_DATA)
+#define FSCTL_SET_SPARSE CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 49, METHOD_BUFFERED, FILE_SPECIAL_ACCESS)
+#define FSCTL_SET_ZERO_DATA CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 50, METHOD_BUFFERED, FILE_WRITE_DATA)
+#define FSCTL_QUERY_ALLOCATED_RANGES CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 51, METHOD_NEITHER, FILE_READ_DATA)
+
+typedef struct _FILE_ZERO_DATA_INFORMATION {
+    LARGE_INTEGER FileOffset;
+    LARGE_INTEGER BeyondFinalZero;
+} FILE_ZERO_DATA_INFORMATION, *PFILE_ZERO_DATA_INFORMATION;
+
+/*
  * Creates an event and a handle, which ZwClose closes. If an event of the same name exists, returns
  * STATUS_OBJECT_NAME_COLLISION; with OBJ_OPENIF opens that event and returns STATUS_OBJECT_NAME_EXISTS. Names begin
  * with a backslash; RootDirectory must be NULL. DesiredAccess has no effect. PASSIVE_LEVEL.

@@ -207,6 +207,49 @@ static void test_flush(void **state)
     ZwClose(file);
 }
 
+static NTSTATUS fs_control(HANDLE file, ULONG code, const FILE_ZERO_DATA_INFORMATION *range)
+{
+    IO_STATUS_BLOCK block = { .Status = STATUS_PENDING, .Information = 7 };
+    ULONG length = range ? sizeof *range : 0;
+    NTSTATUS status = ZwFsControlFile(file, NULL, NULL, NULL, &block, code, (PVOID)(uintptr_t)range, length, NULL, 0);
+
+    assert_int_equal(block.Status, status);
+    assert_int_equal(block.Information, 0);
+    return status;
+}
+
+/* A file's range is zeroed, and its size stays. Other controls of files do not exist. */
+static void test_fs_control(void **state)
+{
+    FILE_ZERO_DATA_INFORMATION range = { .FileOffset.QuadPart = 1, .BeyondFinalZero.QuadPart = 3 };
+    IO_STATUS_BLOCK block;
+    LARGE_INTEGER start = { .QuadPart = 0 };
+    char text[8] = "";
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "abcd", 4, &start, NULL), STATUS_SUCCESS);
+    assert_int_equal(fs_control(file, FSCTL_SET_SPARSE, NULL), STATUS_SUCCESS);
+    assert_int_equal(fs_control(file, FSCTL_SET_ZERO_DATA, &range), STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, text, sizeof text, &start, NULL), STATUS_SUCCESS);
+    assert_int_equal(block.Information, 4);
+    assert_memory_equal(text, "a\0\0d", 4);
+    assert_int_equal(fs_control(file, FSCTL_SET_ZERO_DATA, NULL), STATUS_INVALID_PARAMETER);
+    range.BeyondFinalZero.QuadPart = 1;
+    assert_int_equal(fs_control(file, FSCTL_SET_ZERO_DATA, &range), STATUS_SUCCESS);
+    range.BeyondFinalZero.QuadPart = 0;
+    assert_int_equal(fs_control(file, FSCTL_SET_ZERO_DATA, &range), STATUS_INVALID_PARAMETER);
+    assert_int_equal(fs_control(file, FSCTL_DISMOUNT_VOLUME, NULL), STATUS_INVALID_DEVICE_REQUEST);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    range.BeyondFinalZero.QuadPart = 2;
+    assert_int_equal(fs_control(file, FSCTL_SET_ZERO_DATA, &range), STATUS_ACCESS_DENIED);
+    assert_int_equal(fs_control(file, FSCTL_SET_SPARSE, NULL), STATUS_ACCESS_DENIED);
+    ZwClose(file);
+}
+
 static NTSTATUS open_directory(PCWSTR name, ULONG disposition, ULONG_PTR *how)
 {
     HANDLE file;
@@ -357,10 +400,15 @@ static void test_bad_handle(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write),   cmocka_unit_test(test_places),
-                                        cmocka_unit_test(test_append),       cmocka_unit_test(test_flush),
-                                        cmocka_unit_test(test_directories),  cmocka_unit_test(test_below_a_directory),
-                                        cmocka_unit_test(test_one_position), cmocka_unit_test(test_zero_in_name),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write),
+                                        cmocka_unit_test(test_places),
+                                        cmocka_unit_test(test_append),
+                                        cmocka_unit_test(test_flush),
+                                        cmocka_unit_test(test_fs_control),
+                                        cmocka_unit_test(test_directories),
+                                        cmocka_unit_test(test_below_a_directory),
+                                        cmocka_unit_test(test_one_position),
+                                        cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -25,6 +25,7 @@
 #include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
+#include "wdk/io/file.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
@@ -50,7 +51,7 @@ int ondk_wdk_set_file_root(const char *directory)
 
 /* ---- Opening ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS file_status_from_errno(int error)
+NTSTATUS file_status_from_errno(int error)
 {
     switch (error) {
     case ENOENT:
@@ -239,8 +240,6 @@ static NTSTATUS file_open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG
     return status;
 }
 
-static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status);
-
 /* Opens a file below an open directory. Names below a device are not supported. */
 static NTSTATUS file_open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
                                    PFILE_OBJECT *file, ULONG_PTR *information)
@@ -297,10 +296,9 @@ NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRI
                         ShareAccess, FILE_OPEN, OpenOptions, NULL, 0);
 }
 
-/* ---- Read, write, flush and control ----------------------------------------------------------------------------- */
+/* ---- Read, write and flush -------------------------------------------------------------------------------------- */
 
-/* Returns the file with a reference, or NULL and the reason in *status. Reports a handle that is not open. */
-static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
+PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     PFILE_OBJECT file;
 
@@ -311,8 +309,7 @@ static PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *st
     return file;
 }
 
-/* Sets the status block and drops the reference of file_lookup. */
-static NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
+NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
 {
     block->Status = status;
     block->Information = information;
@@ -481,31 +478,6 @@ NTSTATUS ZwFlushBuffersFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock)
         status = fsync(file_object_descriptor(file)) ? file_status_from_errno(errno) : STATUS_SUCCESS;
     }
     return file_finish(file, IoStatusBlock, status, 0);
-}
-
-NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
-                               PIO_STATUS_BLOCK IoStatusBlock, ULONG IoControlCode, PVOID InputBuffer,
-                               ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength)
-{
-    struct irp_buffers buffers = { InputBuffer, InputBufferLength, OutputBuffer, OutputBufferLength };
-    PIO_STACK_LOCATION next;
-    ULONG_PTR done = 0;
-    NTSTATUS status;
-    PFILE_OBJECT file = file_lookup("ZwDeviceIoControlFile", FileHandle, &status);
-    PIRP irp;
-
-    UNREFERENCED_PARAMETER(ApcContext);
-    if (!file)
-        return status;
-    if (Event || ApcRoutine)
-        return file_finish(file, IoStatusBlock, Event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3, 0);
-    if (!file->DeviceObject)
-        return file_finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
-    irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
-    status = irp ? irp_set_control(irp, IoControlCode, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
-    if (NT_SUCCESS(status))
-        status = irp_send(irp, &done);
-    return file_finish(file, IoStatusBlock, status, done);
 }
 
 /* ---- Information ------------------------------------------------------------------------------------------------ */

@@ -398,6 +398,18 @@ static NTSTATUS read_or_write(PDEVICE_OBJECT d, PIRP irp)
     return end(irp, STATUS_SUCCESS, at->MajorFunction == IRP_MJ_READ ? n : sum);
 }
 
+/* Returns the input like ECHO. */
+static NTSTATUS fs_control(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+
+    UNREFERENCED_PARAMETER(d);
+    if (at->MinorFunction != IRP_MN_USER_FS_REQUEST ||
+        at->Parameters.FileSystemControl.FsControlCode != FSCTL_LOCK_VOLUME)
+        return end(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+    return end(irp, STATUS_SUCCESS, echo(irp, at));
+}
+
 static NTSTATUS flush(PDEVICE_OBJECT d, PIRP irp)
 {
     UNREFERENCED_PARAMETER(d);
@@ -437,6 +449,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     driver->MajorFunction[IRP_MJ_READ] = read_or_write;
     driver->MajorFunction[IRP_MJ_WRITE] = read_or_write;
     driver->MajorFunction[IRP_MJ_FLUSH_BUFFERS] = flush;
+    driver->MajorFunction[IRP_MJ_FILE_SYSTEM_CONTROL] = fs_control;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
     status = IoRegisterShutdownNotification(device);
     if (!NT_SUCCESS(status))
