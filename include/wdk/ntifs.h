@@ -63,9 +63,94 @@ NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG Previou
  */
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
+/* Returns whether the thread has ended. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI BOOLEAN PsIsThreadTerminating(_In_ PETHREAD Thread);
+
+/* Copies the terminated string into pool, which RtlFreeUnicodeString frees. Returns FALSE if out of memory. PASSIVE. */
+NTKERNELAPI BOOLEAN RtlCreateUnicodeString(_Out_ PUNICODE_STRING DestinationString, _In_z_ PCWSTR SourceString);
+
+/*
+ * Stores return addresses of the calling thread, beginning with that of the caller's FramesToSkip-th caller. Returns
+ * their number, at most 16. *BackTraceHash receives a sum of the addresses.
+ */
+NTKERNELAPI USHORT RtlCaptureStackBackTrace(_In_ ULONG FramesToSkip, _In_ ULONG FramesToCapture,
+                                            _Out_writes_to_(FramesToCapture, return) PVOID *BackTrace,
+                                            _Out_opt_ PULONG BackTraceHash);
+
 /* Return the process of the IRP's thread, or NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI ULONG IoGetRequestorProcessId(_In_ PIRP Irp);
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(_In_ PIRP Irp);
+
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
+
+typedef struct _OBJECT_NAME_INFORMATION {
+    UNICODE_STRING Name;
+} OBJECT_NAME_INFORMATION, *POBJECT_NAME_INFORMATION;
+
+/*
+ * Returns the name of a device, a driver, a directory, or of a file: the name of its device and the rest. Other objects
+ * have none here, nor have files of the host: Name.Buffer is NULL. If the name does not fit, returns
+ * STATUS_INFO_LENGTH_MISMATCH. *ReturnLength receives the size that is needed. IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ObQueryNameString(_In_ PVOID Object,
+                                       _Out_writes_bytes_opt_(Length) POBJECT_NAME_INFORMATION ObjectNameInfo,
+                                       _In_ ULONG Length, _Out_ PULONG ReturnLength);
+
+/* ---- Tokens ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Every process and client has the system's token. To impersonate a client changes nothing. Each reference to the token
+ * must be dropped: those of PsReferencePrimaryToken and of SeCreateClientSecurity. PASSIVE_LEVEL; the routines that
+ * drop a reference <= APC_LEVEL.
+ */
+typedef enum _TOKEN_TYPE { TokenPrimary = 1, TokenImpersonation } TOKEN_TYPE, *PTOKEN_TYPE;
+
+#define TOKEN_SOURCE_LENGTH 8
+typedef struct _TOKEN_SOURCE {
+    CHAR SourceName[TOKEN_SOURCE_LENGTH];
+    LUID SourceIdentifier;
+} TOKEN_SOURCE, *PTOKEN_SOURCE;
+
+typedef struct _TOKEN_CONTROL {
+    LUID TokenId;
+    LUID AuthenticationId;
+    LUID ModifiedId;
+    TOKEN_SOURCE TokenSource;
+} TOKEN_CONTROL, *PTOKEN_CONTROL;
+
+typedef struct _SECURITY_CLIENT_CONTEXT {
+    SECURITY_QUALITY_OF_SERVICE SecurityQos;
+    PACCESS_TOKEN ClientToken;
+    BOOLEAN DirectlyAccessClientToken;
+    BOOLEAN DirectAccessEffectiveOnly;
+    BOOLEAN ServerIsRemote;
+    TOKEN_CONTROL ClientTokenControl;
+} SECURITY_CLIENT_CONTEXT, *PSECURITY_CLIENT_CONTEXT;
+
+extern NTKERNELAPI POBJECT_TYPE *SeTokenObjectType;
+
+NTKERNELAPI PACCESS_TOKEN PsReferencePrimaryToken(_Inout_ PEPROCESS Process);
+NTKERNELAPI VOID PsDereferencePrimaryToken(_In_ PACCESS_TOKEN PrimaryToken);
+NTKERNELAPI VOID PsDereferenceImpersonationToken(_In_opt_ PACCESS_TOKEN ImpersonationToken);
+NTKERNELAPI TOKEN_TYPE SeTokenType(_In_ PACCESS_TOKEN Token);
+NTKERNELAPI BOOLEAN SeTokenIsAdmin(_In_ PACCESS_TOKEN Token);
+#define SeQuerySubjectContextToken(context) \
+    ((context)->ClientToken ? (context)->ClientToken : (context)->PrimaryToken)
+
+NTKERNELAPI NTSTATUS SeCreateClientSecurity(_In_ PETHREAD ClientThread,
+                                            _In_ PSECURITY_QUALITY_OF_SERVICE ClientSecurityQos,
+                                            _In_ BOOLEAN RemoteSession,
+                                            _Out_ PSECURITY_CLIENT_CONTEXT ClientContext);
+NTKERNELAPI NTSTATUS SeImpersonateClientEx(_In_ PSECURITY_CLIENT_CONTEXT ClientContext,
+                                           _In_opt_ PETHREAD ServerThread);
+NTKERNELAPI VOID SeImpersonateClient(_In_ PSECURITY_CLIENT_CONTEXT ClientContext, _In_opt_ PETHREAD ServerThread);
+NTKERNELAPI VOID PsRevertToSelf(VOID);
+
+FORCEINLINE VOID SeDeleteClientSecurity(_Inout_ PSECURITY_CLIENT_CONTEXT ClientContext)
+{
+    PsDereferencePrimaryToken(ClientContext->ClientToken);
+    ClientContext->ClientToken = NULL;
+}
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
 

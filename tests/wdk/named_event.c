@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that drivers share by name. */
+/* Events that drivers share by name; directories, symbolic links, and the names of objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -215,6 +215,99 @@ static void test_zw_closed(void **state)
     child_aborts(wait_for_closed_handle);
 }
 
+static HANDLE create_directory(PUNICODE_STRING name, ULONG attributes, NTSTATUS expected)
+{
+    OBJECT_ATTRIBUTES a;
+    HANDLE handle = NULL;
+
+    InitializeObjectAttributes(&a, name, attributes, NULL, NULL);
+    assert_int_equal(ZwCreateDirectoryObject(&handle, DIRECTORY_ALL_ACCESS, &a), expected);
+    return handle;
+}
+
+/* Returns the length of the object's name, whose beginning is stored in `text`. */
+static ULONG query_name(PVOID object, WCHAR text[40])
+{
+    struct {
+        OBJECT_NAME_INFORMATION info;
+        WCHAR room[40];
+    } buffer;
+    ULONG need = 0, again = 0;
+
+    assert_int_equal(ObQueryNameString(object, NULL, 0, &need), STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(ObQueryNameString(object, &buffer.info, need - 1, &again), STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(again, need);
+    assert_int_equal(ObQueryNameString(object, &buffer.info, need, &again), STATUS_SUCCESS);
+    assert_int_equal(again, need);
+    if (!buffer.info.Name.Buffer)
+        return 0;
+    assert_int_equal(buffer.info.Name.MaximumLength, buffer.info.Name.Length + sizeof(WCHAR));
+    assert_int_equal(need, sizeof buffer.info + buffer.info.Name.MaximumLength);
+    memcpy(text, buffer.info.Name.Buffer, buffer.info.Name.MaximumLength);
+    return buffer.info.Name.Length;
+}
+
+static void test_directories(void **state)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Disks"), upper = RTL_CONSTANT_STRING(L"\\DEVICE\\DISKS"),
+                   relative = RTL_CONSTANT_STRING(L"Disks");
+    uint32_t before = live_count();
+    HANDLE first, second;
+    PVOID object;
+    WCHAR text[40] = { 0 };
+
+    (void)state;
+    assert_null(create_directory(&relative, 0, STATUS_OBJECT_NAME_INVALID));
+    first = create_directory(&name, OBJ_PERMANENT, STATUS_SUCCESS);
+    assert_null(create_directory(&upper, 0, STATUS_OBJECT_NAME_COLLISION));
+    second = create_directory(&upper, OBJ_OPENIF, STATUS_OBJECT_NAME_EXISTS);
+    assert_int_equal(ObReferenceObjectByHandle(second, 0, NULL, KernelMode, &object, NULL), STATUS_SUCCESS);
+    assert_int_equal(query_name(object, text), name.Length);
+    assert_memory_equal(text, name.Buffer, name.Length + sizeof(WCHAR));
+    ObDereferenceObject(object);
+    assert_int_equal(query_name(PsGetCurrentThread(), text), 0);
+    ZwClose(first);
+    ZwClose(second);
+    second = create_directory(&name, OBJ_OPENIF, STATUS_OBJECT_NAME_EXISTS); /* it is permanent */
+    assert_int_equal(ZwMakeTemporaryObject(second), STATUS_SUCCESS);
+    assert_int_equal(ZwMakeTemporaryObject(second), STATUS_SUCCESS);
+    assert_null(create_directory(&name, 0, STATUS_OBJECT_NAME_COLLISION));
+    ZwClose(second);
+    ZwClose(create_directory(&name, 0, STATUS_SUCCESS));
+    ZwClose(create_directory(&name, 0, STATUS_SUCCESS));
+    assert_int_equal(live_count(), before);
+}
+
+static void test_links(void **state)
+{
+    UNICODE_STRING link = RTL_CONSTANT_STRING(L"\\??\\D:"), target = RTL_CONSTANT_STRING(L"\\Device\\Disk0"),
+                   dos = RTL_CONSTANT_STRING(L"\\DosDevices\\d:"), none = RTL_CONSTANT_STRING(L"\\??\\E:");
+    WCHAR room[20] = { 0 };
+    UNICODE_STRING found = { 0, 2, room };
+    OBJECT_ATTRIBUTES a;
+    ULONG length = 0;
+    HANDLE handle;
+
+    (void)state;
+    assert_int_equal(IoCreateSymbolicLink(&link, &target), STATUS_SUCCESS);
+    InitializeObjectAttributes(&a, &none, 0, NULL, NULL);
+    assert_int_equal(ZwOpenSymbolicLinkObject(&handle, GENERIC_READ, &a), STATUS_OBJECT_NAME_NOT_FOUND);
+    InitializeObjectAttributes(&a, &dos, 0, NULL, NULL);
+    assert_int_equal(ZwOpenSymbolicLinkObject(&handle, GENERIC_READ, &a), STATUS_SUCCESS);
+    assert_int_equal(IoDeleteSymbolicLink(&link), STATUS_SUCCESS);
+    assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, &length), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(length, target.Length);
+    found.MaximumLength = sizeof room;
+    assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, NULL), STATUS_SUCCESS);
+    assert_int_equal(found.Length, target.Length);
+    assert_memory_equal(room, target.Buffer, target.Length); /* in the case in which it was written */
+    ZwClose(handle);
+    handle = create_directory(&link, 0, STATUS_SUCCESS);
+    assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+    InitializeObjectAttributes(&a, &link, 0, NULL, NULL);
+    ZwClose(handle);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_share),
@@ -224,7 +317,9 @@ int main(void)
                                         cmocka_unit_test(test_zw),
                                         cmocka_unit_test(test_zw_names),
                                         cmocka_unit_test(test_zw_other_handles),
-                                        cmocka_unit_test(test_zw_closed) };
+                                        cmocka_unit_test(test_zw_closed),
+                                        cmocka_unit_test(test_directories),
+                                        cmocka_unit_test(test_links) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "wdk/mm/pool.h"
 
@@ -268,6 +268,26 @@ static void test_int64(void **state)
     }
 }
 
+static void test_created_string(void **state)
+{
+    PVOID one[4], all[16];
+    UNICODE_STRING s;
+    ULONG hash = 0;
+    USHORT n;
+
+    (void)state;
+    assert_true(RtlCreateUnicodeString(&s, L"text"));
+    assert_int_equal(s.Length, 8);
+    assert_memory_equal(s.Buffer, L"text", 10);
+    RtlFreeUnicodeString(&s);
+    n = RtlCaptureStackBackTrace(0, 16, all, &hash);
+    assert_in_range(n, 2, 16);
+    assert_int_equal(RtlCaptureStackBackTrace(1, 1, one, &hash), 1);
+    assert_ptr_equal(one[0], all[1]);
+    assert_int_equal(hash, (ULONG)(ULONG_PTR)all[1]);
+    assert_int_equal(RtlCaptureStackBackTrace(100, 4, one, NULL), 0);
+}
+
 static void test_guid(void **state)
 {
     static const GUID guid = { 0x01234567, 0x89ab, 0xcdef, { 1, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef } };
@@ -395,7 +415,7 @@ int main(void)
         cmocka_unit_test(test_init),    cmocka_unit_test(test_copy_append), cmocka_unit_test(test_compare),
         cmocka_unit_test(test_convert), cmocka_unit_test(test_utf8_n),      cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_int64),   cmocka_unit_test(test_guid),        cmocka_unit_test(test_time),
-        cmocka_unit_test(test_bitmap),  cmocka_unit_test(test_version),
+        cmocka_unit_test(test_bitmap),  cmocka_unit_test(test_version),     cmocka_unit_test(test_created_string),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

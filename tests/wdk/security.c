@@ -75,6 +75,36 @@ static void test_privileges(void **state)
     assert_true(SeSinglePrivilegeCheck(privilege(99), KernelMode));
 }
 
+static void test_client(void **state)
+{
+    SECURITY_QUALITY_OF_SERVICE qos = { sizeof qos, SecurityImpersonation, SECURITY_STATIC_TRACKING, TRUE };
+    SECURITY_CLIENT_CONTEXT client, wrong = { .ServerIsRemote = FALSE };
+    uint32_t left = live_count();
+    struct report *r = report_start();
+    PACCESS_TOKEN token;
+
+    (void)state;
+    assert_int_equal(SeCreateClientSecurity(PsGetCurrentThread(), &qos, FALSE, &client), STATUS_SUCCESS);
+    assert_true(client.DirectAccessEffectiveOnly && SeTokenIsAdmin(client.ClientToken));
+    assert_int_equal(SeTokenType(client.ClientToken), TokenPrimary);
+    assert_int_equal(live_count(), left + 1);
+    assert_int_equal(SeImpersonateClientEx(&client, NULL), STATUS_SUCCESS);
+    assert_int_equal(SeImpersonateClientEx(&wrong, NULL), STATUS_INVALID_PARAMETER);
+    SeImpersonateClient(&client, NULL);
+    PsRevertToSelf();
+    token = PsReferencePrimaryToken(PsGetCurrentProcess());
+    assert_ptr_equal(token, client.ClientToken);
+    SeDeleteClientSecurity(&client);
+    assert_int_equal(live_count(), left + 1);
+    PsDereferencePrimaryToken(token);
+    PsDereferenceImpersonationToken(NULL);
+    assert_int_equal(live_count(), left);
+    report_is_empty(r);
+    r = report_start();
+    PsDereferencePrimaryToken(token);
+    report_is(r, "reference in ObDereferenceObject: token");
+}
+
 static VOID unlock_foreign(PVOID context)
 {
     SeUnlockSubjectContext(context);
@@ -119,6 +149,7 @@ int security_run(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_subject),
         cmocka_unit_test(test_privileges),
+        cmocka_unit_test(test_client),
         cmocka_unit_test(test_subject_rules),
     };
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "threads.h"
 #include "threads_more.h"
@@ -45,6 +45,10 @@ static void test_threads(void **state)
     (void)state;
     assert_int_equal(wait1(thread, NULL), STATUS_SUCCESS);
     assert_int_equal(PsGetThreadExitStatus(thread), STATUS_CANCELLED);
+    assert_true(PsIsThreadTerminating(thread));
+    assert_false(PsIsThreadTerminating(PsGetCurrentThread()));
+    assert_ptr_equal(PsGetThreadProcessId(thread), PsGetCurrentProcessId());
+    assert_ptr_equal(PsGetProcessId(PsGetCurrentProcess()), PsGetCurrentProcessId());
     assert_true(PsIsSystemThread(thread));
     ObDereferenceObject(thread);
     assert_int_equal(live_count(), left);

@@ -242,6 +242,12 @@ NTKERNELAPI VOID MmFreeContiguousMemory(_In_ PVOID BaseAddress);
 NTKERNELAPI VOID MmFreeContiguousMemorySpecifyCache(_In_ PVOID BaseAddress, _In_ SIZE_T NumberOfBytes,
                                                     _In_ MEMORY_CACHING_TYPE CacheType);
 
+/*
+ * Returns the address of a routine of the kernel, or NULL if there is none of this name, or if it is a macro or inline
+ * function here. Routines of Storport and KMDF are not found. PASSIVE_LEVEL.
+ */
+NTKERNELAPI PVOID MmGetSystemRoutineAddress(_In_ PUNICODE_STRING SystemRoutineName);
+
 EXTERN_C_END
 
 #endif

@@ -159,6 +159,15 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(_In_ PVOID Object, _In_ ACCESS_M
 #define ObReferenceObject(object) ObfReferenceObject(object)
 #define ObDereferenceObject(object) ObfDereferenceObject(object)
 
+/* The tags have no effect. */
+#define ObReferenceObjectWithTag(object, tag) ((VOID)(tag), ObfReferenceObject(object))
+#define ObDereferenceObjectWithTag(object, tag) ((VOID)(tag), ObfDereferenceObject(object))
+#define ObDereferenceObjectDeferDeleteWithTag(object, tag) ((VOID)(tag), ObDereferenceObjectDeferDelete(object))
+#define ObReferenceObjectByPointerWithTag(object, access, type, mode, tag) \
+    ((VOID)(tag), ObReferenceObjectByPointer(object, access, type, mode))
+#define ObReferenceObjectByHandleWithTag(handle, access, type, mode, tag, object, information) \
+    ((VOID)(tag), ObReferenceObjectByHandle(handle, access, type, mode, object, information))
+
 /* PASSIVE_LEVEL. Access rights are not checked. */
 NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(_In_ HANDLE Handle, _In_ ACCESS_MASK DesiredAccess,
                                                _In_opt_ POBJECT_TYPE ObjectType, _In_ KPROCESSOR_MODE AccessMode,

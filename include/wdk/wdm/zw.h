@@ -17,6 +17,21 @@ NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
 #define NtClose(handle) ZwClose(handle)
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
 
+/*
+ * Create or open a directory of names, and open a symbolic link; ZwClose closes the handle. Names begin with a
+ * backslash, and RootDirectory must be NULL. OBJ_OPENIF opens a directory that exists, and returns
+ * STATUS_OBJECT_NAME_EXISTS. A directory with OBJ_PERMANENT keeps its name until ZwMakeTemporaryObject and the close of
+ * its handles. It is only a name: devices may have names below a directory that does not exist.
+ */
+NTKERNELAPI NTSTATUS ZwCreateDirectoryObject(_Out_ PHANDLE DirectoryHandle, _In_ ACCESS_MASK DesiredAccess,
+                                             _In_ POBJECT_ATTRIBUTES ObjectAttributes);
+NTKERNELAPI NTSTATUS ZwMakeTemporaryObject(_In_ HANDLE Handle);
+NTKERNELAPI NTSTATUS ZwOpenSymbolicLinkObject(_Out_ PHANDLE LinkHandle, _In_ ACCESS_MASK DesiredAccess,
+                                              _In_ POBJECT_ATTRIBUTES ObjectAttributes);
+/* *ReturnedLength receives the length of the target in bytes, also if it does not fit (STATUS_BUFFER_TOO_SMALL). */
+NTKERNELAPI NTSTATUS ZwQuerySymbolicLinkObject(_In_ HANDLE LinkHandle, _Inout_ PUNICODE_STRING LinkTarget,
+                                               _Out_opt_ PULONG ReturnedLength);
+
 /* ---- Registry --------------------------------------------------------------------------------------------------- */
 
 #define REG_NONE 0

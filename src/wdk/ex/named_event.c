@@ -46,7 +46,7 @@ static void named_event_on_close(void *object)
     pthread_mutex_unlock(&lock);
 }
 
-static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close, true };
+static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close, true, NULL };
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 

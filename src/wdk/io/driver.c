@@ -56,7 +56,8 @@ struct ondk_wdk_driver {
 };
 
 static void driver_destroy(void *driver);
-static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL, false };
+static void driver_get_name(void *driver, void **named, PCUNICODE_STRING *rest);
+static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL, false, driver_get_name };
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
@@ -68,6 +69,12 @@ static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
  */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
+
+static void driver_get_name(void *driver, void **named, PCUNICODE_STRING *rest)
+{
+    *named = NULL;
+    *rest = &((PDRIVER_OBJECT)driver)->DriverName;
+}
 
 struct call {
     void (*routine)(void *context);

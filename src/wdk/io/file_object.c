@@ -15,7 +15,9 @@
 
 static void file_object_destroy(void *object);
 static void file_object_on_close(void *object);
-static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close, false };
+static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest);
+static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close, false,
+                                         file_object_get_name };
 static struct _OBJECT_TYPE *file_type_pointer = &file_type;
 struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 
@@ -58,6 +60,13 @@ static void file_object_on_close(void *object)
 
     if (file->DeviceObject)
         file_object_cleanup(file);
+}
+
+/* The file's name is that of its device, followed by the file's. A file of the host has none. */
+static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest)
+{
+    *named = ((PFILE_OBJECT)object)->DeviceObject;
+    *rest = &((PFILE_OBJECT)object)->FileName;
 }
 
 static void file_object_send_close(void *context)
@@ -151,6 +160,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     f->DeviceObject = name_find(name, &f->FileName, &status);
     if (f->DeviceObject)
         status = ob_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
+                 : f->FileName.Length                            ? STATUS_OBJECT_NAME_NOT_FOUND
                                                                  : STATUS_OBJECT_TYPE_MISMATCH;
     if (f->DeviceObject && NT_SUCCESS(status)) {
         status = file_object_send_create(f, access, share, options, from, information);

@@ -20,9 +20,10 @@ enum { MAX_LINKS = 16 };
  */
 struct name {
     WCHAR *text;
-    size_t length; /* in units */
-    void *object;  /* NULL for a link */
-    WCHAR *target; /* NULL for an object and an alias */
+    size_t length;                          /* in units */
+    void *object;                           /* NULL for a link */
+    WCHAR *target;                          /* NULL for an object and an alias */
+    UNICODE_STRING written, written_target; /* the name and the target as the driver has written them */
     bool is_alias;
     struct name *next;
 };
@@ -85,7 +86,19 @@ static void name_free(struct name *n)
         return;
     free(n->text);
     free(n->target);
+    free(n->written.Buffer);
+    free(n->written_target.Buffer);
     free(n);
+}
+
+/* Returns false if out of memory. The caller frees the copy's Buffer. */
+static bool name_copy(UNICODE_STRING *copy, PCUNICODE_STRING name)
+{
+    copy->Length = copy->MaximumLength = name->Length;
+    copy->Buffer = malloc(name->Length + sizeof(WCHAR));
+    if (copy->Buffer)
+        memcpy(copy->Buffer, name->Buffer, name->Length);
+    return copy->Buffer != NULL;
 }
 
 static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING target, bool is_alias)
@@ -102,7 +115,8 @@ static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING t
         n->object = object;
         n->is_alias = is_alias;
     }
-    if (!n || !n->text || (target && !n->target)) {
+    if (!n || !n->text || !name_copy(&n->written, name) ||
+        (target && (!n->target || !name_copy(&n->written_target, target)))) {
         name_free(n);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
@@ -180,6 +194,52 @@ NTSTATUS name_remove_link(PCUNICODE_STRING name)
     (void)live_remove(LIVE_SYMLINK, n);
     name_free(n);
     return STATUS_SUCCESS;
+}
+
+bool name_of_object(const void *object, UNICODE_STRING *out)
+{
+    struct name *n;
+    bool copied = true;
+
+    *out = (UNICODE_STRING){ 0, 0, NULL };
+    pthread_mutex_lock(&lock);
+    for (n = names; n && (n->object != object || n->is_alias); n = n->next)
+        ;
+    if (n)
+        copied = name_copy(out, &n->written);
+    pthread_mutex_unlock(&lock);
+    return copied;
+}
+
+/* Copies the target of a link. Requires the lock. An alias has its object's name as target, if it has one. */
+static NTSTATUS name_copy_target(const struct name *link, UNICODE_STRING *out)
+{
+    const struct name *n = names;
+
+    if (!link->is_alias)
+        return name_copy(out, &link->written_target) ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+    while (n && (n->object != link->object || n->is_alias))
+        n = n->next;
+    if (!n)
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    return name_copy(out, &n->written) ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+NTSTATUS name_get_target(PCUNICODE_STRING name, UNICODE_STRING *out)
+{
+    WCHAR *text = name_is_valid(name) ? name_normalize(name) : NULL;
+    NTSTATUS status = STATUS_OBJECT_NAME_NOT_FOUND;
+    struct name *n;
+
+    if (!text)
+        return STATUS_OBJECT_NAME_INVALID;
+    pthread_mutex_lock(&lock);
+    n = name_lookup(text, false);
+    if (n)
+        status = n->target || n->is_alias ? name_copy_target(n, out) : STATUS_OBJECT_TYPE_MISMATCH;
+    pthread_mutex_unlock(&lock);
+    free(text);
+    return status;
 }
 
 /* Returns the link's target followed by the rest of the text after the link, or NULL if out of memory. */

@@ -24,6 +24,14 @@ void name_remove_object(const void *object);
 /* Removes a symbolic link. Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
+/* Copies the object's name, or sets out->Buffer to NULL if it has none. The caller frees it. False: out of memory. */
+bool name_of_object(const void *object, UNICODE_STRING *out);
+/*
+ * Copies the target of the symbolic link; the caller frees its Buffer. Fails with STATUS_OBJECT_NAME_NOT_FOUND, or with
+ * STATUS_OBJECT_TYPE_MISMATCH for a name that is not of a link.
+ */
+NTSTATUS name_get_target(PCUNICODE_STRING name, UNICODE_STRING *out);
+
 /*
  * Follows symbolic links. Returns the object with a reference, which ob_unref drops. *rest receives what follows the
  * object's name; the caller frees its Buffer. Returns NULL and sets *status if there is no such object.

@@ -16,6 +16,11 @@ struct _OBJECT_TYPE {
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
     void (*closed)(void *object);  /* called when a handle to the object is closed; may be NULL */
     bool is_waitable;              /* the object begins with a dispatcher object */
+    /*
+     * Sets *named to the object that has the name, and *rest to what follows that name. *named may be NULL. If this
+     * function is NULL, the object itself has the name, and nothing follows.
+     */
+    void (*get_name)(void *object, void **named, PCUNICODE_STRING *rest);
 };
 
 /* Returns a zeroed object with one reference, or NULL if out of memory. */

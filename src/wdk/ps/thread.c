@@ -28,7 +28,7 @@ static void thread_object_destroy(void *object)
     thread_fini(object);
 }
 
-static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL, true };
+static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL, true, NULL };
 static POBJECT_TYPE thread_type_pointer = &thread_type;
 POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 
@@ -173,6 +173,13 @@ PEPROCESS IoGetCurrentProcess(VOID)
 HANDLE PsGetCurrentProcessId(VOID)
 {
     return (HANDLE)(intptr_t)the_process.id;
+}
+
+/* Only the thread itself can end it: there is no time between the request and the end. */
+BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
+{
+    irql_check_max("PsIsThreadTerminating", DISPATCH_LEVEL);
+    return KeReadStateEvent((PRKEVENT) & ((struct kernel_thread *)Thread)->header) != 0;
 }
 
 PEPROCESS IoGetRequestorProcess(PIRP Irp)

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
@@ -208,6 +208,17 @@ NTSTATUS RtlDowncaseUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_S
 {
     irql_check_max("RtlDowncaseUnicodeString", PASSIVE_LEVEL);
     return rtl_change_case(DestinationString, SourceString, AllocateDestinationString, text_downcase);
+}
+
+BOOLEAN RtlCreateUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString)
+{
+    UNICODE_STRING source;
+
+    irql_check_max("RtlCreateUnicodeString", PASSIVE_LEVEL);
+    return NT_SUCCESS(RtlInitUnicodeStringEx(&source, SourceString)) &&
+           NT_SUCCESS(RtlDuplicateUnicodeString(RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE |
+                                                    RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING,
+                                                &source, DestinationString));
 }
 
 VOID RtlFreeUnicodeString(PUNICODE_STRING UnicodeString)

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "wdm.h"
+#include "ntifs.h"
 
+#include "verify/stack.h"
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
 
@@ -67,6 +68,21 @@ NTSTATUS RtlGUIDFromString(PCUNICODE_STRING GuidString, GUID *Guid)
     }
     *Guid = result;
     return STATUS_SUCCESS;
+}
+
+USHORT RtlCaptureStackBackTrace(ULONG FramesToSkip, ULONG FramesToCapture, PVOID *BackTrace, PULONG BackTraceHash)
+{
+    struct stack now = { .depth = 0 };
+    ULONG n = 0, hash = 0;
+
+    stack_capture(&now, __builtin_return_address(0));
+    for (int i = (int)FramesToSkip; FramesToSkip < STACK_FRAMES && i < now.depth && n < FramesToCapture; i++) {
+        BackTrace[n++] = now.frames[i];
+        hash += (ULONG)(ULONG_PTR)now.frames[i];
+    }
+    if (BackTraceHash)
+        *BackTraceHash = hash;
+    return (USHORT)n;
 }
 
 /* Creates a random UUID (version 4). */

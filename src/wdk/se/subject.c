@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Subjects and privileges: see wdm/security.h. There is one account, so a token has no contents. The checks here find
- * subjects that are not released, and locks that are not matched.
+ * Subjects and privileges: see wdm/security.h. There is one account, so each subject has all privileges. The checks
+ * here find subjects that are not released, and locks that are not matched.
  */
 #include "wdm.h"
 
 #include "wdk/common/live.h"
 #include "wdk/ke/lock.h"
 #include "wdk/ke/thread.h"
-
-static const char system_token; /* the token of every process; only its address matters */
+#include "wdk/se/token.h"
 
 static const struct lock_kind subject_lock = { .name = "SECURITY_SUBJECT_CONTEXT" };
 
@@ -19,7 +18,7 @@ static void subject_capture(const char *routine, PSECURITY_SUBJECT_CONTEXT subje
     if (check_on() && live_has(LIVE_REFERENCE, subject))
         check_failed(CHECK_REFERENCE, routine, 0, (uintptr_t)subject, 0, 0,
                      "the subject context %p was captured before, and was not released", (void *)subject);
-    *subject = (SECURITY_SUBJECT_CONTEXT){ .PrimaryToken = (PACCESS_TOKEN)(uintptr_t)&system_token };
+    *subject = (SECURITY_SUBJECT_CONTEXT){ .PrimaryToken = token_system() };
     live_add(LIVE_REFERENCE, subject, "SECURITY_SUBJECT_CONTEXT");
 }
 

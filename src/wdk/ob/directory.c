@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory is only a
+ * name: objects may have names below it whether it exists or not. The invariant: a directory has its name, and is not
+ * freed, while it is permanent or a handle to it is open.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ntifs.h"
+
+#include "wdk/common/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/name.h"
+#include "wdk/ob/object.h"
+
+/* ---- Directories ------------------------------------------------------------------------------------------------- */
+
+struct directory {
+    int handles;
+    bool permanent; /* the directory has a reference of its own */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the members of all directories */
+
+static void directory_on_close(void *object)
+{
+    struct directory *d = object;
+
+    pthread_mutex_lock(&lock);
+    if (--d->handles == 0 && !d->permanent)
+        name_remove_object(d);
+    pthread_mutex_unlock(&lock);
+}
+
+static struct _OBJECT_TYPE directory_type = { "directory", NULL, directory_on_close, false, NULL };
+
+static NTSTATUS directory_open_handle(struct directory *d, PHANDLE handle)
+{
+    NTSTATUS status;
+
+    pthread_mutex_lock(&lock);
+    d->handles++;
+    pthread_mutex_unlock(&lock);
+    status = handle_open(d, handle);
+    if (NT_SUCCESS(status))
+        return status;
+    directory_on_close(d);
+    ob_unref(d);
+    return status;
+}
+
+static NTSTATUS directory_create(const OBJECT_ATTRIBUTES *a, PHANDLE handle)
+{
+    struct directory *d = ob_new(&directory_type, sizeof *d);
+    NTSTATUS status = d ? name_add_object(a->ObjectName, d) : STATUS_INSUFFICIENT_RESOURCES;
+
+    if (!NT_SUCCESS(status)) {
+        if (d)
+            ob_unref(d);
+        return status;
+    }
+    d->permanent = a->Attributes & OBJ_PERMANENT;
+    if (d->permanent)
+        ob_ref(d);
+    return directory_open_handle(d, handle);
+}
+
+/* Opens the directory that has the name already. */
+static NTSTATUS directory_open_existing(PCUNICODE_STRING name, PHANDLE handle)
+{
+    UNICODE_STRING rest = { 0 };
+    NTSTATUS status;
+    void *object = name_find(name, &rest, &status);
+    bool is_directory = object && ob_type(object) == &directory_type && !rest.Length;
+
+    free(rest.Buffer);
+    if (!is_directory) {
+        if (object)
+            ob_unref(object);
+        return STATUS_OBJECT_NAME_COLLISION;
+    }
+    status = directory_open_handle(object, handle);
+    return NT_SUCCESS(status) ? STATUS_OBJECT_NAME_EXISTS : status;
+}
+
+NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess,
+                                 POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    irql_check_max("ZwCreateDirectoryObject", PASSIVE_LEVEL);
+    *DirectoryHandle = NULL;
+    if (ObjectAttributes->RootDirectory)
+        return STATUS_INVALID_PARAMETER;
+    status = directory_create(ObjectAttributes, DirectoryHandle);
+    if (status == STATUS_OBJECT_NAME_COLLISION && ObjectAttributes->Attributes & OBJ_OPENIF)
+        status = directory_open_existing(ObjectAttributes->ObjectName, DirectoryHandle);
+    return status;
+}
+
+/* Returns the handle's object with a reference. Reports a handle that is not open. */
+static void *directory_lookup(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+{
+    void *object;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    object = handle_lookup(handle, type, status);
+    if (!object && *status == STATUS_INVALID_HANDLE && check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
+    return object;
+}
+
+static void directory_make_temporary(struct directory *d)
+{
+    bool was_permanent;
+
+    pthread_mutex_lock(&lock);
+    was_permanent = d->permanent;
+    d->permanent = false;
+    if (d->handles == 0) /* another thread has closed the last one */
+        name_remove_object(d);
+    pthread_mutex_unlock(&lock);
+    if (was_permanent)
+        ob_unref(d);
+}
+
+NTSTATUS ZwMakeTemporaryObject(HANDLE Handle)
+{
+    NTSTATUS status;
+    void *object = directory_lookup("ZwMakeTemporaryObject", Handle, NULL, &status);
+
+    if (!object)
+        return status;
+    if (ob_type(object) == &directory_type)
+        directory_make_temporary(object);
+    ob_unref(object);
+    return STATUS_SUCCESS;
+}
+
+/* ---- Symbolic links ---------------------------------------------------------------------------------------------- */
+
+struct link_object {
+    UNICODE_STRING target;
+};
+
+static void link_destroy(void *object)
+{
+    free(((struct link_object *)object)->target.Buffer);
+}
+
+static struct _OBJECT_TYPE link_type = { "symbolic link", link_destroy, NULL, false, NULL };
+
+NTSTATUS ZwOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    struct link_object *l;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    irql_check_max("ZwOpenSymbolicLinkObject", PASSIVE_LEVEL);
+    *LinkHandle = NULL;
+    if (ObjectAttributes->RootDirectory)
+        return STATUS_INVALID_PARAMETER;
+    l = ob_new(&link_type, sizeof *l);
+    if (!l)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = name_get_target(ObjectAttributes->ObjectName, &l->target);
+    if (NT_SUCCESS(status))
+        status = handle_open(l, LinkHandle);
+    if (!NT_SUCCESS(status))
+        ob_unref(l);
+    return status;
+}
+
+NTSTATUS ZwQuerySymbolicLinkObject(HANDLE LinkHandle, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
+{
+    NTSTATUS status;
+    struct link_object *l = directory_lookup("ZwQuerySymbolicLinkObject", LinkHandle, &link_type, &status);
+
+    if (!l)
+        return status;
+    if (ReturnedLength)
+        *ReturnedLength = l->target.Length;
+    if (l->target.Length > LinkTarget->MaximumLength) {
+        status = STATUS_BUFFER_TOO_SMALL;
+    } else {
+        memcpy(LinkTarget->Buffer, l->target.Buffer, l->target.Length);
+        LinkTarget->Length = l->target.Length;
+    }
+    ob_unref(l);
+    return status;
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
+
+/* Stores the name, which has two parts, and its terminator behind *info. */
+static void object_write_name(POBJECT_NAME_INFORMATION info, PCUNICODE_STRING name, PCUNICODE_STRING rest)
+{
+    info->Name = (UNICODE_STRING){ 0, 0, NULL };
+    if (!name->Length && !rest->Length)
+        return;
+    info->Name.Buffer = (WCHAR *)(info + 1);
+    if (name->Length)
+        memcpy(info->Name.Buffer, name->Buffer, name->Length);
+    if (rest->Length)
+        memcpy((char *)info->Name.Buffer + name->Length, rest->Buffer, rest->Length);
+    info->Name.Length = (USHORT)(name->Length + rest->Length);
+    info->Name.MaximumLength = (USHORT)(info->Name.Length + sizeof(WCHAR));
+    info->Name.Buffer[info->Name.Length / sizeof(WCHAR)] = 0;
+}
+
+NTSTATUS ObQueryNameString(PVOID Object, POBJECT_NAME_INFORMATION ObjectNameInfo, ULONG Length, PULONG ReturnLength)
+{
+    static const UNICODE_STRING nothing;
+    PCUNICODE_STRING rest = &nothing;
+    UNICODE_STRING name = { 0 };
+    void *named = Object;
+
+    irql_check_max("ObQueryNameString", APC_LEVEL);
+    if (ob_type(Object)->get_name)
+        ob_type(Object)->get_name(Object, &named, &rest);
+    if (named && !name_of_object(named, &name))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    *ReturnLength = sizeof *ObjectNameInfo;
+    if (name.Length + rest->Length > 0)
+        *ReturnLength += name.Length + rest->Length + sizeof(WCHAR);
+    if (Length >= *ReturnLength)
+        object_write_name(ObjectNameInfo, &name, rest);
+    free(name.Buffer);
+    return Length >= *ReturnLength ? STATUS_SUCCESS : STATUS_INFO_LENGTH_MISMATCH;
+}
