@@ -384,6 +384,9 @@ NTKERNELAPI NTSTATUS IoAttachDevice(_In_ PDEVICE_OBJECT SourceDevice, _In_ PUNIC
 NTKERNELAPI VOID IoDetachDevice(_Inout_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(_In_ PDEVICE_OBJECT DeviceObject);
+/* Return the lowest device, or the next lower one (NULL if there is none). The caller dereferences the device. */
+NTKERNELAPI PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(_In_ PDEVICE_OBJECT DeviceObject);
+NTKERNELAPI PDEVICE_OBJECT IoGetLowerDeviceObject(_In_ PDEVICE_OBJECT DeviceObject);
 
 /*
  * Allocates memory that the driver can find again by a key, which is an address of the driver's choice. The memory is
@@ -433,6 +436,16 @@ typedef struct _GENERIC_MAPPING {
 NTKERNELAPI PGENERIC_MAPPING IoGetFileObjectGenericMapping(VOID);
 
 /* ---- IRPs ------------------------------------------------------------------------------------------------------- */
+
+/* The calling thread's value, which begins as NULL, and which the kernel does not use. IRQL <= APC_LEVEL. */
+NTKERNELAPI PIRP IoGetTopLevelIrp(VOID);
+NTKERNELAPI VOID IoSetTopLevelIrp(_In_opt_ PIRP Irp);
+
+/* UserMode while the thread carries out a request of the host program, otherwise KernelMode. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI KPROCESSOR_MODE ExGetPreviousMode(VOID);
+
+#define IoAdjustPagingPathCount(count, paging) \
+    ((paging) ? (VOID)InterlockedIncrement(count) : (VOID)InterlockedDecrement(count))
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))
 

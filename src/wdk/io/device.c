@@ -303,6 +303,38 @@ PDEVICE_OBJECT IoAttachDeviceToDeviceStack(PDEVICE_OBJECT SourceDevice, PDEVICE_
     return top;
 }
 
+/* Returns the device with a reference of the driver. `device` may be NULL. Requires the lock and releases it. */
+static PDEVICE_OBJECT device_pass_to_driver(PDEVICE_OBJECT device)
+{
+    if (device)
+        ob_ref(device);
+    pthread_mutex_unlock(&lock);
+    if (device)
+        ob_pass_to_driver(device);
+    return device;
+}
+
+PDEVICE_OBJECT IoGetLowerDeviceObject(PDEVICE_OBJECT DeviceObject)
+{
+    PDEVICE_OBJECT below;
+
+    irql_check_max("IoGetLowerDeviceObject", DISPATCH_LEVEL);
+    pthread_mutex_lock(&lock);
+    below = device_from_object(DeviceObject)->below;
+    return device_pass_to_driver(below && !device_from_object(below)->deleted ? below : NULL);
+}
+
+PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(PDEVICE_OBJECT DeviceObject)
+{
+    PDEVICE_OBJECT base = DeviceObject;
+
+    irql_check_max("IoGetDeviceAttachmentBaseRef", DISPATCH_LEVEL);
+    pthread_mutex_lock(&lock);
+    while (device_from_object(base)->below)
+        base = device_from_object(base)->below;
+    return device_pass_to_driver(base);
+}
+
 NTSTATUS IoAttachDevice(PDEVICE_OBJECT SourceDevice, PUNICODE_STRING TargetDevice, PDEVICE_OBJECT *AttachedDevice)
 {
     UNICODE_STRING rest = { 0 };

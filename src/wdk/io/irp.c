@@ -387,13 +387,16 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 {
     struct irp_block *b = irp_block_from_irp(irp);
     IO_STATUS_BLOCK result;
+    KPROCESSOR_MODE outer;
     NTSTATUS status;
     bool completed;
 
     atomic_fetch_add(&b->references, 1);
     irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
     irp_add_sending(b, IoGetNextIrpStackLocation(irp));
+    outer = request_enter(irp->RequestorMode);
     status = IofCallDriver(b->device, irp);
+    (void)request_enter(outer);
     irp_check_pending(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
     while (!b->completed && (status == STATUS_PENDING || b->completing))

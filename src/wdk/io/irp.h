@@ -104,6 +104,9 @@ struct irp_pending {
  */
 unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room);
 
+/* Sets the calling thread's previous mode, for ExGetPreviousMode. Returns the mode that it replaces. */
+KPROCESSOR_MODE request_enter(KPROCESSOR_MODE mode);
+
 /* Frees a request that was not sent. */
 void irp_free_unsent(PIRP irp);
 

@@ -12,6 +12,37 @@
 
 #define BUFFER_TAG 'fBoI'
 
+/* ---- The requests of a thread ----------------------------------------------------------------------------------- */
+
+static _Thread_local KPROCESSOR_MODE previous_mode;
+static _Thread_local PIRP top_level_irp;
+
+KPROCESSOR_MODE request_enter(KPROCESSOR_MODE mode)
+{
+    KPROCESSOR_MODE outer = previous_mode;
+
+    previous_mode = mode;
+    return outer;
+}
+
+KPROCESSOR_MODE ExGetPreviousMode(VOID)
+{
+    irql_check_max("ExGetPreviousMode", DISPATCH_LEVEL);
+    return previous_mode;
+}
+
+PIRP IoGetTopLevelIrp(VOID)
+{
+    irql_check_max("IoGetTopLevelIrp", APC_LEVEL);
+    return top_level_irp;
+}
+
+VOID IoSetTopLevelIrp(PIRP Irp)
+{
+    irql_check_max("IoSetTopLevelIrp", APC_LEVEL);
+    top_level_irp = Irp;
+}
+
 /* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS request_fail(PIRP irp, NTSTATUS why)

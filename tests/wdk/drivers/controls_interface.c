@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls the routines for device interfaces with the device of controls.c. */
+/* Calls the routines for device interfaces, names and stacks with the devices of controls.c. */
 #include <initguid.h>
 
-#include <ntddk.h>
+#include <ntifs.h>
 
 #include "controls.h"
 
@@ -152,6 +152,93 @@ static int check_deleting(PDRIVER_OBJECT driver)
     return 0;
 }
 
+static int check_names(PDEVICE_OBJECT device)
+{
+    static UNICODE_STRING routine = RTL_CONSTANT_STRING(L"KeSetEvent"), libc = RTL_CONSTANT_STRING(L"printf"),
+                          link = RTL_CONSTANT_STRING(L"\\DosDevices\\Controls");
+    static const WCHAR *const name = L"\\Device\\Controls";
+    struct {
+        OBJECT_NAME_INFORMATION info;
+        WCHAR text[40];
+    } buffer;
+    PDEVICE_OBJECT target;
+    PFILE_OBJECT file;
+    ULONG need;
+
+    EXPECT(MmGetSystemRoutineAddress(&routine) == (PVOID)(ULONG_PTR)&KeSetEvent);
+    EXPECT(!MmGetSystemRoutineAddress(&libc));
+    EXPECT(ObQueryNameString(device, &buffer.info, sizeof buffer, &need) == STATUS_SUCCESS);
+    EXPECT(!wcscmp(buffer.info.Name.Buffer, name) && need == sizeof buffer.info + buffer.info.Name.MaximumLength);
+    EXPECT(ObQueryNameString(device->DriverObject, &buffer.info, sizeof buffer, &need) == STATUS_SUCCESS);
+    EXPECT(!wcscmp(buffer.info.Name.Buffer, L"\\Driver\\controls"));
+    EXPECT(IoGetDeviceObjectPointer(&link, FILE_READ_DATA, &file, &target) == STATUS_SUCCESS);
+    EXPECT(ObQueryNameString(file, &buffer.info, sizeof buffer, &need) == STATUS_SUCCESS);
+    EXPECT(!wcscmp(buffer.info.Name.Buffer, name));
+    ObDereferenceObject(file);
+    return 0;
+}
+
+/* `third` is attached to the unnamed device `one`. */
+static int check_stack(PDEVICE_OBJECT one, PDEVICE_OBJECT third)
+{
+    PDEVICE_OBJECT at = NULL;
+
+    one->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+    EXPECT(!IoGetLowerDeviceObject(one));
+    EXPECT(IoAttachDeviceToDeviceStackSafe(third, one, &at) == STATUS_SUCCESS && at == one);
+    EXPECT(IoGetLowerDeviceObject(third) == one);
+    ObDereferenceObject(one);
+    EXPECT(IoGetDeviceAttachmentBaseRef(third) == one);
+    ObDereferenceObject(one);
+    EXPECT(IoGetDeviceAttachmentBaseRef(one) == one);
+    ObDereferenceObject(one);
+    IoDetachDevice(one);
+    return 0;
+}
+
+static int check_modes(PDRIVER_OBJECT driver)
+{
+    PDEVICE_OBJECT one = NULL, third = NULL;
+    LONG count = 5;
+    IRP irp;
+    int line;
+
+    EXPECT(ExGetPreviousMode() == UserMode);
+    EXPECT(!IoGetTopLevelIrp());
+    IoSetTopLevelIrp(&irp);
+    EXPECT(IoGetTopLevelIrp() == &irp);
+    IoSetTopLevelIrp(NULL);
+    IoAdjustPagingPathCount(&count, TRUE);
+    EXPECT(count == 6);
+    IoAdjustPagingPathCount(&count, FALSE);
+    EXPECT(count == 5);
+    EXPECT(NT_SUCCESS(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &one)));
+    EXPECT(NT_SUCCESS(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &third)));
+    line = check_stack(one, third);
+    IoDeleteDevice(third);
+    IoDeleteDevice(one);
+    return line;
+}
+
+/* The driver counts its file system controls: see controls.c. */
+static int check_fs_control(void)
+{
+    static UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Exclusive");
+    OBJECT_ATTRIBUTES a;
+    IO_STATUS_BLOCK block;
+    UCHAR out = 0;
+    HANDLE handle;
+
+    InitializeObjectAttributes(&a, &name, OBJ_KERNEL_HANDLE, NULL, NULL);
+    EXPECT(NT_SUCCESS(ZwOpenFile(&handle, GENERIC_READ, &a, &block, 0, FILE_SYNCHRONOUS_IO_NONALERT)));
+    EXPECT(ZwFsControlFile(handle, NULL, NULL, NULL, &block, FSCTL_LOCK_VOLUME, "\7", 1, &out, 1) == STATUS_SUCCESS);
+    EXPECT(block.Information == 1 && out == 8);
+    EXPECT(ZwFsControlFile(handle, handle, NULL, NULL, &block, FSCTL_LOCK_VOLUME, NULL, 0, NULL, 0) ==
+           STATUS_INVALID_PARAMETER_2);
+    ZwClose(handle);
+    return 0;
+}
+
 int controls_check_interfaces(PDEVICE_OBJECT device, PDEVICE_OBJECT second)
 {
     int line = check_registering(device);
@@ -160,6 +247,9 @@ int controls_check_interfaces(PDEVICE_OBJECT device, PDEVICE_OBJECT second)
     line = line ? line : check_registry();
     line = line ? line : check_opening(device);
     line = line ? line : check_deleting(device->DriverObject);
+    line = line ? line : check_names(device);
+    line = line ? line : check_modes(device->DriverObject);
+    line = line ? line : check_fs_control();
     RtlFreeUnicodeString(&plain);
     RtlFreeUnicodeString(&left);
     RtlFreeUnicodeString(&right);
