@@ -233,10 +233,10 @@ static uint8_t *roce_put_request(uint8_t *at, const struct roce_run *run, uint8_
     at = headers_put(at, (uint64_t)qpn << 8 | ird, 4);
     at = headers_put(at, ord, 4);
     at = headers_put_zeros(at, 4);
-    at = headers_put(at, 0, 4);      /* first packet sequence number, time limit, retries */
-    at = headers_put(at, 0xffff, 2); /* partition key */
-    at = headers_put(at, 0x5000, 2); /* the MTU is 4096 bytes */
-    at = headers_put_zeros(at, 4);
+    at = headers_put(at, 0, 4);          /* first packet sequence number, time limit, retries */
+    at = headers_put(at, 0xffff, 2);     /* partition key */
+    at = headers_put(at, 0x5000, 2);     /* the MTU is 4096 bytes */
+    at = headers_put(at, UINT32_MAX, 4); /* no local IDs, only GIDs */
     at = roce_put_host(at, f, from, true);
     at = roce_put_host(at, f, to, true);
     at = headers_put(at, 64, 6);                         /* flow label, rate, traffic class, hop limit */
