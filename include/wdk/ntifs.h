@@ -53,6 +53,7 @@ typedef struct _FILE_ZERO_DATA_INFORMATION {
 NTKERNELAPI NTSTATUS ZwCreateEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                    _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_ EVENT_TYPE EventType,
                                    _In_ BOOLEAN InitialState);
+/* \KernelObjects\HighMemoryCondition, LowMemoryCondition and those of the pools exist: memory never runs short. */
 NTKERNELAPI NTSTATUS ZwOpenEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes);
 /* *PreviousState is not 0 if the event was signaled. PASSIVE_LEVEL. */

@@ -209,6 +209,29 @@ static void wait_for_closed_handle(void)
     ZwWaitForSingleObject(handle, FALSE, NULL);
 }
 
+/* Events of the kernel itself say that there is enough memory. */
+static void test_system_events(void **state)
+{
+    UNICODE_STRING high = RTL_CONSTANT_STRING(L"\\KernelObjects\\HighMemoryCondition");
+    UNICODE_STRING low = RTL_CONSTANT_STRING(L"\\KernelObjects\\LowMemoryCondition");
+    OBJECT_ATTRIBUTES attributes;
+    uint32_t before = live_count();
+    HANDLE handle;
+    PKEVENT event;
+
+    (void)state;
+    InitializeObjectAttributes(&attributes, &high, OBJ_KERNEL_HANDLE, NULL, NULL);
+    assert_int_equal(ZwOpenEvent(&handle, SYNCHRONIZE, &attributes), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), STATUS_SUCCESS);
+    assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+    event = IoCreateSynchronizationEvent(&low, &handle);
+    assert_non_null(event);
+    assert_int_equal(wait1(event, &zero), STATUS_TIMEOUT);
+    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+    assert_int_equal(live_count(), before);
+}
+
 static void test_zw_closed(void **state)
 {
     (void)state;
@@ -319,7 +342,8 @@ int main(void)
                                         cmocka_unit_test(test_zw_other_handles),
                                         cmocka_unit_test(test_zw_closed),
                                         cmocka_unit_test(test_directories),
-                                        cmocka_unit_test(test_links) };
+                                        cmocka_unit_test(test_links),
+                                        cmocka_unit_test(test_system_events) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,14 +82,41 @@ static struct named_event *named_event_find(PCUNICODE_STRING name)
     return e;
 }
 
+/*
+ * Returns whether the name is that of an event that the kernel itself has, and sets *signaled to its state: there is
+ * always enough memory. Such an event is created when it is opened.
+ */
+static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
+{
+    static const struct {
+        UNICODE_STRING name;
+        bool signaled;
+    } of_system[] = {
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighMemoryCondition"), true },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowMemoryCondition"), false },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighPagedPoolCondition"), true },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowPagedPoolCondition"), false },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighNonPagedPoolCondition"), true },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowNonPagedPoolCondition"), false },
+    };
+
+    for (size_t i = 0; i < sizeof of_system / sizeof of_system[0]; i++)
+        if (RtlEqualUnicodeString(&of_system[i].name, name, true)) {
+            *signaled = of_system[i].signaled;
+            return true;
+        }
+    return false;
+}
+
 static struct named_event *named_event_find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
+    bool signaled = true, of_system = event_is_of_system(name, &signaled);
     struct named_event *e;
 
     pthread_mutex_lock(&lock);
     e = named_event_find(name);
     if (!e)
-        e = named_event_add(name, type, true);
+        e = named_event_add(name, of_system ? NotificationEvent : type, signaled);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);
@@ -201,6 +228,7 @@ NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
 {
     PCUNICODE_STRING name;
     struct named_event *e;
+    bool signaled;
     NTSTATUS status = event_check_attributes(ObjectAttributes, &name);
 
     UNREFERENCED_PARAMETER(DesiredAccess);
@@ -214,6 +242,8 @@ NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     pthread_mutex_lock(&lock);
     e = named_event_find(name);
+    if (!e && event_is_of_system(name, &signaled))
+        e = named_event_add(name, NotificationEvent, signaled);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);

@@ -45,7 +45,7 @@ static const char *host_device_reason(NTSTATUS status, bool is_class)
     switch (status) {
     case STATUS_OBJECT_NAME_NOT_FOUND:
         return is_class ? "no driver has enabled a device interface of this class"
-                        : "no driver has created a device or symbolic link of this name";
+                        : "no driver has created a device or symbolic link of this name, or its driver refused";
     case STATUS_ACCESS_DENIED:
         return "the device is exclusive and open, or its driver denied it";
     case STATUS_NO_SUCH_DEVICE:
