@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The option --nbd: runs nbdkit, which loads the drivers. */
+/* Implements the option --nbd: runs nbdkit, which loads the drivers. */
 #ifndef NDKRUN_NBD_H
 #define NDKRUN_NBD_H
 

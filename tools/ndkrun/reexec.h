@@ -12,7 +12,7 @@
 
 /*
  * Returns true if the process has the network namespace and the sanitizer runtime that the options need, and false
- * after a failure. If it lacks one of them, creates it and executes ndkrun again, and then does not return.
+ * after a failure. If the process lacks one of them, creates it and executes ndkrun again, and then does not return.
  */
 bool reexec_prepare(const struct options *o, char **argv);
 

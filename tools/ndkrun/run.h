@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run of drivers: loads the drivers, sends the commands from the command line, waits, unloads the drivers, and
- * reports leaks and broken rules. main.c and the nbdkit plugin call these functions in the order of this header.
+ * Executes a run of drivers: loads the drivers, sends the commands from the command line, waits, unloads the drivers,
+ * and reports leaks and broken rules. main.c and the nbdkit plugin call these functions in the order of this header.
  */
 #ifndef NDKRUN_RUN_H
 #define NDKRUN_RUN_H

@@ -209,7 +209,7 @@ bool symbol_find(const char *module, unsigned long offset, char *text, size_t ro
     if (!h || h->query < 0)
         return false;
     if (write(h->query, question, (size_t)length) != length || !symbol_read_answer(h->answer, text, room)) {
-        close(h->query); /* closed, because a later query could receive the answer to this one */
+        close(h->query); /* closed, because a later query could receive the answer to this query */
         h->query = -1;
         return false;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections that failed before they were established: see diagnose_internal.h. */
+/* Diagnoses connections that failed before they were established: see diagnose_internal.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

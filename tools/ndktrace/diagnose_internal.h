@@ -44,7 +44,7 @@ bool diagnose_list_calls(FILE *out, const struct story *s, const struct story_si
  * that this function handles. In diagnose_connect.c.
  */
 bool diagnose_connect(struct diagnose_work *w);
-/* Does the same as diagnose_connect, for a failure of an established connection. In diagnose_stream.c. */
+/* Works like diagnose_connect, but for a failure of an established connection. In diagnose_stream.c. */
 bool diagnose_stream(struct diagnose_work *w);
 
 /*

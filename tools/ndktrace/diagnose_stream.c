@@ -122,7 +122,7 @@ void diagnose_write_terminate(const struct diagnose_work *w, const struct diagno
 
 /* ---- receives ---- */
 
-/* Writes how many receives the finder's program had posted, and how many messages had consumed one. */
+/* Writes how many receives the finder's program had posted, and how many messages had consumed a receive. */
 static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct story_side *finder = c->finder;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of `ndktrace explain`: see explain_rest.h. */
+/* Prints sections of `ndktrace explain`: see explain_rest.h. */
 #include "explain_rest.h"
 
 #include <inttypes.h>

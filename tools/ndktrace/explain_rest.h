@@ -8,7 +8,10 @@
 
 #include "story.h"
 
-/* Writes a connection, the client first, for example "connection 1 (192.0.2.1:50000 -> 192.0.2.2:7000)". */
+/*
+ * Writes a connection's number and addresses, the client's address first, for example "connection 1 (192.0.2.1:50000 ->
+ * 192.0.2.2:7000)".
+ */
 void explain_connection(FILE *out, const struct story *s);
 
 /*

@@ -77,8 +77,8 @@ static struct pairs_offset pairs_clocks(const struct pairs_search *s, size_t ini
 }
 
 /*
- * Returns the begin of the acceptor's end minus the begin of the initiator's end. If the offset of the two clocks is
- * not known, assumes 0.
+ * Returns the time at which the acceptor's end begins minus the time at which the initiator's end begins. If the offset
+ * of the two clocks is not known, assumes 0.
  */
 static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_t acceptor)
 {

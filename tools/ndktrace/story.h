@@ -9,7 +9,7 @@
 #include "calls.h"
 #include "traces.h"
 
-/* Replaces a record's index. It stands for the end of a side's trace. */
+/* A value in place of a record's index, which stands for the end of a side's trace. */
 #define STORY_END_OF_TRACE (SIZE_MAX - 1)
 
 enum story_role { STORY_CLIENT, STORY_SERVER };

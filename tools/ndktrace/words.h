@@ -16,8 +16,8 @@ void words_count(FILE *out, uint64_t n, const char *noun);
  */
 const char *words_awaited(const char *state);
 /*
- * Returns the subject and verb for that text: which call or connection waits, for example "its NdkConnect waits for".
- * Returns NULL if nothing waits.
+ * Returns the subject and verb for the text of words_awaited, for example "its NdkConnect waits for". Returns NULL if
+ * nothing waits.
  */
 const char *words_call_awaited(const char *state);
 /* Writes a description of an FPDU, for example "a send of 64 bytes (message 3)". */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of open adapters. Its lock is held during an open, so that concurrent opens return the same adapter. */
+/*
+ * Implements the list of open adapters. The list's lock is held during an open, so that concurrent opens return the
+ * same adapter.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The handlers by which NDIS would open and close the provider's adapters: see ndisndk.h. */
+/* Implements the handlers by which NDIS would open and close the provider's adapters: see ndisndk.h. */
 #include "ndisndk.h"
 
 #include "verify/verify.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The NDK provider that drivers use: see provider.h. */
+/* Selects the NDK provider that drivers use: see provider.h. */
 #include "wdk/ndk/provider.h"
 
 #include "front/open.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's functions that the verify layer calls. They return the IRQL, report locks that are still held after a
- * callback, convert addresses, and return the state of pool memory and MDLs.
+ * Implements the kernel's functions that the verify layer calls. They return the IRQL, report locks that are still held
+ * after a callback, convert addresses, and return the state of pool memory and MDLs.
  *
  * Two other functions search the verify layer. live.h calls host_walk_open, so that an unload reports the NDK objects
  * and calls that have not ended. inuse.h calls host_find_use, so that the kernel reports memory that is freed while an
@@ -93,7 +93,7 @@ static bool host_mdl_is_read_only(const MDL *mdl)
     unsigned flags = (unsigned short)mdl->MdlFlags;
 
     return flags & MDL_PAGES_LOCKED && !(flags & others) && locked_pages_may_contain(MmGetMdlVirtualAddress(mdl)) &&
-           !live_has(LIVE_MDL, mdl->StartVa); /* not of MmAllocatePagesForMdl: such memory may be written */
+           !live_has(LIVE_MDL, mdl->StartVa); /* memory of MmAllocatePagesForMdl may be written */
 }
 
 static uint32_t host_mdl_state(const MDL *mdl)

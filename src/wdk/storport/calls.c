@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The StorPort routines with which a miniport completes requests, controls their flow and queries the port. All these
- * routines may be called at DISPATCH_LEVEL and from inside of HwStartIo.
+ * Implements the StorPort routines with which a miniport completes requests, controls their flow and queries the port.
+ * All these routines may be called at DISPATCH_LEVEL and from HwStartIo.
  */
 #include <pthread.h>
 #include <stdarg.h>

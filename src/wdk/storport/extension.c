@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The StorPort routines for pool, MDLs, timers, work items, DPCs and locks. The handle of a timer or work item is
- * looked up before its use, so that a freed handle is refused.
+ * Implements the StorPort routines for pool, MDLs, timers, work items, DPCs and locks. The handle of a timer or work
+ * item is looked up before its use, so that a freed handle is refused.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -148,7 +148,7 @@ struct port_request *port_request_alloc(struct port_adapter *a, const struct por
 /* Replaces the SRB and its extension for a retry. If out of memory, returns false and keeps both. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
-/* Requires the adapter's lock. */
+/* Drops a reference. Requires the adapter's lock. */
 void port_request_unref(struct port_request *r);
 /* Copies the SRB's results to r->call. If the request is not abandoned, also copies the data to the sender. */
 void port_request_collect(struct port_request *r);

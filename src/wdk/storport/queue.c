@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts requests in the miniport and completes them. The adapter's lock is not held while the miniport is called.
- * Therefore several threads may run HwStartIo at once, which a virtual miniport must expect. A completion inside of
- * HwStartIo does not start the next request. The caller of HwStartIo starts that request afterwards, so that HwStartIo
- * never nests on one thread.
+ * Therefore several threads may run HwStartIo at the same time, which a virtual miniport must expect. A completion
+ * during HwStartIo does not start the next request. The caller of HwStartIo starts that request afterwards, so that
+ * HwStartIo never nests on one thread.
  */
 #include <pthread.h>
 #include <stdlib.h>

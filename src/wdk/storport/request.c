@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request's memory. The SRB, its extension, data and sense data are separate pool blocks. They are freed when the
- * request is completed. Therefore a later use by the miniport is detected, as with any freed pool.
+ * Allocates and frees a request's memory. The SRB, its extension, data and sense data are separate pool blocks. They
+ * are freed when the request is completed. Therefore a later use by the miniport is detected, as with any freed pool.
  */
 #include <stdlib.h>
 #include <string.h>
