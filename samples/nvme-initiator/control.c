@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executes the device controls of nvmeioctl.h, in the thread of the program that sends them. Input and output share one
- * buffer (METHOD_BUFFERED), so the input is copied before the output is written. PASSIVE_LEVEL.
+ * buffer (METHOD_BUFFERED), so the input is copied before the output is written. All functions require PASSIVE_LEVEL.
  */
 #include "nvmeport.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the discovery log page, which lists a target's subsystems and their addresses. For this it connects a
- * controller to the well-known discovery subsystem; the controller exists only during the call. PASSIVE_LEVEL.
+ * controller to the well-known discovery subsystem; the controller exists only during the call. All functions require
+ * PASSIVE_LEVEL.
  */
 #include "nvmendk.h"
 
@@ -14,7 +15,7 @@ static VOID DiscoveryDone(NVME_REQUEST *Request)
 {
     DISCOVERY *discovery = CONTAINING_RECORD(Request, DISCOVERY, Request);
 
-    KeSetEvent(&discovery->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return now: no access after this */
+    KeSetEvent(&discovery->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return and free `discovery` now */
 }
 
 /* Reads the first Length bytes of the log page. */

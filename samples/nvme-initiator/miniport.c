@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DriverEntry, and the entry points that Storport calls to start and stop the adapter. A virtual miniport has no
- * hardware, so it has no interrupts, no ports and no DMA, and Storport does not call HwStorBuildIo. Storport calls:
+ * Implements DriverEntry, and the entry points that Storport calls to start and stop the adapter. A virtual miniport
+ * has no hardware, so it has no interrupts, no ports and no DMA, and Storport does not call HwStorBuildIo. Storport
+ * calls:
  *
  *   FindAdapter                PASSIVE_LEVEL   describes the adapter
  *   Initialize                 high IRQL       only asks for PassiveInitialize
@@ -22,7 +23,7 @@ static HW_FREE_ADAPTER_RESOURCES FreeAdapterResources;
 static HW_COMPLETE_SERVICE_IRP CompleteServiceIrp;
 
 NVME_SETTINGS NvmeSettings;
-static LONG AdapterFound; /* the driver has one adapter */
+static LONG AdapterFound; /* set by FindAdapter, because the driver has only one adapter */
 
 static ULONG FindAdapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInformation, PVOID LowerDevice,
     PCHAR ArgumentString, PPORT_CONFIGURATION_INFORMATION ConfigInfo, PBOOLEAN Again)

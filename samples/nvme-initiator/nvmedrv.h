@@ -177,7 +177,10 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
  * has no effect. The function does not access *Request in this case; it only compares the pointer.
  */
 VOID NvmeAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
-/* DISPATCH_LEVEL. Does the same as NvmeAbort for every I/O request of the namespace; NVME_ALL_NAMESPACES: of all. */
+/*
+ * DISPATCH_LEVEL. Works like NvmeAbort, but for every I/O request of the namespace, or of all namespaces
+ * (NVME_ALL_NAMESPACES).
+ */
 VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId);
 
 /* ---- Controllers: controller.c ---------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
  * NVME_IOCTL_RETRY it returns at once. The driver then makes attempts until one succeeds, as for a target in the
  * registry, and the disks appear later. NVME_IOCTL_LIST has the state and the last error.
  *
- * An output that has room for fewer entries than there are has the first ones; Count is the number of all.
+ * If the output has no room for all entries, it has the first ones. Count is the number of all entries.
  *
  *   STATUS_BUFFER_TOO_SMALL      the input, or the output without its entries, does not fit
  *   STATUS_INVALID_PARAMETER     Size, Operation, Flags, Address or Subsystem is wrong

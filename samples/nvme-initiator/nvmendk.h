@@ -154,9 +154,9 @@ VOID NvmeQueueInitialize(NVME_QUEUE *Queue, NVME_CONTROLLER *Controller, USHORT 
 /* Starts a request, or queues it until a slot is free. Returns FALSE and does nothing if the queue is not open. */
 BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request);
 /*
- * Ends `Request` early. If Request is NULL, ends all I/O requests of the namespace early; NVME_ALL_NAMESPACES: of all.
- * A waiting request ends at once. For a request that was sent, makes its time limit expire at once, so that the
- * controller's thread aborts it.
+ * Ends `Request` early. If Request is NULL, ends all I/O requests of the namespace, or of all namespaces
+ * (NVME_ALL_NAMESPACES), early. A waiting request ends at once. For a request that was sent, makes its time limit
+ * expire at once, so that the controller's thread aborts it.
  */
 VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId);
 /* Returns TRUE if an abort with the arguments Wanted and NamespaceId applies to Request; see NvmeQueueAbort. */

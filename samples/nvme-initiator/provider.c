@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens and closes NDK adapters with the two functions that Winsock Kernel provides. Determines the adapter's interface
- * and the local address from the route to the target. PASSIVE_LEVEL.
+ * and the local address from the route to the target. All functions require PASSIVE_LEVEL.
  */
 #include "nvmendk.h"
 
@@ -47,8 +47,8 @@ static BOOLEAN IsSameAddress(const SOCKADDR_INET *One, const SOCKADDR_INET *Othe
 }
 
 /*
- * Returns the interface that has the local address, or 0 if there is none. If several interfaces have it, prefers
- * Preferred.
+ * Returns the interface that has the local address, or 0 if there is none. If several interfaces have the address,
+ * prefers Preferred.
  */
 static NET_IFINDEX FindInterface(const SOCKADDR_INET *Local, NET_IFINDEX Preferred)
 {

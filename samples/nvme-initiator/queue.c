@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue: assigns requests to slots, sends the slots' commands, and handles the results of the completion queue.
+ * Implements a queue: assigns requests to slots, sends the slots' commands, and handles the results of the completion
+ * queue.
  *
  * States of a queue:
  *
@@ -342,8 +343,8 @@ VOID NvmeQueuePoll(NVME_QUEUE *Queue)
 }
 
 /*
- * Handles a notification of the CQ. The adapter calls this once for each NdkArmCq, and does not call it again before it
- * has returned.
+ * Handles a notification of the CQ. The adapter calls this function once for each NdkArmCq, and never during another
+ * call.
  */
 VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus)
 {

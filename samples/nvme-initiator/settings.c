@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings and targets: values in the driver's service key, or the defaults below. PASSIVE_LEVEL.
+ * Reads settings and targets from the driver's service key, or uses the defaults below. All functions require
+ * PASSIVE_LEVEL.
  *
  *   IoQueues, QueueDepth, MaxTransfer, ...   REG_DWORD  the members of NVME_SETTINGS
  *   HostName                                 REG_SZ     the host's name (NQN)

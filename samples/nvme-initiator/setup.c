@@ -23,7 +23,7 @@ VOID NvmeOwnDone(NVME_REQUEST *Request)
 {
     NVME_OWN_REQUEST *own = CONTAINING_RECORD(Request, NVME_OWN_REQUEST, Request);
 
-    KeSetEvent(&own->Done, IO_NO_INCREMENT, FALSE); /* the thread may use the request again: no access after this */
+    KeSetEvent(&own->Done, IO_NO_INCREMENT, FALSE); /* the thread may use the request again now */
 }
 
 BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own)

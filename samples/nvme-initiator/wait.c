@@ -18,7 +18,7 @@ VOID NvmeCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 
     wait->Status = Status;
     wait->Object = Object;
-    KeSetEvent(&wait->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return now: no access after this */
+    KeSetEvent(&wait->Done, IO_NO_INCREMENT, FALSE); /* the waiter may return and free `wait` now */
 }
 
 VOID NvmeCompleted(PVOID Context, NTSTATUS Status)

@@ -177,7 +177,10 @@ static const char *file_advice(int error)
     }
 }
 
-/* Returns the identity of a file, which its path gives it: another file at the same path is taken for the same disk. */
+/*
+ * Returns the identity of a file, which is computed from its path. So another file at the same path counts as the same
+ * disk.
+ */
 static uint64_t file_identity(const char *path)
 {
     char *full = realpath(path, NULL);

@@ -2,7 +2,7 @@
 /*
  * Delays the readiness of a controller while earlier writes of its host may still reach a disk. A disk operation that
  * has begun cannot be cancelled. If its connection is lost, the host repeats the command elsewhere, and may then write
- * newer data. Invariant: when CSTS.RDY is set, no write that the host has lost track of can change a disk any more.
+ * newer data. Invariant: when CSTS.RDY is set, no write that the host has lost track of can still change a disk.
  *
  * Each command with a disk operation that changes a disk is in subsystem->writes:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver: reads its settings, opens the disks, and starts and stops the target. Its device has the device control
- * of targetioctl.h. The service's registry key has these values:
+ * Implements the driver: reads its settings, opens the disks, and starts and stops the target. Its device has the
+ * device control of targetioctl.h. The service's registry key has these values:
  *
  *   Interface       REG_DWORD     index of the interface whose adapter is used; default 12
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1

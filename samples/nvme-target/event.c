@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asynchronous events, and the Abort command. The host sends a few asynchronous event requests in advance. The
- * controller completes one of them when an event happens that the host has enabled. A reported event is masked until
- * the host has read the event's log page. Invariant: a request is in exactly one of `waiting` and `ready` from
- * async_event_run until the transport pops it, and both together contain at most TARGET_MAX_EVENTS requests.
+ * Executes asynchronous event requests and the Abort command. The host sends a few asynchronous event requests in
+ * advance. The controller completes one of them when an event happens that the host has enabled. A reported event is
+ * masked until the host has read the event's log page. Invariant: a request is in exactly one of `waiting` and `ready`
+ * from async_event_run until the transport pops it, and both together contain at most TARGET_MAX_EVENTS requests.
  */
 #include "internal.h"
 

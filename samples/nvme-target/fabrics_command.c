@@ -34,7 +34,7 @@ static uint16_t connect_prepare(struct target_command *command)
         return target_reject(command, NVME_CONNECT_INCOMPATIBLE_FORMAT, offsetof(struct nvme_command, connect));
     if (sqe->connect.qid != queue->qid)
         return connect_reject_command(command, offsetof(struct nvme_command, connect.qid));
-    /* A queue has at least two entries, and not more than this side has posted receives for. */
+    /* A queue has at least two entries, and at most as many entries as this side has posted receives. */
     if (sqe->connect.sqsize == 0 || sqe->connect.sqsize >= queue->commands)
         return connect_reject_command(command, offsetof(struct nvme_command, connect.sqsize));
     command->data_len = sizeof(struct nvme_connect_data);

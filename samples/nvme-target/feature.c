@@ -41,7 +41,7 @@ struct feature {
     uint8_t fid;
     bool discovery;
     bool changeable;
-    /* Returns the current or, if `initial`, the default value. */
+    /* Returns the default value if `initial` is true, otherwise the current value. */
     uint32_t (*get)(const struct target_controller *controller, bool initial);
     uint16_t (*set)(struct target_command *command);
 };
@@ -54,8 +54,8 @@ static uint32_t feature_get_queues(const struct target_controller *controller, b
 }
 
 /*
- * Returns the number of I/O queues that the controller may have, at least 1. The others have connected or reserved
- * theirs.
+ * Returns the number of I/O queues that the controller may have, at least 1: max_queues minus the controller's admin
+ * queue and the queues that other controllers have connected or reserved.
  */
 static uint32_t feature_queues_left(const struct target_controller *controller)
 {

@@ -116,10 +116,10 @@ void host_pages_free(struct host_pages *pages);
 
 /* ---- Time and messages ------------------------------------------------------------------------------------------- */
 
-/* Returns the number of milliseconds since an arbitrary point in time, which does not change. */
+/* Returns the number of milliseconds since a fixed point in time. */
 uint64_t host_now_ms(void);
 
-/* Returns the time of day in a unit of the system's. Makes identifiers that a later start does not repeat. */
+/* Returns the time of day in a unit that depends on the system. Used for identifiers that differ after each start. */
 uint64_t host_time_of_day(void);
 
 /* Prints a line about an event. Formats: %s, %u, %d, %x, %llu. Messages that hosts can cause use log.h instead. */
@@ -129,7 +129,7 @@ void host_log(const char *format, ...);
 void host_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #endif
 
-/* Does the same as host_log, with the arguments in a list. */
+/* Works like host_log, but with the arguments in a list. */
 void host_vlog(const char *format, va_list list);
 
 /* Prints that `what` failed with an NDK status, and what the user can do about it. */

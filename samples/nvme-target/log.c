@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits the rate of messages: see log.h. Invariant: each message is either printed or part of a count that is. */
+/*
+ * Limits the rate of messages: see log.h. Invariant: each message is either printed, or counted in a number that is
+ * printed.
+ */
 #include "log.h"
 
 #include <stdarg.h>

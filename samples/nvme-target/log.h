@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages whose number hosts decide, for example about connections. Their rate is limited, so that a hostile host can
- * neither fill the log nor slow the target down with it.
+ * neither fill the log nor slow the target down with messages.
  */
 #ifndef NVME_TARGET_LOG_H
 #define NVME_TARGET_LOG_H
@@ -9,8 +9,8 @@
 #include "host.h"
 
 enum {
-    LOG_BURST = 50,        /* number of messages at once */
-    LOG_INTERVAL_MS = 500, /* then one message in this time */
+    LOG_BURST = 50,        /* number of messages that may be printed without a pause */
+    LOG_INTERVAL_MS = 500, /* after these, one message in each interval of this length */
 };
 
 struct log_limit {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The program: parses the command line, and waits for the signals that stop it. The target runs on other threads. */
+/*
+ * Implements the program: parses the command line, and waits for the signals that stop it. The target runs on other
+ * threads.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>

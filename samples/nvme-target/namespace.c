@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The namespaces: one for each disk. A disk may grow or shrink while the target runs. target_rescan then changes the
- * namespace and sends the hosts an event. Invariant: a namespace that hosts can use has at least one block.
+ * Manages the namespaces: one for each disk. A disk may grow or shrink while the target runs. target_rescan then
+ * changes the namespace and sends the hosts an event. Invariant: a namespace that hosts can use has at least one block.
  */
 #include <string.h>
 

@@ -299,7 +299,7 @@ struct target_command {
     uint32_t data_len; /* size of the command's data in bytes; 0: the command has no data */
     uint8_t phase;     /* enum command_phase in command.c */
     uint8_t step;      /* the next step of an operation whose `run` is called several times; 0 at first */
-    bool is_aborted;   /* the host has aborted the command; it begins no disk operation any more */
+    bool is_aborted;   /* the host has aborted the command; it begins no further disk operation */
     uint32_t index;    /* index of the next namespace or range to process */
     uint32_t done;     /* Compare: number of bytes compared so far. Zeroing: number of blocks requested so far. */
     uint32_t chunk;    /* Compare: number of bytes in the present chunk */
@@ -329,8 +329,8 @@ enum target_action target_command_begin(struct target_command *command, uint8_t 
 enum target_action target_command_next(struct target_command *command, uint16_t status);
 
 /*
- * Must be called directly before the disk operation of TARGET_DISK. Returns false if the operation must not be executed
- * any more, because the host has aborted the command, or its queue or controller has ended. The transport then calls
+ * Must be called directly before the disk operation of TARGET_DISK. Returns false if the operation must no longer be
+ * executed, because the host has aborted the command, or its queue or controller has ended. The transport then calls
  * next with NVME_ABORT_REQUESTED, or target_disk_end if the queue is closed.
  */
 bool target_disk_begin(struct target_command *command);

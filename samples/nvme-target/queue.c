@@ -110,8 +110,8 @@ void pair_abort(struct target_pair *pair, const char *reason)
 /* ---- Results, disconnect ----------------------------------------------------------------------------------------- */
 
 /*
- * Handles a notification of the CQ. The provider calls this once for each NdkArmCq, and does not call it again before
- * it has returned.
+ * Handles a notification of the CQ. The provider calls this function once for each NdkArmCq, and never during another
+ * call.
  */
 static void pair_on_results(void *context, NTSTATUS status)
 {
@@ -371,7 +371,7 @@ static void pair_on_disconnect_done(void *context, NTSTATUS status)
 {
     struct target_pair *pair = context;
 
-    (void)status; /* the queue pair is closed next, whatever the status is */
+    (void)status; /* the queue pair is closed next, even if the disconnect has failed */
     worker_queue(&pair->target->connection_workers, &pair->work, pair_close, pair);
 }
 

@@ -113,7 +113,7 @@ void pair_memory_fini(struct target_pair *pair);
 uint32_t pair_initiator_depth(const struct target_pair *pair);
 /*
  * Returns the maximum number of results in the CQ. With an SRQ this includes all receives of the SRQ, because a hostile
- * host may send more messages than it may. If the CQ overflowed, the receives would be lost.
+ * host may send more messages than the protocol permits. If the CQ overflowed, the receives would be lost.
  */
 uint32_t pair_cq_depth(const struct target_pair *pair);
 
@@ -121,7 +121,7 @@ uint32_t pair_cq_depth(const struct target_pair *pair);
 
 /*
  * Add an entry at the end of a list, and remove the first entry. A pop returns NULL if the list is empty. Require
- * pair->lock, unless no other thread uses the queue pair yet or any more.
+ * pair->lock while other threads can use the queue pair.
  */
 void pair_slots_push(struct pair_slots *list, struct pair_slot *slot);
 struct pair_slot *pair_slots_pop(struct pair_slots *list);

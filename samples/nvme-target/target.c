@@ -107,7 +107,9 @@ static void target_check_pairs(struct target *target)
     host_lock_release(&target->pairs_lock);
 }
 
-/* Ends all queue pairs that have not ended. Resets the connection of each ended one whose host has not answered. */
+/*
+ * Ends all queue pairs that have not ended. Resets the connection of each ended queue pair whose host has not answered.
+ */
 static void target_end_pairs(struct target *target)
 {
     host_lock_acquire(&target->pairs_lock);

@@ -97,14 +97,17 @@ struct target {
     NDK_ADAPTER *adapter;
     NDK_ADAPTER_INFO info;
     NDK_LISTENER *listener;
-    /* The domains with an SRQ. The owner has decremented the semaphore, whose count is 1 otherwise. */
+    /*
+     * The domains with an SRQ. The semaphore serializes the accesses: its count is 0 while a thread uses the list,
+     * otherwise 1.
+     */
     struct host_semaphore domains_busy;
     struct target_domain *domains;
 
     struct host_lock pairs_lock; /* guards the next members */
     struct target_pair *pairs;
     uint32_t n_pairs;
-    bool is_stopping; /* no queue pair may be added any more */
+    bool is_stopping; /* no further queue pair may be added */
     bool keeper_stops;
     struct host_semaphore all_closed; /* posted when is_stopping is true and the last queue pair is removed */
 
@@ -137,8 +140,8 @@ uint32_t target_rescan(struct target *target);
 /* ---- For target.c ---- */
 
 /*
- * Initializes a namespace. Its UUID follows the disk and not the number, so that a host that reconnects sees if the
- * number has another disk.
+ * Initializes a namespace. Its UUID depends on the disk and not on the number, so a host that reconnects detects that
+ * the number now belongs to another disk.
  */
 void target_init_namespace(struct target *target, struct disk *disk, uint32_t nsid);
 

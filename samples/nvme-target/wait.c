@@ -22,7 +22,7 @@ void target_on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object
 
     wait->status = status;
     wait->object = object;
-    host_semaphore_post(&wait->done); /* the waiter may return now: no access after this */
+    host_semaphore_post(&wait->done); /* the waiter may return and free `wait` now */
 }
 
 void target_on_completed(void *context, NTSTATUS status)

@@ -30,7 +30,7 @@ void target_on_completed(void *context, NTSTATUS status);
 /* Waits if `status` is STATUS_PENDING. Returns the final status of the call that has returned `status`. */
 NTSTATUS target_wait_for(struct target_wait *wait, NTSTATUS status);
 /*
- * Does the same as target_wait_for, for a call that creates an object. `object` points to the object's pointer. If the
+ * Works like target_wait_for, but for a call that creates an object. `object` points to the object's pointer. If the
  * call was pending, the pointer receives the created object.
  */
 NTSTATUS target_wait_create(struct target_wait *wait, NTSTATUS status, void *object);

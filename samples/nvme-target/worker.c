@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads for work that may wait: see worker.h. */
+/* Runs threads for work that may wait: see worker.h. */
 #include "worker.h"
 
 void worker_queue(struct worker_pool *pool, struct worker_work *work, void (*routine)(void *context), void *context)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads for work that may wait: disk operations, and the opening and closing of queue pairs. A piece of work may be
- * queued only once at a time. When its routine is called, the pool does not access it any more, so the routine may free
- * it or queue it again.
+ * Runs threads for work that may wait: disk operations, and the opening and closing of queue pairs. A piece of work
+ * must not be queued twice at the same time. When its routine is called, the pool no longer accesses it, so the routine
+ * may free it or queue it again.
  */
 #ifndef NVME_TARGET_WORKER_H
 #define NVME_TARGET_WORKER_H

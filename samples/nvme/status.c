@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Returns texts for status codes, which log messages contain. */
+/* Returns texts for status codes, for log messages. */
 #include "fabrics.h"
 
 static const struct {
