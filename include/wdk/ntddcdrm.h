@@ -77,7 +77,7 @@ typedef struct _CDROM_TOC_FULL_TOC_DATA_BLOCK {
     UCHAR Msf[3];
 } CDROM_TOC_FULL_TOC_DATA_BLOCK, *PCDROM_TOC_FULL_TOC_DATA_BLOCK;
 
-/* The header of an array of CDROM_TOC_FULL_TOC_DATA_BLOCK. Length has the number of bytes behind Length. */
+/* The header of an array of CDROM_TOC_FULL_TOC_DATA_BLOCK. Length is the number of bytes behind the member Length. */
 typedef struct _CDROM_TOC_FULL_TOC_DATA {
     UCHAR Length[2];
     UCHAR FirstCompleteSession;

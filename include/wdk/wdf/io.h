@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O queues. A queue delivers its requests one at a time (sequential), as many as allowed at once (parallel), or when
- * the driver retrieves them (manual). A cancelled request in a queue is completed with STATUS_CANCELLED.
+ * I/O queues. A sequential queue delivers one request at a time. A parallel queue delivers up to a given number of
+ * requests at the same time. The driver itself retrieves the requests of a manual queue. A cancelled request in a queue
+ * is completed with STATUS_CANCELLED.
  */
 #ifndef ONDK_WDK_WDF_IO_H
 #define ONDK_WDK_WDF_IO_H
@@ -27,9 +28,9 @@ typedef enum _WDF_IO_QUEUE_STATE {
 } WDF_IO_QUEUE_STATE;
 
 /*
- * Request handlers. IRQL: PASSIVE_LEVEL if the queue's execution level is passive; DISPATCH_LEVEL if it is not and the
- * scope has a lock; otherwise <= DISPATCH_LEVEL, that of the thread which delivers. At PASSIVE_LEVEL they run in a
- * critical region. They must not call the routines ...Synchronously of any queue (rule `wdf-queue`).
+ * Request handlers. If the queue's execution level is passive, they run at PASSIVE_LEVEL. Otherwise they run at
+ * DISPATCH_LEVEL if the scope has a lock, or else at the IRQL of the thread that delivers the request. At PASSIVE_LEVEL
+ * they run in a critical region. They must not call the routines ...Synchronously of any queue (rule `wdf-queue`).
  */
 typedef VOID EVT_WDF_IO_QUEUE_IO_DEFAULT(_In_ WDFQUEUE Queue, _In_ WDFREQUEST Request);
 typedef EVT_WDF_IO_QUEUE_IO_DEFAULT *PFN_WDF_IO_QUEUE_IO_DEFAULT;
@@ -61,8 +62,8 @@ typedef VOID EVT_WDF_IO_QUEUE_STATE(_In_ WDFQUEUE Queue, _In_ WDFCONTEXT Context
 typedef EVT_WDF_IO_QUEUE_STATE *PFN_WDF_IO_QUEUE_STATE;
 
 /*
- * PowerManaged must not be WdfTrue. NumberOfPresentedRequests limits what the driver owns at once; 0xFFFFFFFF: no
- * limit.
+ * PowerManaged must not be WdfTrue. NumberOfPresentedRequests limits the number of requests that the driver owns at the
+ * same time; 0xFFFFFFFF: no limit.
  */
 typedef struct _WDF_IO_QUEUE_CONFIG {
     ULONG Size;
@@ -138,8 +139,8 @@ FORCEINLINE BOOLEAN WDF_IO_QUEUE_PURGED(_In_ WDF_IO_QUEUE_STATE State)
 NTKERNELAPI NTSTATUS WdfIoQueueCreate(_In_ WDFDEVICE Device, _In_ PWDF_IO_QUEUE_CONFIG Config,
                                       _In_opt_ PWDF_OBJECT_ATTRIBUTES QueueAttributes, _Out_opt_ WDFQUEUE *Queue);
 /*
- * Gives the queue all requests of a type: create, read, write, device control, internal device control. Requests of
- * other types go to the default queue. STATUS_WDF_BUSY: the type has a queue. IRQL <= DISPATCH_LEVEL.
+ * Sends all requests of a type to the queue: create, read, write, device control, internal device control. Requests of
+ * other types go to the default queue. Returns STATUS_WDF_BUSY if the type already has a queue. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceConfigureRequestDispatching(_In_ WDFDEVICE Device, _In_ WDFQUEUE Queue,
                                                           _In_ WDF_REQUEST_TYPE RequestType);
@@ -153,10 +154,10 @@ NTKERNELAPI WDF_IO_QUEUE_STATE WdfIoQueueGetState(_In_ WDFQUEUE Queue, _Out_opt_
 /*
  * Start accepts and delivers. Stop accepts and does not deliver. Drain refuses new requests and delivers those that
  * wait. Purge refuses new requests, cancels those that wait, and calls the cancel callbacks of those that the driver
- * owns. StopAndPurge cancels as Purge does and accepts. Refused requests complete with STATUS_INVALID_DEVICE_STATE.
- * The callback is called when the driver owns no request of the queue, and after Drain and Purge none waits. A second
- * stop, drain or purge before the callback breaks rule `wdf-queue`; a drain of a stopped queue does, too.
- * Start may call request handlers. IRQL <= DISPATCH_LEVEL.
+ * owns. StopAndPurge cancels as Purge does, but accepts new requests. Refused requests complete with
+ * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue, and after Drain and
+ * Purge none waits. A second stop, drain or purge before the callback breaks rule `wdf-queue`; a drain of a stopped
+ * queue does, too. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID WdfIoQueueStart(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueStop(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopComplete,
@@ -167,14 +168,14 @@ NTKERNELAPI VOID WdfIoQueuePurge(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_
                                  _In_opt_ WDFCONTEXT Context);
 NTKERNELAPI VOID WdfIoQueueStopAndPurge(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopAndPurgeComplete,
                                         _In_opt_ WDFCONTEXT Context);
-/* Wait for what the callback reports. PASSIVE_LEVEL, and not in a request handler. */
+/* Work like the routines above, but wait instead of calling a callback. PASSIVE_LEVEL, not in a request handler. */
 NTKERNELAPI VOID WdfIoQueueStopSynchronously(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueDrainSynchronously(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueuePurgeSynchronously(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueStopAndPurgeSynchronously(_In_ WDFQUEUE Queue);
 /*
- * Registers a callback for each change of a manual queue from empty to not empty. A second callback, or a queue that is
- * not manual: STATUS_INVALID_DEVICE_REQUEST. NULL removes the callback; the queue must be stopped then.
+ * Registers a callback for each change of a manual queue from empty to not empty. Returns STATUS_INVALID_DEVICE_REQUEST
+ * for a second callback, or if the queue is not manual. NULL removes the callback, but only while the queue is stopped.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueReadyNotify(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE QueueReady,
                                            _In_opt_ WDFCONTEXT Context);
@@ -182,16 +183,17 @@ NTKERNELAPI NTSTATUS WdfIoQueueReadyNotify(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF
 /* ---- Retrieval --------------------------------------------------------------------------------------------------- */
 
 /*
- * Retrieve a request, which the driver then owns. STATUS_NO_MORE_ENTRIES: there is none. STATUS_WDF_PAUSED: the queue
- * is stopped. STATUS_INVALID_DEVICE_STATE: the queue is parallel. IRQL <= DISPATCH_LEVEL.
+ * Retrieve a request, which the driver then owns. Return STATUS_NO_MORE_ENTRIES if there is no request,
+ * STATUS_WDF_PAUSED if the queue is stopped, and STATUS_INVALID_DEVICE_STATE if the queue is parallel.
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueRetrieveNextRequest(_In_ WDFQUEUE Queue, _Out_ WDFREQUEST *OutRequest);
 NTKERNELAPI NTSTATUS WdfIoQueueRetrieveRequestByFileObject(_In_ WDFQUEUE Queue, _In_ WDFFILEOBJECT FileObject,
                                                            _Out_ WDFREQUEST *OutRequest);
 /*
- * Finds the next request behind FoundRequest in a manual queue; NULL begins at the front. Adds a reference to the found
- * request, which the driver drops with WdfObjectDereference. The driver does not own it. STATUS_NOT_FOUND: FoundRequest
- * has left the queue.
+ * Finds the request behind FoundRequest in a manual queue, or the first request if FoundRequest is NULL. Adds a
+ * reference to the found request, which the driver drops with WdfObjectDereference. The driver does not own the found
+ * request. Returns STATUS_NOT_FOUND if FoundRequest has left the queue.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueFindRequest(_In_ WDFQUEUE Queue, _In_opt_ WDFREQUEST FoundRequest,
                                            _In_opt_ WDFFILEOBJECT FileObject,

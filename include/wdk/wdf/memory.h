@@ -15,21 +15,21 @@ typedef struct _WDFMEMORY_OFFSET {
 } WDFMEMORY_OFFSET, *PWDFMEMORY_OFFSET;
 
 /*
- * Allocates a buffer that is not zeroed, and is freed with the object. Zero bytes: STATUS_INVALID_PARAMETER.
- * IRQL <= DISPATCH_LEVEL; for paged pool <= APC_LEVEL.
+ * Allocates a buffer that is not zeroed, and is freed with the object. Returns STATUS_INVALID_PARAMETER if the size is
+ * zero. IRQL <= DISPATCH_LEVEL; for paged pool <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfMemoryCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes, _In_ POOL_TYPE PoolType,
                                      _In_opt_ ULONG PoolTag, _In_ size_t BufferSize, _Out_ WDFMEMORY *Memory,
                                      _Out_opt_ PVOID *Buffer);
-/* The buffer is the driver's, and is not freed with the object. IRQL <= DISPATCH_LEVEL. */
+/* The buffer belongs to the driver, and is not freed with the object. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfMemoryCreatePreallocated(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes, _In_ PVOID Buffer,
                                                  _In_ size_t BufferSize, _Out_ WDFMEMORY *Memory);
 NTKERNELAPI PVOID WdfMemoryGetBuffer(_In_ WDFMEMORY Memory, _Out_opt_ size_t *BufferSize);
 /* Only for objects of WdfMemoryCreatePreallocated. */
 NTKERNELAPI NTSTATUS WdfMemoryAssignBuffer(_In_ WDFMEMORY Memory, _In_ PVOID Buffer, _In_ size_t BufferSize);
 /*
- * Copy between the object's buffer and another one. STATUS_INVALID_BUFFER_SIZE: the offset is behind the object's
- * buffer. STATUS_BUFFER_TOO_SMALL: the object's buffer ends too early.
+ * Copy between the object's buffer and another buffer. Return STATUS_INVALID_BUFFER_SIZE if the offset is behind the
+ * object's buffer, or STATUS_BUFFER_TOO_SMALL if the object's buffer ends too early.
  */
 NTKERNELAPI NTSTATUS WdfMemoryCopyToBuffer(_In_ WDFMEMORY SourceMemory, _In_ size_t SourceOffset, _Out_ PVOID Buffer,
                                            _In_ size_t NumBytesToCopyTo);
@@ -46,10 +46,12 @@ NTKERNELAPI NTSTATUS WdfMemoryCreateFromLookaside(_In_ WDFLOOKASIDE Lookaside, _
 
 /* ---- Strings ----------------------------------------------------------------------------------------------------- */
 
-/* Copies the string. NULL: the object is empty until a routine stores a string in it. PASSIVE_LEVEL. */
+/*
+ * Copies the string. If the string is NULL, the object is empty until a routine stores a string in it. PASSIVE_LEVEL.
+ */
 NTKERNELAPI NTSTATUS WdfStringCreate(_In_opt_ PCUNICODE_STRING UnicodeString,
                                      _In_opt_ PWDF_OBJECT_ATTRIBUTES StringAttributes, _Out_ WDFSTRING *String);
-/* The string stays valid as long as the object. PASSIVE_LEVEL. */
+/* The string is valid as long as the object exists. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfStringGetUnicodeString(_In_ WDFSTRING String, _Out_ PUNICODE_STRING UnicodeString);
 
 /* ---- Collections ------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ NTKERNELAPI NTSTATUS WdfRegistryCreateKey(_In_opt_ WDFKEY ParentKey, _In_ PCUNIC
                                           _In_opt_ PWDF_OBJECT_ATTRIBUTES KeyAttributes, _Out_ WDFKEY *Key);
 /* Closes the key and deletes the object. */
 NTKERNELAPI VOID WdfRegistryClose(_In_ WDFKEY Key);
-/* The handle stays open as long as the key. */
+/* The handle stays open as long as the key exists. */
 NTKERNELAPI HANDLE WdfRegistryWdmGetHandle(_In_ WDFKEY Key);
 /* Removes the key from the registry; the driver still closes it. */
 NTKERNELAPI NTSTATUS WdfRegistryRemoveKey(_In_ WDFKEY Key);
@@ -36,14 +36,16 @@ NTKERNELAPI NTSTATUS WdfRegistryRemoveValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRI
  * type, STATUS_RESOURCE_DATA_NOT_FOUND if it is empty.
  */
 NTKERNELAPI NTSTATUS WdfRegistryQueryULong(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _Out_ PULONG Value);
-/* STATUS_BUFFER_OVERFLOW: the buffer is too small; *ValueLengthQueried receives the length of the data. */
+/*
+ * Returns STATUS_BUFFER_OVERFLOW if the buffer is too small; *ValueLengthQueried then receives the length of the data.
+ */
 NTKERNELAPI NTSTATUS WdfRegistryQueryValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ ULONG ValueLength,
                                            _Out_opt_ PVOID Value, _Out_opt_ PULONG ValueLengthQueried,
                                            _Out_opt_ PULONG ValueType);
 NTKERNELAPI NTSTATUS WdfRegistryQueryMemory(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ POOL_TYPE PoolType,
                                             _In_opt_ PWDF_OBJECT_ATTRIBUTES MemoryAttributes, _Out_ WDFMEMORY *Memory,
                                             _Out_opt_ PULONG ValueType);
-/* Copies a REG_SZ. *ValueByteLength receives the bytes that are needed, with a zero at the end. */
+/* Copies a REG_SZ. *ValueByteLength receives the number of bytes that are needed, including the zero at the end. */
 NTKERNELAPI NTSTATUS WdfRegistryQueryUnicodeString(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName,
                                                    _Out_opt_ PUSHORT ValueByteLength,
                                                    _Inout_opt_ PUNICODE_STRING Value);

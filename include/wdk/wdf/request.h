@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests. The framework creates one for each create, read, write and device control. A driver owns a request from its
- * delivery until the driver completes it, or puts it into a queue. A routine called by a driver that does not own the
- * request breaks rule `wdf-request`. All routines allow IRQL <= DISPATCH_LEVEL, except those with another level in
- * their comment.
+ * delivery until the driver completes it, or puts it into a queue. A driver that calls a routine for a request of
+ * another owner breaks rule `wdf-request`. All routines allow IRQL <= DISPATCH_LEVEL, except those with another level
+ * in their comment.
  */
 #ifndef ONDK_WDK_WDF_REQUEST_H
 #define ONDK_WDK_WDF_REQUEST_H
@@ -115,8 +115,8 @@ NTKERNELAPI VOID WdfRequestMarkCancelable(_In_ WDFREQUEST Request, _In_ PFN_WDF_
 /* If the request is already cancelled, returns STATUS_CANCELLED and does not call EvtRequestCancel. */
 NTKERNELAPI NTSTATUS WdfRequestMarkCancelableEx(_In_ WDFREQUEST Request, _In_ PFN_WDF_REQUEST_CANCEL EvtRequestCancel);
 /*
- * STATUS_CANCELLED: EvtRequestCancel runs or will run, and completes the request. STATUS_INVALID_PARAMETER: the request
- * is not cancelable.
+ * Returns STATUS_CANCELLED if EvtRequestCancel runs or will run; that callback then completes the request. Returns
+ * STATUS_INVALID_PARAMETER if the request is not cancelable.
  */
 NTKERNELAPI NTSTATUS WdfRequestUnmarkCancelable(_In_ WDFREQUEST Request);
 NTKERNELAPI BOOLEAN WdfRequestIsCanceled(_In_ WDFREQUEST Request);
@@ -125,8 +125,8 @@ NTKERNELAPI BOOLEAN WdfRequestIsCanceled(_In_ WDFREQUEST Request);
 
 /*
  * Moves the request to the end of another queue of the same device. The driver no longer owns it. On failure the driver
- * still owns the request: STATUS_WDF_BUSY (the queue accepts none), STATUS_INVALID_DEVICE_REQUEST (the same queue, a
- * queue of another device, the request is cancelable or comes from no queue).
+ * still owns the request: STATUS_WDF_BUSY (the queue accepts no requests), STATUS_INVALID_DEVICE_REQUEST (the same
+ * queue, a queue of another device, the request is cancelable or comes from no queue).
  */
 NTKERNELAPI NTSTATUS WdfRequestForwardToIoQueue(_In_ WDFREQUEST Request, _In_ WDFQUEUE DestinationQueue);
 /* Returns the request to the front of the manual queue from which it came. */
@@ -151,9 +151,9 @@ NTKERNELAPI PIRP WdfRequestWdmGetIrp(_In_ WDFREQUEST Request);
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Return the address and length of a buffered or direct request's buffer. STATUS_BUFFER_TOO_SMALL: the length is zero
- * or below the minimum. STATUS_INVALID_DEVICE_REQUEST: this type of request has no such buffer, or a program sent it
- * with METHOD_NEITHER. STATUS_INTERNAL_ERROR: the request is completed.
+ * Return the address and length of a buffered or direct request's buffer. Return STATUS_BUFFER_TOO_SMALL if the length
+ * is zero or below the minimum. Return STATUS_INVALID_DEVICE_REQUEST if this type of request has no such buffer, or if
+ * a program sent the request with METHOD_NEITHER. Return STATUS_INTERNAL_ERROR if the request is completed.
  */
 NTKERNELAPI NTSTATUS WdfRequestRetrieveInputBuffer(_In_ WDFREQUEST Request, _In_ size_t MinimumRequiredLength,
                                                    _Out_ PVOID *Buffer, _Out_opt_ size_t *Length);
