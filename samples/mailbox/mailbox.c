@@ -2,9 +2,9 @@
 /*
  * A KMDF control driver to copy from. A program posts messages, and fetches them, perhaps before they are posted.
  *
- * The default queue is sequential, so the handler runs once at a time, and the box needs no lock. A fetch that finds no
- * message goes to a manual queue. There the framework cancels it if the program cancels it, closes its handle or ends,
- * and the driver has nothing to do for that.
+ * The default queue is sequential, so only one handler runs at a time, and the mailbox needs no lock. A fetch that
+ * finds no message goes to a manual queue. The framework cancels a fetch in that queue if the program cancels the
+ * fetch, closes its handle or ends. The driver need not do anything for that.
  */
 #include <ntddk.h>
 #include <wdf.h>
@@ -12,7 +12,7 @@
 #define IOCTL_MAILBOX_POST CTL_CODE(FILE_DEVICE_UNKNOWN, 0x800, METHOD_BUFFERED, FILE_ANY_ACCESS)  /* 0x222000 */
 #define IOCTL_MAILBOX_FETCH CTL_CODE(FILE_DEVICE_UNKNOWN, 0x801, METHOD_BUFFERED, FILE_ANY_ACCESS) /* 0x222004 */
 #define MAILBOX_TAG 'xobM'
-#define MAILBOX_ROOM 16 /* messages that wait at most */
+#define MAILBOX_ROOM 16 /* maximum number of messages that wait */
 
 DRIVER_INITIALIZE DriverEntry;
 EVT_WDF_DRIVER_UNLOAD MailboxUnload;
@@ -24,7 +24,10 @@ typedef struct _MAILBOX {
 } MAILBOX;
 WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(MAILBOX, MailboxOf)
 
-/* Completes a fetch with the message. If its buffer is too small, completes it with an error and returns FALSE. */
+/*
+ * Completes a fetch with the message. If the fetch's buffer is too small, completes the fetch with an error and returns
+ * FALSE.
+ */
 static BOOLEAN MailboxDeliver(WDFREQUEST Fetch, const VOID *Message, size_t Length)
 {
     PVOID Buffer;

@@ -245,13 +245,16 @@ typedef struct _NVME_CREATE {
     VOID (*Changed)(NVME_CONTROLLER *Controller, PVOID Context);
     PVOID Context;
 } NVME_CREATE;
-/* Does not wait for the first attempt to connect. If the attempt fails, keeps the controller and makes further ones. */
+/*
+ * Does not wait for the first attempt to connect. If the attempt fails, keeps the controller and makes further
+ * attempts.
+ */
 #define NVME_CREATE_RETRY 1
 #define NVME_CREATE_DISCOVERY 2 /* creates a discovery controller, which has no I/O queues and no namespaces */
 
 /*
- * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases. With NVME_CREATE_RETRY it
- * returns STATUS_PENDING and the controller at once. Without that flag it waits until the attempt to connect has
+ * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases. With NVME_CREATE_RETRY
+ * it returns STATUS_PENDING and the controller at once. Without that flag it waits until the attempt to connect has
  * succeeded or failed. If the attempt fails, prints the reason, and returns no controller and one of these statuses:
  *   STATUS_CONNECTION_REFUSED and the other statuses of NdkConnect: no connection
  *   STATUS_ACCESS_DENIED            the target does not admit this host

@@ -54,7 +54,7 @@ typedef struct _NVME_SRB {
     ULONG Lun;
     LIST_ENTRY Link;      /* in Group->Resets; only for a reset */
     const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
-    ULONG BlockSize;      /* the unit's, in bytes */
+    ULONG BlockSize;      /* block size of the unit, in bytes */
     ULONG PartSize;       /* maximum number of data bytes in one NVMe command */
     ULONG Left;           /* data bytes of a read or write that no completed NVMe command has transferred */
     NVME_REQUEST Request;

@@ -71,7 +71,10 @@ static UCHAR SrbStatusOf(NTSTATUS Status)
     }
 }
 
-/* Submits an NVMe command for the next part of the data. A controller may transfer less at once than Storport does. */
+/*
+ * Submits an NVMe command for the next part of the data. The data of an SRB may be larger than one NVMe command can
+ * transfer.
+ */
 static VOID SendPart(NVME_SRB *Srb)
 {
     NVME_REQUEST *request = &Srb->Request;

@@ -111,18 +111,24 @@ FORCEINLINE VOID WDF_IO_TYPE_CONFIG_INIT(_Out_ PWDF_IO_TYPE_CONFIG IoTypeConfig)
 
 /*
  * Returns NULL if out of memory. The security descriptor has no effect. WdfDeviceCreate consumes the structure; after a
- * failure the driver frees it. One that is left is reported at unload. PASSIVE_LEVEL.
+ * failure the driver must free the structure. A structure that is not freed is reported at unload. PASSIVE_LEVEL.
  */
 NTKERNELAPI PWDFDEVICE_INIT WdfControlDeviceInitAllocate(_In_ WDFDRIVER Driver, _In_ CONST UNICODE_STRING *SDDLString);
 NTKERNELAPI VOID WdfDeviceInitFree(_In_ PWDFDEVICE_INIT DeviceInit);
-/* NULL removes the name. A device without a name gets one from the system, and no symbolic link. PASSIVE_LEVEL. */
+/*
+ * NULL removes the name. If a device has no name, the system makes one, and the device cannot have a symbolic link.
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI NTSTATUS WdfDeviceInitAssignName(_In_ PWDFDEVICE_INIT DeviceInit, _In_opt_ PCUNICODE_STRING DeviceName);
 /* The descriptor's syntax is checked when the device is created. PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS WdfDeviceInitAssignSDDLString(_In_ PWDFDEVICE_INIT DeviceInit,
                                                    _In_opt_ PCUNICODE_STRING SDDLString);
-/* How reads and writes pass their buffers. The default is WdfDeviceIoBuffered. */
+/* Sets how reads and writes pass their buffers. The default is WdfDeviceIoBuffered. */
 NTKERNELAPI VOID WdfDeviceInitSetIoType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ WDF_DEVICE_IO_TYPE IoType);
-/* Uses ReadWriteIoType; control codes select their own method. WdfDeviceIoBufferedOrDirect means direct here. */
+/*
+ * Uses only ReadWriteIoType, because each control code selects its own method. WdfDeviceIoBufferedOrDirect means direct
+ * here.
+ */
 NTKERNELAPI VOID WdfDeviceInitSetIoTypeEx(_In_ PWDFDEVICE_INIT DeviceInit, _In_ PWDF_IO_TYPE_CONFIG IoTypeConfig);
 NTKERNELAPI VOID WdfDeviceInitSetExclusive(_In_ PWDFDEVICE_INIT DeviceInit, _In_ BOOLEAN IsExclusive);
 NTKERNELAPI VOID WdfDeviceInitSetDeviceType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ DEVICE_TYPE DeviceType);
@@ -142,7 +148,7 @@ NTKERNELAPI VOID WdfDeviceInitSetIoInCallerContextCallback(_In_ PWDFDEVICE_INIT 
 NTKERNELAPI NTSTATUS WdfDeviceInitAssignWdmIrpPreprocessCallback(
     _In_ PWDFDEVICE_INIT DeviceInit, _In_ PFN_WDFDEVICE_WDM_IRP_PREPROCESS EvtDeviceWdmIrpPreprocess,
     _In_ UCHAR MajorFunction, _In_opt_ PUCHAR MinorFunctions, _In_ ULONG NumMinorFunctions);
-/* ShutdownFlags combines WDF_DEVICE_SHUTDOWN_FLAGS. Both flags mean one notification here. */
+/* ShutdownFlags combines WDF_DEVICE_SHUTDOWN_FLAGS. Both flags together cause only one notification here. */
 NTKERNELAPI VOID WdfControlDeviceInitSetShutdownNotification(_In_ PWDFDEVICE_INIT DeviceInit,
                                                              _In_ PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION Notification,
                                                              _In_ UCHAR ShutdownFlags);
@@ -150,14 +156,15 @@ NTKERNELAPI VOID WdfControlDeviceInitSetShutdownNotification(_In_ PWDFDEVICE_INI
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Creates a control device, whose parent is the driver, and sets *DeviceInit to NULL. Errors: the attributes name a
- * parent, STATUS_OBJECT_NAME_COLLISION, a security descriptor without a name (STATUS_INVALID_SECURITY_DESCR).
- * PASSIVE_LEVEL.
+ * Creates a control device, whose parent is the driver, and sets *DeviceInit to NULL. Fails if the attributes name a
+ * parent, if another device has the name (STATUS_OBJECT_NAME_COLLISION), or if a device without a name has a security
+ * descriptor (STATUS_INVALID_SECURITY_DESCR). PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreate(_Inout_ PWDFDEVICE_INIT *DeviceInit,
                                      _In_opt_ PWDF_OBJECT_ATTRIBUTES DeviceAttributes, _Out_ WDFDEVICE *Device);
 /*
- * A device has one link, which is removed with the device. STATUS_INVALID_DEVICE_REQUEST without a name. PASSIVE_LEVEL.
+ * Creates the device's only symbolic link, which is removed with the device. Returns STATUS_INVALID_DEVICE_REQUEST if
+ * the device has no name. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreateSymbolicLink(_In_ WDFDEVICE Device, _In_ PCUNICODE_STRING SymbolicLinkName);
 /* Before this call every open fails with STATUS_NO_SUCH_DEVICE. IRQL <= DISPATCH_LEVEL. */
@@ -174,7 +181,7 @@ NTKERNELAPI VOID WdfDeviceSetCharacteristics(_In_ WDFDEVICE Device, _In_ ULONG D
 NTKERNELAPI NTSTATUS WdfDeviceRetrieveDeviceName(_In_ WDFDEVICE Device, _In_ WDFSTRING String);
 /*
  * Puts a request into its queue. Only for EvtIoInCallerContext. On failure the callback completes the request:
- * STATUS_INVALID_DEVICE_REQUEST (no queue), STATUS_WDF_BUSY (the queue accepts none). IRQL <= DISPATCH_LEVEL.
+ * STATUS_INVALID_DEVICE_REQUEST (no queue), STATUS_WDF_BUSY (the queue accepts no requests). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceEnqueueRequest(_In_ WDFDEVICE Device, _In_ WDFREQUEST Request);
 
@@ -185,7 +192,10 @@ NTKERNELAPI NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(_In_ WDFDEVICE Device, 
 
 /* Returns NULL if there is no framework file object for the file. */
 NTKERNELAPI WDFFILEOBJECT WdfDeviceGetFileObject(_In_ WDFDEVICE Device, _In_ PFILE_OBJECT FileObject);
-/* The name behind the device's name, for example "\a" if a program opens \Device\X\a. PASSIVE_LEVEL. */
+/*
+ * Returns the part of the opened name behind the device's name, for example "\a" if a program opens \Device\X\a.
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI PUNICODE_STRING WdfFileObjectGetFileName(_In_ WDFFILEOBJECT FileObject);
 NTKERNELAPI ULONG WdfFileObjectGetFlags(_In_ WDFFILEOBJECT FileObject);
 NTKERNELAPI WDFDEVICE WdfFileObjectGetDevice(_In_ WDFFILEOBJECT FileObject);

@@ -152,11 +152,14 @@ NTKERNELAPI NTSTATUS WdfObjectCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes,
  * Deletes the object and its descendants. First calls the cleanup routines of the descendants, beginning with the
  * newest, and then the object's own cleanup routines. An object is destroyed when no reference to it is left. Devices,
  * queues, timers, work items, DPCs, strings, keys and collections require PASSIVE_LEVEL, others IRQL <= DISPATCH_LEVEL.
- * An object that the framework deletes breaks rule `wdf-delete`: a driver, file, received request or its memory, or a
- * queue that receives requests from the framework.
+ * The call breaks rule `wdf-delete` for an object that only the framework may delete: a driver, file, received request
+ * or its memory, or a queue that receives requests from the framework.
  */
 NTKERNELAPI VOID WdfObjectDelete(_In_ WDFOBJECT Object);
-/* A driver drops only references that it has added; another one breaks rule `wdf-delete`. IRQL <= DISPATCH_LEVEL. */
+/*
+ * A driver may drop only references that it has added; dropping another reference breaks rule `wdf-delete`.
+ * IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI VOID WdfObjectReference(_In_ WDFOBJECT Handle);
 NTKERNELAPI VOID WdfObjectDereference(_In_ WDFOBJECT Handle);
 /* Returns NULL if the object has no context of this type. */

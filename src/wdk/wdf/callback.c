@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the driver: see callback.h. A thread that holds a lock of callbacks makes no call that needs another one, so
- * that no two threads wait for each other.
+ * Calls the driver: see callback.h. A thread that holds a lock of callbacks makes no call that needs another such lock,
+ * so that no two threads wait for each other.
  */
 #include "wdf.h"
 
@@ -25,7 +25,7 @@ void wdf_sync_init(struct wdf_sync *s, bool passive)
     KeInitializeEvent(&s->is_free, SynchronizationEvent, TRUE);
 }
 
-/* If this thread has the lock already, reports that and returns, because the thread would wait for itself. */
+/* If this thread already has the lock, reports that and returns, because otherwise the thread would wait for itself. */
 void wdf_sync_acquire(const char *routine, struct wdf_sync *s)
 {
     KIRQL before = irql_now();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the framework calls a driver: the lock that serializes callbacks, the checks after a callback, and calls that
- * this thread cannot make because of its IRQL or because it holds the lock.
+ * Declares how the framework calls a driver: the lock that serializes callbacks, the checks after a callback, and the
+ * delay of calls that this thread cannot make because of its IRQL or because it holds a lock.
  */
 #ifndef WDK_WDF_CALLBACK_H
 #define WDK_WDF_CALLBACK_H
@@ -14,7 +14,10 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/object.h"
 
-/* The lock of a device or queue. At PASSIVE_LEVEL it is an event in a critical region, otherwise a spin lock. */
+/*
+ * The lock of a device or queue. If `passive` is true, the lock is an event in a critical region, otherwise a spin
+ * lock.
+ */
 struct wdf_sync {
     bool passive;
     KSPIN_LOCK spin;
@@ -34,16 +37,16 @@ static inline bool wdf_sync_is_mine(const struct wdf_sync *s)
 /* Returns the lock that the callbacks of a device, queue or file hold, or NULL if the scope has none. */
 struct wdf_sync *wdf_callback_sync(const struct wdf_object *o);
 /*
- * Stores the lock for AutomaticSerialization of an object with these attributes in *sync; NULL if the parent's scope
- * has none. Returns STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL if the callback cannot hold the lock. `passive`: the
- * callback runs at PASSIVE_LEVEL.
+ * Sets *sync to the lock that AutomaticSerialization requires for an object with these attributes, or to NULL if the
+ * parent's scope has no lock. Returns STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL if the callback cannot hold the lock.
+ * `passive` is true if the callback runs at PASSIVE_LEVEL.
  */
 NTSTATUS wdf_serialize(PWDF_OBJECT_ATTRIBUTES attributes, bool passive, struct wdf_sync **sync);
 
-/* Returns whether this thread can make a callback of the object now. */
+/* Returns true if this thread can call a callback of the object now. */
 bool wdf_can_call(const struct wdf_object *o, const struct wdf_sync *sync);
 
-/* Each callback is between wdf_call_begin and wdf_call_end. `sync` may be NULL. */
+/* The framework calls each callback between wdf_call_begin and wdf_call_end. `sync` may be NULL. */
 struct wdf_call {
     struct wdf_sync *sync;
     struct thread_mark mark;
@@ -61,7 +64,7 @@ struct wdf_deferred {
     void (*run)(void *context);
     void *context;
 };
-/* Must not be called again for `d` before run(context) is called. */
+/* Makes a worker call run(context). Must not be called again for `d` before that call. */
 void wdf_defer(struct wdf_deferred *d, struct wdf_object *o, void (*run)(void *context), void *context);
 
 #endif

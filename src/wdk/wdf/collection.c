@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings and collections. A collection has a reference on each of its objects; its driver serializes the calls. */
+/*
+ * Implements strings and collections. A collection has a reference on each of its objects; its driver serializes the
+ * calls.
+ */
 #include <stdlib.h>
 
 #include "wdf.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's devices: initialization, creation, names and the dispatch routine. A device is in the list of all
- * devices until its last reference is dropped, so IRPs of files that outlive the device's deletion find the device.
+ * Implements the framework's devices: initialization, creation, names and the dispatch routine. A device is in the list
+ * of all devices until its last reference is dropped, so IRPs of files that outlive the device's deletion find the
+ * device.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT i
     return NULL;
 }
 
-/* Returns the structure. Reports a wrong one with the caller's address. */
+/* Returns the structure. Reports a wrong pointer with the caller's address. */
 #define INIT_OF(routine) wdf_init_of(#routine, DeviceInit, __builtin_return_address(0))
 
 PWDFDEVICE_INIT WdfControlDeviceInitAllocate(WDFDRIVER Driver, CONST UNICODE_STRING *SDDLString)
@@ -254,7 +255,7 @@ static void wdf_device_destroy(struct wdf_object *o)
     pthread_mutex_destroy(&d->lock);
 }
 
-/* Removes the names and the device object. The queues are gone, so requests are refused already. */
+/* Removes the names and the device object. The queues are deleted already, so the framework refuses requests. */
 static void wdf_device_stop(struct wdf_object *o)
 {
     struct wdf_device *d = CONTAINING_RECORD(o, struct wdf_device, object);

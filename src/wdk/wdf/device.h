@@ -61,8 +61,8 @@ NTSTATUS wdf_complete_irp(PIRP irp, NTSTATUS status);
 
 struct wdf_request;
 /*
- * Puts the request into the queue for its type. Returns STATUS_INVALID_DEVICE_REQUEST if there is none, STATUS_WDF_BUSY
- * if the queue accepts none; the caller then still owns the request.
+ * Puts the request into the queue for its type. Returns STATUS_INVALID_DEVICE_REQUEST if there is no such queue, and
+ * STATUS_WDF_BUSY if the queue accepts no requests; the caller then still owns the request.
  */
 NTSTATUS wdf_device_enqueue(struct wdf_device *d, struct wdf_request *r, bool by_driver);
 
@@ -82,7 +82,7 @@ NTSTATUS wdf_file_close(struct wdf_device *d, PIRP irp);
 struct wdf_file *wdf_file_find(struct wdf_device *d, PFILE_OBJECT file);
 /* Calls EvtDeviceFileCreate. */
 void wdf_file_call_create(struct wdf_device *d, struct wdf_request *r);
-/* Deletes the framework's object of a file; NULL: there is none. */
+/* Deletes the framework's object of a file. Does nothing if `f` is NULL. */
 void wdf_file_discard(struct wdf_device *d, struct wdf_file *f);
 
 #endif

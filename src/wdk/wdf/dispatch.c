@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch routine of drivers that are not miniports: IRPs become requests, which enter queues. A request is always
- * marked pending, so the dispatch routine returns STATUS_PENDING for it.
+ * Implements the dispatch routine of drivers that are not miniports: IRPs become requests, which enter queues. A
+ * request is always marked pending, so the dispatch routine returns STATUS_PENDING for it.
  */
 #include "wdf.h"
 

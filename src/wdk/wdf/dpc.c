@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's DPCs. After a DPC has been deleted, its callback does not run. */
+/* Implements the framework's DPCs. After a DPC has been deleted, its callback does not run. */
 #include "wdf.h"
 
 #include "wdk/ke/dpc.h"

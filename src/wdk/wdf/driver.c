@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's driver object. A driver is removed from `drivers` before its objects are
- * deleted, so no new object finds the driver as its parent.
+ * Implements the framework's driver object. A driver is removed from `drivers` before its objects are deleted, so no
+ * new object finds the driver as its parent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -121,8 +121,8 @@ static NTSTATUS wdf_driver_check_config(const WDF_DRIVER_CONFIG *c)
 }
 
 /*
- * Takes over the driver's IRPs and its unload, unless the driver is a miniport. As on Windows, a non-PnP driver without
- * EvtDriverUnload cannot be unloaded.
+ * Makes the framework handle the driver's IRPs and its unload, unless the driver is a miniport. As on Windows, a
+ * non-PnP driver without EvtDriverUnload cannot be unloaded.
  */
 static void wdf_driver_set_routines(struct wdf_driver *d, ULONG flags)
 {
@@ -198,7 +198,7 @@ PDRIVER_OBJECT WdfDriverWdmGetDriverObject(WDFDRIVER Driver)
     return d ? d->driver : NULL;
 }
 
-/* The driver whose code calls this routine. */
+/* Returns the driver whose code calls this routine. */
 WDFDRIVER WdfGetDriver(VOID)
 {
     return (WDFDRIVER)wdf_driver_of_code(__builtin_return_address(0));

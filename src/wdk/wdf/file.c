@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's file objects. One exists from IRP_MJ_CREATE, unless the open fails, to IRP_MJ_CLOSE. It is stored in
- * the WDM file object, or in the device's list if the driver keeps FsContext and FsContext2 for itself.
+ * Implements the framework's file objects. A file object exists from IRP_MJ_CREATE, unless the open fails, to
+ * IRP_MJ_CLOSE. It is stored in the WDM file object, or in the device's list if the driver keeps FsContext and
+ * FsContext2 for itself.
  */
 #include "wdf.h"
 
@@ -15,7 +16,10 @@ static int file_class(const struct wdf_device *d)
     return (int)((ULONG)d->init.file.FileObjectClass & ~(ULONG)WdfFileObjectCanBeOptional);
 }
 
-/* Returns where the WDM file object stores the framework's, or NULL if it is in the device's list. */
+/*
+ * Returns the member of the WDM file object that stores the framework's object, or NULL if that object is in the
+ * device's list.
+ */
 static PVOID *file_slot(const struct wdf_device *d, PFILE_OBJECT file)
 {
     switch (file_class(d)) {
@@ -125,7 +129,10 @@ static void file_call(struct wdf_device *d, struct wdf_file *f, VOID (*routine)(
     wdf_call_end(&call, name, (const void *)(uintptr_t)routine);
 }
 
-/* Returns the queue behind `q` (NULL: the first) with a reference, and drops that of `q`. NULL: there are no more. */
+/*
+ * Returns the queue behind `q`, or the first queue if `q` is NULL, with a reference. Drops the reference on `q`.
+ * Returns NULL if there is no further queue.
+ */
 static struct wdf_queue *file_next_queue(struct wdf_device *d, struct wdf_queue *q)
 {
     struct wdf_queue *next = NULL;

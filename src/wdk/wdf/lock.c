@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's spin lock and wait lock. Both are framework objects. The spin lock stores the IRQL that its owner
- * had before the acquisition.
+ * Implements the framework's spin lock and wait lock. Both are framework objects. The spin lock stores the IRQL that
+ * its owner had before the acquisition.
  */
 #include "wdf.h"
 

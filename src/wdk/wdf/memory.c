@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory objects and lookaside lists. A memory object of a lookaside list has a reference on the list. */
+/* Implements memory objects and lookaside lists. A memory object of a lookaside list has a reference on the list. */
 #include <string.h>
 
 #include "wdf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory objects and strings, as other files of the framework use them. */
+/* Declares the functions for memory objects and strings that other files of the framework use. */
 #ifndef WDK_WDF_MEMORY_H
 #define WDK_WDF_MEMORY_H
 
@@ -10,11 +10,14 @@
 struct wdf_memory;
 
 struct wdf_object *wdf_memory_object(struct wdf_memory *m);
-/* Creates a memory object below `parent` for a buffer that is not freed with the object. The framework deletes it. */
+/*
+ * Creates a memory object below `parent` for a buffer that is not freed with the object. The framework deletes the
+ * object.
+ */
 NTSTATUS wdf_memory_new(struct wdf_object *parent, PVOID buffer, size_t size, struct wdf_memory **out);
 /*
- * Creates a memory object with a buffer from pool, which is freed with the object. `tag` 0: a tag of the framework.
- * Without a parent in the attributes, the parent is the driver whose code contains `caller`.
+ * Creates a memory object with a buffer from pool, which is freed with the object. If `tag` is 0, uses a tag of the
+ * framework. If the attributes name no parent, the parent is the driver whose code contains `caller`.
  */
 NTSTATUS wdf_memory_allocate(PWDF_OBJECT_ATTRIBUTES attributes, POOL_TYPE type, ULONG tag, size_t size,
                              const void *caller, struct wdf_memory **out);

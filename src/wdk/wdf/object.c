@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Framework objects: see object.h. No callback of a driver is called with the lock held. */
+/* Implements framework objects: see object.h. No callback of a driver is called with the lock held. */
 #include <pthread.h>
 #include <stdlib.h>
 

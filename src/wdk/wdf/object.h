@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Framework objects: a tree below each driver's object. A child has a reference to its parent, so a parent is never
- * destroyed before its children.
+ * Declares framework objects, which form a tree below each driver's object. A child has a reference to its parent, so a
+ * parent is never destroyed before its children.
  */
 #ifndef WDK_WDF_OBJECT_H
 #define WDK_WDF_OBJECT_H
@@ -55,7 +55,7 @@ struct wdf_object {
     struct wdf_object *parent;
     LIST_ENTRY children, sibling; /* youngest last */
     int references;
-    int driver_references; /* those of `references` that the driver has added */
+    int driver_references; /* the part of `references` that the driver has added */
     bool deleted;          /* true: the cleanup of the object has begun */
     bool released;         /* the object's first reference is being dropped or was dropped */
     bool unmanaged;        /* a request or file: the deletion of its parent does not delete it */
@@ -76,13 +76,14 @@ struct wdf_object {
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
 /*
- * Like wdf_object_new, but inserts the object below the attributes' parent. If the attributes name no parent, inserts
- * the object below the driver whose code contains `caller`.
+ * Works like wdf_object_new, but inserts the object below the attributes' parent. If the attributes name no parent,
+ * inserts the object below the driver whose code contains `caller`.
  */
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
                             struct wdf_object **out);
 /*
- * Like wdf_object_new_for, for an object whose attributes must name a parent: a device, or an object below a device.
+ * Works like wdf_object_new_for, but for an object whose attributes must name a parent: a device, or an object below a
+ * device.
  */
 NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
                                      struct wdf_object **out);
@@ -91,7 +92,7 @@ NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJEC
  * NULL for a destroyed object, and reports each failure.
  */
 void *wdf_object_lookup(const char *routine, const void *handle, enum wdf_kind kind);
-/* Returns whether the pointer is not NULL. Reports NULL with the address of the caller. */
+/* Returns true if the pointer is not NULL. Otherwise reports the caller's address, and returns false. */
 bool wdf_check_pointer(const char *routine, const void *pointer, const void *caller);
 /* Returns the attributes' parent, or NULL if they name none. */
 struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes);
@@ -114,7 +115,10 @@ bool wdf_object_dispose(struct wdf_object *o);
 /* Drops the reference that each object has had since its creation, for all objects below `o`, then for `o` itself. */
 void wdf_object_release(struct wdf_object *o);
 void wdf_object_ref(struct wdf_object *o);
-/* Adds a reference unless the last one was dropped. Requires the object's memory to stay allocated during the call. */
+/*
+ * Adds a reference, and returns true. Returns false if the last reference was already dropped. Requires that the
+ * object's memory stays allocated during the call.
+ */
 bool wdf_object_try_ref(struct wdf_object *o);
 void wdf_object_unref(struct wdf_object *o);
 /* Returns the number of references that the driver has added. */

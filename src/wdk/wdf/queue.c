@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: insertion, delivery and cancellation of requests. See queue.h. The driver is called with no lock held except
- * that of its callbacks. wdf_queue_dispatch returns only if it has found, under the lock, nothing to deliver. Each
+ * Inserts, delivers and cancels requests. See queue.h. While the framework calls the driver, it holds no lock except
+ * the lock of callbacks. wdf_queue_dispatch returns only if it has found, under the lock, nothing to deliver. Each
  * insertion is followed by such a call, so no request is forgotten.
  */
 #include <limits.h>
@@ -46,7 +46,10 @@ static struct wdf_request *queue_request_of(LIST_ENTRY *e)
 
 /* ---- Taking requests --------------------------------------------------------------------------------------------- */
 
-/* Moves a waiting request whose cancel routine was removed to the driver's. Requires the lock. */
+/*
+ * Moves a waiting request to the driver's requests. Requires that the request's cancel routine was removed. Requires
+ * the lock.
+ */
 static void queue_move_to_driver(struct wdf_queue *q, struct wdf_request *r)
 {
     RemoveEntryList(&r->link);
@@ -89,8 +92,8 @@ struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file)
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
 /*
- * Cancels a request that was moved to the driver's: calls EvtIoCanceledOnQueue if the driver has put the request into
- * the queue, otherwise completes it. Called with no lock held.
+ * Cancels a request that was moved to the driver's requests: calls EvtIoCanceledOnQueue if the driver has put the
+ * request into the queue, otherwise completes it. Called with no lock held.
  */
 static void queue_cancel_retrieved(struct wdf_queue *q, struct wdf_request *r)
 {
@@ -118,7 +121,7 @@ static void queue_cancel_deferred(void *context)
     wdf_object_unref(&q->object);
 }
 
-/* Like queue_cancel_retrieved, on a thread that may not be able to call the driver now. */
+/* Works like queue_cancel_retrieved, but uses a worker if this thread cannot call the driver now. */
 static void queue_cancel(struct wdf_queue *q, struct wdf_request *r)
 {
     wdf_object_ref(&q->object);
@@ -134,7 +137,7 @@ static void queue_cancel(struct wdf_queue *q, struct wdf_request *r)
 static VOID queue_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
 {
     struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
-    struct wdf_queue *q = r->queue; /* this routine takes the request out of the queue, so both stay */
+    struct wdf_queue *q = r->queue; /* valid, because only this routine may remove the request from the queue */
 
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
@@ -161,8 +164,8 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
 /* ---- Insertion --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the cancel routine of a request that was inserted. Returns false if the request is cancelled already; it was
- * moved to the driver's then, and must be cancelled. Requires the lock.
+ * Sets the cancel routine of a request that was inserted. If the request is cancelled already, moves it to the driver's
+ * requests and returns false; the caller must then cancel it. Requires the lock.
  */
 static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
 {
@@ -271,7 +274,7 @@ struct step {
     struct wdf_notice notice;
 };
 
-/* Returns false if there is nothing to do. Requires the lock. */
+/* Sets *step to the next work. Returns false if there is none. Requires the lock. */
 static bool queue_next_step(struct wdf_queue *q, struct step *step)
 {
     *step = (struct step){ NULL, { NULL, NULL } };
@@ -304,7 +307,10 @@ static void queue_dispatch_deferred(void *context)
     wdf_object_unref(&q->object);
 }
 
-/* Lets a worker dispatch, unless there is nothing to do or a worker will do so already. Requires the lock. */
+/*
+ * Makes a worker call wdf_queue_dispatch, unless there is nothing to deliver or a worker will call it anyway. Requires
+ * the lock.
+ */
 static void queue_defer(struct wdf_queue *q)
 {
     if (q->is_deferred || !(q->due.routine || (q->delivers && q->n_waiting)))
@@ -315,9 +321,9 @@ static void queue_defer(struct wdf_queue *q)
 }
 
 /*
- * Returns whether another call of wdf_queue_dispatch delivers what this one would. If callbacks are serialized, one
- * thread delivers at a time. A handler that completes its request inside of the queue's limit does not call the next
- * handler: the call that is around it does. Requires the lock.
+ * Returns true if another call of wdf_queue_dispatch delivers what this call would deliver. If callbacks are
+ * serialized, one thread delivers at a time. If this thread is in a handler of the queue, the call that has called the
+ * handler delivers the next request, except a new request in a queue without a limit. Requires the lock.
  */
 static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_sync *sync, bool arrival)
 {
@@ -372,8 +378,8 @@ void wdf_queue_finish_one(struct wdf_queue *q)
 }
 
 /*
- * The request leaves the driver's list first. If the other queue accepts none, the request returns there, so the driver
- * owns it as before.
+ * The request leaves the driver's list first. If the other queue accepts no requests, the request returns to that list,
+ * so the driver owns it as before.
  */
 NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front)
 {

@@ -31,7 +31,7 @@ struct wdf_queue {
     struct wdf_device *device;
     LIST_ENTRY link; /* in the device's list */
     WDF_IO_QUEUE_CONFIG config;
-    ULONG max_owned;      /* how many requests the driver may own before the next one is delivered */
+    ULONG max_owned;      /* a request is delivered only while the driver owns fewer requests than this */
     struct wdf_sync sync; /* unless the scope is that of the device */
     struct wdf_deferred deferred;
     pthread_mutex_t lock; /* guards the members below; no other lock except those of object.c is acquired under it */
@@ -50,36 +50,39 @@ struct wdf_queue {
 };
 
 /*
- * Puts a request at the end of the queue, or at its front. Returns STATUS_WDF_BUSY if the queue accepts none; the
- * caller then still owns the request. `by_driver`: the driver has put it there.
+ * Puts a request at the end of the queue, or at its front. Returns STATUS_WDF_BUSY if the queue accepts no requests;
+ * the caller then still owns the request. `by_driver` is true if the driver has put the request into the queue.
  */
 NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver);
 /*
- * Delivers what the queue has: notices and requests. `arrival`: a request has arrived; then a request handler of this
- * thread does not delay it, unless the queue limits what the driver owns.
+ * Delivers the queue's notices and requests. `arrival` is true if a request has arrived. This request is then delivered
+ * even if this thread is in a request handler of the queue, unless the queue limits how many requests the driver owns.
  */
 void wdf_queue_dispatch(struct wdf_queue *q, bool arrival);
 /*
  * Two steps of a completion. wdf_queue_unlink removes the request from the queue's list, but the queue still counts it.
- * After the IRP is complete, wdf_queue_finish_one ends that, delivers what can be delivered now, and drops the
- * request's reference on the queue.
+ * After the IRP is complete, wdf_queue_finish_one decrements this count, delivers what can be delivered now, and drops
+ * the request's reference on the queue.
  */
 void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r);
 void wdf_queue_finish_one(struct wdf_queue *q);
 /*
- * Moves a request of the driver to another queue, or to the front of its own. Returns STATUS_WDF_BUSY as insert does.
+ * Moves a request of the driver to another queue, or to the front of its own queue. Returns STATUS_WDF_BUSY as
+ * wdf_queue_insert does.
  */
 NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front);
 /*
- * Takes the first request that is of this file (NULL: any), and that is not being cancelled. The driver owns it then.
- * Returns NULL if there is none. Requires the lock.
+ * Moves the first waiting request of this file (NULL: of any file) that is not being cancelled to the driver's
+ * requests, and returns it. Returns NULL if there is none. Requires the lock.
  */
 struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file);
-/* Takes a waiting request. Returns false if it is being cancelled. Requires the lock. */
+/*
+ * Moves a waiting request to the driver's requests. Returns false if the request is being cancelled. Requires the lock.
+ */
 bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r);
-/* Returns whether the request waits in the queue. Does not access the request. Requires the lock. */
+/* Returns true if the request waits in the queue. Does not access the request. Requires the lock. */
 bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *r);
-/* Returns whether a waiting request is of the file (NULL: any). Requires the lock. */
+/* Returns true if the waiting request is of the file (NULL: of any file). Requires the lock. */
 bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 /* Cancels the requests of the file (NULL: all) that wait now. */
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
@@ -87,7 +90,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 void wdf_queue_end_change(struct wdf_queue *q);
 /* Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests. */
 void wdf_queue_stop_for_delete(struct wdf_object *o);
-/* Returns whether this thread runs a request handler of the queue's driver. */
+/* Returns true if this thread is in a request handler of the queue's driver. */
 bool wdf_in_request_handler(struct wdf_queue *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The routines of queues: creation, states, notices and retrieval. See queue.h. */
+/* Implements the routines of queues: creation, states, notices and retrieval. See queue.h. */
 #include <limits.h>
 
 #include "wdf.h"
@@ -78,7 +78,7 @@ static void wdf_queue_init(struct wdf_queue *q, struct wdf_device *d, const WDF_
     o->destroy = wdf_queue_destroy;
 }
 
-/* Returns false if the device has a default queue already. */
+/* Adds the queue to the device. Returns false if `q` is a default queue and the device already has one. */
 static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
 {
     bool added;
@@ -444,7 +444,7 @@ NTSTATUS WdfIoQueueRetrieveRequestByFileObject(WDFQUEUE Queue, WDFFILEOBJECT Fil
     return queue_retrieve(q, f->file, OutRequest);
 }
 
-/* Returns the first request behind `e` that is of the file (NULL: any), with a reference. Requires the lock. */
+/* Returns the first request behind `e` that is of the file (NULL: of any file), with a reference. Requires the lock. */
 static struct wdf_request *queue_find_behind(struct wdf_queue *q, LIST_ENTRY *e, PFILE_OBJECT file)
 {
     for (e = e->Flink; e != &q->waiting; e = e->Flink) {

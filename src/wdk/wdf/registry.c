@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The framework's registry keys. A key has an open handle, which is closed when the key is deleted. */
+/* Implements the framework's registry keys. A key has an open handle, which is closed when the key is deleted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,10 @@ static bool is_passive(const char *routine)
     return irql_now() == PASSIVE_LEVEL;
 }
 
-/* Returns the key for a routine that requires PASSIVE_LEVEL. *status receives what the routine returns if NULL. */
+/*
+ * Returns the key for a routine that requires PASSIVE_LEVEL. If it returns NULL, *status is the status that the routine
+ * must return.
+ */
 static struct wdf_key *wdf_key_of(const char *routine, WDFKEY key, NTSTATUS *status)
 {
     *status = STATUS_INVALID_DEVICE_REQUEST;

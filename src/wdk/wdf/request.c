@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests: creation, completion, cancellation, and their way between queues. `owner` decides who may end a request:
- * only the code that has changed it to OWNER_NONE completes the IRP. While the driver owns a cancelable request, the
- * IRP has request_cancel_irp as its cancel routine; only the code that has removed this routine, or the routine itself,
- * calls the cancel callback.
+ * Creates, completes and cancels requests, and moves them between queues. `owner` decides who may end a request: only
+ * the code that has changed it to OWNER_NONE completes the IRP. While the driver owns a cancelable request, the IRP has
+ * request_cancel_irp as its cancel routine; only the code that has removed this routine, or the routine itself, calls
+ * the cancel callback.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/request.h"
 
-/* Values of parameter 2 with WDF_REQUEST_ERROR. 4 is Windows' value, those above 0x100 are ours. */
+/* Values of parameter 2 with WDF_REQUEST_ERROR. 4 is Windows' value; the values above 0x100 are OpenNDK's. */
 enum { TOO_MUCH_OUTPUT = 4, NOT_OWNED = 0x101, IS_CANCELABLE = 0x102, NOT_ANSWERED = 0x103, NOT_STOPPING = 0x104 };
 
 void wdf_report_request(const char *routine, struct wdf_request *r, uint64_t error, const char *what)
@@ -155,7 +155,7 @@ void wdf_request_fail(struct wdf_request *r, NTSTATUS status)
     wdf_request_finish(r, status, 0, IO_NO_INCREMENT);
 }
 
-/* Returns whether the cancel callback may still be called. */
+/* Returns true if the cancel callback may still be called. */
 static bool request_is_cancelable(struct wdf_request *r)
 {
     enum wdf_cancel state = atomic_load(&r->cancel_state);
@@ -241,7 +241,7 @@ static void request_call_cancel(struct wdf_request *r, struct wdf_sync *sync)
     wdf_call_end(&call, "EvtRequestCancel", (const void *)(uintptr_t)routine);
 }
 
-/* The object whose level and scope the cancel callback has. */
+/* Returns the object whose execution level and scope the cancel callback has. */
 static struct wdf_object *request_constraints(struct wdf_request *r)
 {
     return r->queue ? &r->queue->object : &r->device->object;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests: their states, completion and cancellation. */
+/* Declares requests: their states, completion and cancellation. */
 #ifndef WDK_WDF_REQUEST_H
 #define WDK_WDF_REQUEST_H
 
@@ -18,7 +18,7 @@ enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE };
 
 /*
  * MARKED: the IRP has the cancel routine of request.c. CLAIMED: the routine was removed for a cancellation, so the
- * cancel callback will be called. CALLED: it was called.
+ * cancel callback will be called. CALLED: the callback was called.
  */
 enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 
@@ -63,8 +63,8 @@ void wdf_request_fail(struct wdf_request *r, NTSTATUS status);
 /* Returns the request if the driver owns it. Otherwise reports the routine and returns NULL. */
 struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request);
 /*
- * Claims a request that is marked cancelable, so that nobody else calls its cancel callback. Returns false if it is
- * not.
+ * Claims a request that is marked cancelable, so that nobody else calls its cancel callback. Returns false if the
+ * request is not marked.
  */
 bool wdf_request_claim(struct wdf_request *r);
 /* Calls the cancel callback of a claimed request, now or on a worker. */

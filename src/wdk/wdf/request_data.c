@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parameters, properties and buffers of requests. An MDL that the framework builds belongs to the request.
+ * Implements the routines for parameters, properties and buffers of requests. An MDL that the framework builds belongs
+ * to the request.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's timers and work items. After a timer or work item has been deleted, its callback does not run. Only a
- * callback that deletes its own work item still runs, until it returns.
+ * Implements the framework's timers and work items. After a timer or work item has been deleted, its callback does not
+ * run. Only a callback that deletes its own work item still runs, until it returns.
  */
 #include <pthread.h>
 #include <stdatomic.h>
