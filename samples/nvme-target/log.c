@@ -20,7 +20,7 @@ void log_limit_fini(struct log_limit *limit)
     host_lock_fini(&limit->lock);
 }
 
-/* Adds the messages that have become permitted with time. Requires limit->lock. */
+/* Adds to n_left the number of messages that have become permitted since the last call. Requires limit->lock. */
 static void log_refill(struct log_limit *limit)
 {
     uint64_t n = (host_now_ms() - limit->refilled_ms) / LOG_INTERVAL_MS;

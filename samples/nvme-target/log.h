@@ -27,7 +27,10 @@ void log_limited(struct log_limit *limit, const char *format, ...);
 #else
 void log_limited(struct log_limit *limit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif
-/* Prints how many messages were suppressed since the last report, if any were and if a message is permitted now. */
+/*
+ * Prints how many messages were suppressed since the last report. Prints nothing if there were none, or if no message
+ * is permitted now.
+ */
 void log_report(struct log_limit *limit);
 
 #endif

@@ -404,8 +404,8 @@ NTKERNELAPI NTSTATUS IoRegisterLastChanceShutdownNotification(_In_ PDEVICE_OBJEC
 NTKERNELAPI VOID IoUnregisterShutdownNotification(_In_ PDEVICE_OBJECT DeviceObject);
 
 /*
- * The event log is the host's output. IoObject is a driver or a device. An entry must be written or freed. IRQL <=
- * DISPATCH_LEVEL.
+ * The event log is the host's output. IoObject is a driver or a device. An entry must be written or freed.
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID IoAllocateErrorLogEntry(_In_ PVOID IoObject, _In_ UCHAR EntrySize);
 NTKERNELAPI VOID IoFreeErrorLogEntry(_In_ PVOID ElEntry);

@@ -220,8 +220,8 @@ NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
 /*
  * The memory is page aligned and not zeroed. Returns NULL if out of memory, or if no page is at or below the highest
- * acceptable address. An allocation below 4 GB usually fails, because addresses here are higher. IRQL <=
- * DISPATCH_LEVEL.
+ * acceptable address. An allocation below 4 GB usually fails, because addresses here are higher.
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,

@@ -144,8 +144,8 @@ static char *chunk_create(void)
 }
 
 /*
- * Returns a free run of this length, or one from the rest of the newest chunk. Returns NULL if there is neither.
- * Requires the lock.
+ * Returns a free run of this length, or takes a run from the rest of the newest chunk. Returns NULL if there is
+ * neither. Requires the lock.
  */
 static void *run_pop(size_t pages)
 {
