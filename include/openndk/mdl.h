@@ -19,9 +19,9 @@ extern "C" {
  *   address  the buffer, which may have any alignment; owned by the caller
  *   length   the size of the buffer in bytes
  *   next     the MDL of the next part of a chain, or NULL
- * The function allocates nothing and does not access the buffer. While the provider uses them, the caller must not
- * change mdl, and must keep the buffer mapped. A chain can be registered if each buffer begins where the one before it
- * ends.
+ * The function allocates nothing and does not access the buffer. While the provider uses mdl or the buffer, the caller
+ * must not change mdl, and must keep the buffer mapped. A chain can be registered if each buffer begins where the one
+ * before it ends.
  *
  * SGEs use StartVa + ByteOffset as the address of the buffer. StartVa is the start of the page in which the buffer
  * begins. The provider accesses the buffer at MappedSystemVa. The function sets MappedSystemVa to the address of the

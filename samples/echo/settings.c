@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interfaces and addresses: REG_DWORD values in the driver's service key, or the defaults below. Addresses are IPv4,
- * most significant byte first: 0xC0A80101 is 192.168.1.1. Needs PASSIVE_LEVEL.
+ * Reads interfaces and addresses from REG_DWORD values in the driver's service key, or uses the defaults below.
+ * Addresses are IPv4, most significant byte first: 0xC0A80101 is 192.168.1.1. All functions need PASSIVE_LEVEL.
  */
 #include "echo.h"
 
