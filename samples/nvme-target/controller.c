@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the configuration, and manages the tables of controllers and queues. Connect of an admin queue creates a
- * controller. The controller is `closing` after its admin queue has closed, and its table entry is free again after its
- * last queue has closed and its last write has ended (drain.c). Invariant: a queue is in the table of a controller
- * exactly while queue->controller points to the controller.
+ * controller. The controller is `closing` after its admin queue has closed. Its table entry is free again when its last
+ * queue has closed and its last write has ended (drain.c). Invariant: a queue is in the table of a controller exactly
+ * while queue->controller points to the controller.
  */
 #include "internal.h"
 

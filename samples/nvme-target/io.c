@@ -2,8 +2,8 @@
 /*
  * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's
  * present size directly before the transport receives the range, so a namespace may shrink or disappear between two
- * steps of a command. A command that zeroes a large range does so in steps, so that other commands run in between, and
- * that an Abort or the end of the queue stops the command.
+ * steps of a command. A command that zeroes a large range does so in steps. So other commands run in between, and an
+ * Abort or the end of the queue stops the command.
  */
 #include "internal.h"
 

@@ -199,8 +199,8 @@ static uint32_t target_cq_entries(const NDK_ADAPTER_INFO *info)
 }
 
 /*
- * Reduces the number of receives in the SRQ, so that a CQ can contain the results of all of them and of all requests of
- * the largest queue pair. Requires that the results of the largest queue pair without an SRQ fit.
+ * Reduces the number of receives in the SRQ, so that their results and those of all requests of the largest queue pair
+ * fit into one CQ. Requires that the results of the largest queue pair without an SRQ fit.
  */
 static void target_limit_srq(struct target *target)
 {

@@ -47,9 +47,9 @@ void shard_post(struct shard *s, struct task *task);
  */
 void shard_post_once(struct shard *s, struct task *task);
 /*
- * Posts a task that may wait. While a consumer has the polling lease, the task waits for the next poll that gets the
- * token, for other work, for shard_post_once of the same task, or for the end of the lease. Without a lease, does what
- * shard_post_once does. Returns true if the task may still be queued. The caller must keep the task alive until
+ * Posts a task that may wait. While a consumer has the polling lease, the task waits until a poll gets the token, or
+ * other work runs, or shard_post_once is called for the task, or the lease ends. Without a lease, works like
+ * shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive until
  * shard_post_lazy returns.
  */
 bool shard_post_lazy(struct shard *s, struct task *task);

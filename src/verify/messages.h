@@ -6,8 +6,8 @@
  * The invariant: a send for which the peer has posted a receive is never reported, in any order of the two consumers'
  * calls. A receive is counted before the provider has it. A send is counted after the provider has accepted it, and
  * then the number of receives is read. When a connection ends, a consumer can legally post sends that the peer never
- * receives. So a send is not reported if its call begins after a flush, a disconnect or a close at one of the ends, or
- * after a request or post has failed.
+ * receives. So a send is not reported if its call begins after a flush, a disconnect or a close at one of the ends. A
+ * send after a failed request or post is not reported either.
  */
 #ifndef VERIFY_MESSAGES_H
 #define VERIFY_MESSAGES_H

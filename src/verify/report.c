@@ -347,8 +347,8 @@ static void report_move_next(struct report *r)
 }
 
 /*
- * Counts the report and writes it. If `stops` is false, writes it only if its place has an entry in the table, and
- * fewer than max_written reports of that place have been written.
+ * Counts the report and writes it. If `stops` is false, writes the report only if its place is in the table, and if
+ * fewer than max_written reports of that place were written.
  */
 static void report_write(struct report *r, bool stops)
 {

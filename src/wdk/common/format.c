@@ -168,7 +168,7 @@ static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
 
 /*
  * Returns true if the argument has wide characters. Without a size prefix, the arguments of %c and %s have the format's
- * own type of characters (narrow or wide), and those of %C and %S have the other type.
+ * own type of characters (narrow or wide). The arguments of %C and %S then have the other type.
  */
 static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {

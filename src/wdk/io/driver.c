@@ -167,9 +167,9 @@ static int driver_explain_dlopen(const char *path, const char *message)
 }
 
 /*
- * Returns true if `message` of dlerror is about a missing library of a driver model, and the library was now loaded
- * from the directory of the kernel's library. The dynamic loader does not search that directory for a driver's
- * libraries.
+ * If `message` of dlerror is about a missing library of a driver model, loads that library from the directory of the
+ * kernel's library. Returns true if this call has loaded the library. The dynamic loader does not search that directory
+ * for a driver's libraries.
  */
 static bool driver_load_model_library(const char *message)
 {
