@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files and devices by handle: see wdm/zw.h. A file of the host is opened only below the directory that the host
- * program has set: neither a symbolic link nor ".." leads out of it.
+ * Implements files and devices with handles: see wdm/zw.h. A file of the host is opened only below the directory that
+ * the host program has set. Neither a symbolic link nor ".." leads out of this directory.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

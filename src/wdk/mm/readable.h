@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 /*
- * Tests the 8 bytes at `address`. The system call requests an operation that does not exist: it reads the bytes and
- * then refuses.
+ * Tests the 8 bytes at `address`. The system call requests an operation that does not exist. So the kernel reads the
+ * bytes, and then refuses the operation.
  */
 static inline bool address_is_readable(const void *address)
 {
