@@ -81,7 +81,8 @@ bool owner_acquire_or_ring(struct owner *o)
 
 /*
  * Returns the word after a release of the token. If the shard's thread waits for the token, the thread receives the
- * token at once. If it had to compete, a poller that polls again within nanoseconds could keep the token for ever.
+ * token at once. If the thread had to compete for the token, a poller that polls again within nanoseconds could keep
+ * the token for ever.
  */
 static uint32_t owner_word_released(uint32_t w)
 {
