@@ -169,36 +169,37 @@ typedef struct _KQUEUE {
 } KQUEUE, *PKQUEUE, *PRKQUEUE;
 
 /*
- * Threads receive entries as long as at most Count of the queue's threads run; 0 stands for the number of processors.
- * IRQL <= DISPATCH_LEVEL.
+ * A thread receives an entry only while fewer than Count threads of the queue run. Count 0 stands for the number of
+ * processors. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID KeInitializeQueue(_Out_ PRKQUEUE Queue, _In_ ULONG Count);
 /* Returns the number of entries. */
 NTKERNELAPI LONG KeReadStateQueue(_In_ PRKQUEUE Queue);
 /*
- * Append the entry, or insert it in front of all others, unless a thread that waits receives it. Return the number of
- * entries that the queue had. IRQL <= DISPATCH_LEVEL.
+ * Append the entry, or insert it in front of all others, unless a waiting thread receives the entry at once. Return the
+ * number of entries that the queue had. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI LONG KeInsertQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
 NTKERNELAPI LONG KeInsertHeadQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
 /*
  * Removes the first entry, and waits for one if there is none. If several threads wait, the last receives the next
- * entry. Returns the entry. If there is no entry, returns STATUS_TIMEOUT, or STATUS_ABANDONED if the queue was run
- * down, as a pointer. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <= APC_LEVEL.
+ * entry. Returns the entry. If the wait ends without an entry, returns a status as a pointer: STATUS_TIMEOUT, or
+ * STATUS_ABANDONED if the queue was run down. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <=
+ * APC_LEVEL.
  */
 NTKERNELAPI PLIST_ENTRY KeRemoveQueue(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode,
                                       _In_opt_ PLARGE_INTEGER Timeout);
 /*
- * Removes up to Count entries, and waits for one if there is none. Returns the number of elements of EntryArray that it
- * has set. The status in place of an entry is one element. Alertable has no effect.
+ * Removes up to Count entries, and waits for one if there is none. Returns the number of elements of EntryArray that
+ * were set. If the wait ends without an entry, the only element is the status. Alertable has no effect.
  */
 NTKERNELAPI ULONG KeRemoveQueueEx(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode, _In_ BOOLEAN Alertable,
                                   _In_opt_ PLARGE_INTEGER Timeout,
                                   _Out_writes_to_(Count, return) PLIST_ENTRY *EntryArray, _In_ ULONG Count);
 /*
- * Removes all entries and threads. Returns the first entry, or NULL. Flink links it to the others; the last one is
- * linked to the first. Waits for the queue end with STATUS_ABANDONED, also later ones. A queue to which threads belong
- * must be run down before its memory is freed. IRQL <= DISPATCH_LEVEL.
+ * Removes all entries and threads. Returns the first entry, or NULL. Flink links the entries to a ring. All waits for
+ * the queue end with STATUS_ABANDONED, even later waits. A queue to which threads belong must be run down before its
+ * memory is freed. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PLIST_ENTRY KeRundownQueue(_Inout_ PRKQUEUE Queue);
 

@@ -170,7 +170,7 @@ struct iw_qp {
     enum iw_end end; /* while stream_end completes the requests: why the stream has ended; otherwise IW_END_NONE */
     bool crc, awaits_first_fpdu;
     bool reports_frames;       /* calls events->frame */
-    uint32_t max_payload;      /* the most bytes of a payload that are reported, except of control messages */
+    uint32_t max_payload;      /* maximum number of reported payload bytes; control messages are reported whole */
     uint16_t ird, ord;         /* the stream's limits */
     uint16_t max_ird, max_ord; /* the queue pair's limits */
     uint32_t max_ulpdu;

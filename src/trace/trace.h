@@ -71,7 +71,7 @@ void trace_append_bytes_at(uint64_t time_ns, uint16_t type, uint32_t id, const v
                            const void *bytes, size_t len);
 /* Returns how many bytes of the payload of each FPDU are recorded: see trace_setting.payload. */
 uint32_t trace_payload_limit(void);
-/* Sets that number, at most TRACE_MAX_PAYLOAD. start.c calls this before ring_start. */
+/* Sets the result of trace_payload_limit, at most TRACE_MAX_PAYLOAD. start.c calls this before ring_start. */
 void trace_set_payload_limit(uint32_t limit);
 
 /*

@@ -9,7 +9,10 @@
 /* The CRC of an FPDU (RFC 3720), and the CRC of a RoCE packet, which is that of Ethernet. */
 enum checksum_kind { CHECKSUM_CRC32C, CHECKSUM_CRC32, CHECKSUM_KINDS };
 
-/* Begins with UINT32_MAX. The CRC is the complement of the last result; its least significant byte is sent first. */
+/*
+ * Adds bytes to the sum, which begins with UINT32_MAX. The CRC is the complement of the last result; its least
+ * significant byte is sent first.
+ */
 uint32_t checksum_update(enum checksum_kind kind, uint32_t sum, const uint8_t *bytes, size_t size);
 
 #endif

@@ -5,8 +5,8 @@
  * corresponds to an empty FPDU or a Terminate, so these have no packet.
  *
  * The invariant: each packet of a message except the last has ROCE_MTU bytes of payload. So a Read Request determines
- * the packet sequence numbers of its response. The payload of several FPDUs may be in one packet, which is created when
- * its last byte is.
+ * the packet sequence numbers of its response. A packet may contain the payload of several FPDUs. It is created when
+ * its last byte has been read from the trace.
  */
 #include "roce.h"
 
@@ -351,7 +351,10 @@ struct roce_segment {
     const uint8_t *bytes;
 };
 
-/* Writes the length of a write, of which more is known now, into its first packet. */
+/*
+ * Writes the length of a write into the write's first packet. Called when a further segment has increased the known
+ * length.
+ */
 static void roce_set_write_length(const struct roce_run *run, const struct roce_message *m)
 {
     size_t reth = roce_ip_end(run->flow->is_v6) + UDP_HEADER + BTH_SIZE;

@@ -28,7 +28,7 @@ EXTERN_C_START
  * Called by DriverEntry. After DriverEntry has returned STATUS_SUCCESS, the port creates one adapter, and sends
  * IRP_MN_START_DEVICE to it: the port's dispatch routine calls HwFindAdapter, HwInitialize, the passive initialization
  * and ScsiQuerySupportedControlTypes, and scans the bus. The unload sends IRP_MN_QUERY_REMOVE_DEVICE and
- * IRP_MN_REMOVE_DEVICE. DriverEntry may replace MajorFunction[IRP_MJ_PNP] by a routine that calls the port's. A
+ * IRP_MN_REMOVE_DEVICE. DriverEntry may replace MajorFunction[IRP_MJ_PNP] by a routine that calls the port's routine. A
  * miniport for hardware is registered but gets no adapter. PASSIVE_LEVEL.
  */
 NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
@@ -126,7 +126,7 @@ typedef struct _STOR_UNIT_ATTRIBUTES {
     ULONG Reserved : 28;
 } STOR_UNIT_ATTRIBUTES, *PSTOR_UNIT_ATTRIBUTES;
 
-/* Called before the INQUIRY to the unit completes, or later. The port uses AsyncNotificationSupported. */
+/* May be called before the INQUIRY to the unit completes, or later. The port uses AsyncNotificationSupported. */
 NTKERNELAPI ULONG StorPortSetUnitAttributes(_In_ PVOID HwDeviceExtension, _In_ PSTOR_ADDRESS Address,
                                             _In_ STOR_UNIT_ATTRIBUTES Attributes);
 
@@ -138,7 +138,7 @@ NTKERNELAPI ULONG StorPortSetUnitAttributes(_In_ PVOID HwDeviceExtension, _In_ P
      RAID_ASYNC_NOTIFY_FLAG_DEVICE_OPERATION)
 
 /*
- * The port scans the bus. Returns STOR_STATUS_BUSY until the scan after the last notification has ended, and
+ * Makes the port scan the bus. Returns STOR_STATUS_BUSY until the scan after the last notification has ended, and
  * STOR_STATUS_INVALID_DEVICE_REQUEST for a unit that does not exist or has not announced notifications.
  */
 NTKERNELAPI ULONG StorPortAsyncNotificationDetected(_In_ PVOID HwDeviceExtension, _In_ PSTOR_ADDRESS Address,
@@ -150,9 +150,9 @@ NTKERNELAPI ULONG StorPortAsyncNotificationDetected(_In_ PVOID HwDeviceExtension
 #define ATTRIBUTE_VM_PASSTHROUGH_LUN 0x1
 
 /*
- * The port scans the bus, and then calls HwStateChange. *Address must stay unchanged until then. Returns
- * STOR_STATUS_UNSUCCESSFUL if the scan for an earlier change has not ended, before the adapter has started, and after
- * its removal has begun. Attributes has no effect.
+ * Makes the port scan the bus, and then call HwStateChange. *Address must stay unchanged until then. Returns
+ * STOR_STATUS_UNSUCCESSFUL before the adapter has started, after its removal has begun, and while the scan for an
+ * earlier change has not ended. Attributes has no effect.
  */
 NTKERNELAPI ULONG StorPortStateChangeDetected(_In_ PVOID HwDeviceExtension, _In_ ULONG ChangedEntity,
                                               _In_ PSTOR_ADDRESS Address, _In_ ULONG Attributes,

@@ -144,7 +144,7 @@ NTKERNELAPI VOID WdfDeviceInitSetRequestAttributes(_In_ PWDFDEVICE_INIT DeviceIn
                                                    _In_ PWDF_OBJECT_ATTRIBUTES RequestAttributes);
 NTKERNELAPI VOID WdfDeviceInitSetIoInCallerContextCallback(_In_ PWDFDEVICE_INIT DeviceInit,
                                                            _In_ PFN_WDF_IO_IN_CALLER_CONTEXT EvtIoInCallerContext);
-/* MinorFunctions NULL: all minor functions. IRQL <= DISPATCH_LEVEL. */
+/* If MinorFunctions is NULL, the callback is for all minor functions. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfDeviceInitAssignWdmIrpPreprocessCallback(
     _In_ PWDFDEVICE_INIT DeviceInit, _In_ PFN_WDFDEVICE_WDM_IRP_PREPROCESS EvtDeviceWdmIrpPreprocess,
     _In_ UCHAR MajorFunction, _In_opt_ PUCHAR MinorFunctions, _In_ ULONG NumMinorFunctions);
@@ -185,7 +185,9 @@ NTKERNELAPI NTSTATUS WdfDeviceRetrieveDeviceName(_In_ WDFDEVICE Device, _In_ WDF
  */
 NTKERNELAPI NTSTATUS WdfDeviceEnqueueRequest(_In_ WDFDEVICE Device, _In_ WDFREQUEST Request);
 
-/* Lets the framework handle an IRP of EvtDeviceWdmIrpPreprocess, which returns the result. */
+/*
+ * Makes the framework handle an IRP that EvtDeviceWdmIrpPreprocess has received. That callback must return the result.
+ */
 NTKERNELAPI NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(_In_ WDFDEVICE Device, _Inout_ PIRP Irp);
 
 /* ---- Files ------------------------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ EXTERN_C_START
 /*
  * Registers an instance of the class for the device, and returns the name of its symbolic link, which
  * RtlFreeUnicodeString frees. The name is \??\ROOT#SERVICE#NUMBER#{GUID}, followed by the reference string if there is
- * one. SERVICE is that of the device's driver. NUMBER counts the driver's devices that have interfaces. Returns
+ * one. SERVICE is the service of the device's driver. NUMBER counts the driver's devices that have interfaces. Returns
  * STATUS_OBJECT_NAME_EXISTS, which is a success, if the instance is already registered. Returns
  * STATUS_INVALID_DEVICE_REQUEST if there is no such device, or if the reference string has a slash or backslash.
  * PASSIVE_LEVEL.
@@ -27,15 +27,16 @@ NTKERNELAPI NTSTATUS IoRegisterDeviceInterface(_In_ PDEVICE_OBJECT PhysicalDevic
                                                _In_opt_ PUNICODE_STRING ReferenceString,
                                                _Out_ PUNICODE_STRING SymbolicLinkName);
 /*
- * Creates or removes the symbolic link. An open of the link is an open of the device; FileName is the reference string
- * behind a backslash. Returns STATUS_OBJECT_NAME_EXISTS, which is a success, if the instance is already enabled. Fails
- * with STATUS_OBJECT_NAME_NOT_FOUND if it is not registered or already disabled, and with
+ * Creates or removes the symbolic link. An open of the link opens the device. FileName is then a backslash and the
+ * reference string. Returns STATUS_OBJECT_NAME_EXISTS, which is a success, if the instance is already enabled. Fails
+ * with STATUS_OBJECT_NAME_NOT_FOUND if the instance is not registered or already disabled, and with
  * STATUS_INVALID_DEVICE_REQUEST if the device was deleted. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS IoSetDeviceInterfaceState(_In_ PUNICODE_STRING SymbolicLinkName, _In_ BOOLEAN Enable);
 /*
  * Returns the links of the class, or only those of the device, in pool that ExFreePool frees: terminated strings, and
- * an empty string at the end. DEVICE_INTERFACE_INCLUDE_NONACTIVE includes the disabled ones. PASSIVE_LEVEL.
+ * an empty string at the end. DEVICE_INTERFACE_INCLUDE_NONACTIVE includes the links of disabled instances.
+ * PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS IoGetDeviceInterfaces(_In_ const GUID *InterfaceClassGuid,
                                            _In_opt_ PDEVICE_OBJECT PhysicalDeviceObject, _In_ ULONG Flags,

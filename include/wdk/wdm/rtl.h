@@ -130,8 +130,9 @@ NTKERNELAPI NTSTATUS RtlInt64ToUnicodeString(_In_ ULONGLONG Value, _In_opt_ ULON
 NTKERNELAPI NTSTATUS RtlUnicodeStringToInteger(_In_ PCUNICODE_STRING String, _In_opt_ ULONG Base, _Out_ PULONG Value);
 /*
  * Converts the text as _wcstoi64 does: base 0 stands for 16 if the prefix is 0x, for 8 if it is 0, otherwise for 10.
- * Reads at most 64 characters. *EndPointer receives the address behind the digits. Without digits, the number is 0.
- * Returns STATUS_INTEGER_OVERFLOW for a number with more than 64 bits, and the nearest number. PASSIVE_LEVEL.
+ * Reads at most 64 characters. *EndPointer receives the address behind the digits. Without digits, the number is 0. If
+ * the number has more than 64 bits, *Number is the nearest number, and the status is STATUS_INTEGER_OVERFLOW.
+ * PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS RtlUnicodeStringToInt64(_In_ PCUNICODE_STRING String, _In_opt_ ULONG Base, _Out_ PLONG64 Number,
                                              _Out_opt_ PWSTR *EndPointer);

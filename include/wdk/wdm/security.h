@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Subjects and their privileges. This kernel has one account, which every thread and every program has: the system's.
- * It has all privileges. PASSIVE_LEVEL for all routines.
+ * Subjects and their privileges. This kernel has only the system's account, with all privileges. Every thread and every
+ * program has this account. All routines require PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_WDM_SECURITY_H
 #define ONDK_WDK_WDM_SECURITY_H
@@ -108,7 +108,7 @@ NTKERNELAPI VOID SeReleaseSubjectContext(_Inout_ PSECURITY_SUBJECT_CONTEXT Subje
 
 /*
  * Return TRUE if the subject has the privileges: all of the set with PRIVILEGE_SET_ALL_NECESSARY, otherwise one. The
- * subject has each SE_..._PRIVILEGE. KernelMode has every privilege. Mark those that the subject has with
+ * subject has each SE_..._PRIVILEGE. KernelMode has every privilege. Mark the privileges that the subject has with
  * SE_PRIVILEGE_USED_FOR_ACCESS.
  */
 NTKERNELAPI BOOLEAN SePrivilegeCheck(_Inout_ PPRIVILEGE_SET RequiredPrivileges,

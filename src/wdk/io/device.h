@@ -42,8 +42,8 @@ void device_count_close(PDEVICE_OBJECT device);
 /* Disables the device interfaces of a device that is deleted. */
 void interface_device_deleted(PDEVICE_OBJECT device);
 /*
- * Returns false if no interface of the class is enabled, or if out of memory. Otherwise copies the name of the one that
- * was registered first; the caller frees its Buffer.
+ * Copies the link's name of the enabled interface of the class that was registered first. The caller frees the Buffer.
+ * Returns false if no interface of the class is enabled, or if out of memory.
  */
 bool interface_find_enabled(const GUID *class, UNICODE_STRING *link);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver models beside WDM: see driver.h. A model stays in the list, so that a reader needs no lock. */
+/*
+ * Keeps the list of driver models other than WDM: see driver.h. A model stays in the list, so that a reader needs no
+ * lock.
+ */
 #include <stdatomic.h>
 
 #include "wdk/io/driver.h"

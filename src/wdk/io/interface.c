@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device interfaces: see wdm/interface.h. A registered instance stays in the list until the process ends. The
- * invariant: an enabled instance has a device that is not deleted, and its link exists.
+ * Implements device interfaces: see wdm/interface.h. A registered instance stays in the list until the process ends.
+ * The invariant: an enabled instance has a device that is not deleted, and its link exists.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ static struct interface *interface_new(PCUNICODE_STRING service, unsigned number
     return i;
 }
 
-/* Returns whether two names are equal without regard to case. */
+/* Returns true if two names are equal without regard to case. */
 static bool interface_names_are_equal(PCUNICODE_STRING a, PCUNICODE_STRING b)
 {
     size_t i = 0;
@@ -145,7 +145,7 @@ static NTSTATUS interface_copy_name(const struct interface *i, PUNICODE_STRING o
 
 /* ---- Registering ------------------------------------------------------------------------------------------------- */
 
-/* Returns whether another device has the instance's number. Requires the lock. */
+/* Returns true if another device has the instance's number. Requires the lock. */
 static bool interface_is_taken(const struct interface *made, PDEVICE_OBJECT device)
 {
     const struct interface *i;
@@ -174,7 +174,9 @@ static struct interface *interface_make(PDEVICE_OBJECT device, const GUID *class
     return made;
 }
 
-/* Makes the device that of all instances with its number, which an earlier, deleted device may have registered. */
+/*
+ * Assigns the device to all instances with its number. An earlier, deleted device may have registered these instances.
+ */
 static void interface_adopt(const struct interface *made, PDEVICE_OBJECT device)
 {
     for (struct interface *i = interfaces; i; i = i->next)
@@ -230,7 +232,7 @@ NTSTATUS IoRegisterDeviceInterface(PDEVICE_OBJECT PhysicalDeviceObject, const GU
 
 /* ---- Enabling and disabling -------------------------------------------------------------------------------------- */
 
-/* Returns whether another enabled instance uses the same link. Requires the lock. */
+/* Returns true if another enabled instance uses the same link. Requires the lock. */
 static bool interface_link_is_shared(const struct interface *of)
 {
     UNICODE_STRING link = interface_prefix(of, of->link), other;
@@ -399,8 +401,8 @@ bool interface_find_enabled(const GUID *class, UNICODE_STRING *link)
 /* ---- Registry ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the path of the instance's key: ...\DeviceClasses\{GUID}\##?#ROOT#SERVICE#NUMBER#{GUID}\#REFERENCE. Returns false
- * if the path is too long.
+ * Sets the path of the instance's key: ...\DeviceClasses\{GUID}\##?#ROOT#SERVICE#NUMBER#{GUID}\#REFERENCE. Returns
+ * false if the path is too long.
  */
 static bool interface_make_path(const struct interface *i, UNICODE_STRING *path)
 {

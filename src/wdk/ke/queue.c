@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues: see ntifs.h. The invariant: if a queue has entries, and a thread waits in KeRemoveQueue, at least MaximumCount
- * threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c). The dispatcher's
- * lock guards everything here.
+ * Implements queues: see ntifs.h. The invariant: if a queue has entries, and a thread waits in KeRemoveQueue, at least
+ * MaximumCount threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c). The
+ * dispatcher's lock guards everything here.
  */
 #include "ntifs.h"
 
@@ -162,9 +162,9 @@ LONG KeInsertHeadQueue(PRKQUEUE Queue, PLIST_ENTRY Entry)
 }
 
 /*
- * Removes up to `room` entries for the calling thread, which the queue counts as running. Waits if there is no entry, or
- * if MaximumCount other threads run. Returns the number of entries, or 0 and the reason in *status. Requires the lock
- * and releases it.
+ * Removes up to `room` entries for the calling thread, which the queue counts as running. Waits if there is no entry,
+ * or if MaximumCount other threads run. Returns the number of entries, or 0 and the reason in *status. Requires the
+ * lock and releases it.
  */
 static ULONG queue_remove_or_wait(PKQUEUE q, struct kernel_thread *t, const LARGE_INTEGER *timeout,
                                   PLIST_ENTRY *entries, ULONG room, NTSTATUS *status, struct wake_list *wake)

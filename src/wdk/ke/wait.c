@@ -157,7 +157,7 @@ static void wait_remove_blocks(struct kernel_thread *t)
     link_remove(&t->waiting);
 }
 
-/* Counts the thread as one that runs, if it belongs to a queue. Requires the lock. */
+/* If the thread belongs to a queue, counts the thread as running. Requires the lock. */
 static void wait_resume_in_queue(struct kernel_thread *t)
 {
     if (t->queue)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Subjects and privileges: see wdm/security.h. There is one account, so each subject has all privileges. The checks
- * here find subjects that are not released, and locks that are not matched.
+ * Implements subjects and privileges: see wdm/security.h. There is one account, so each subject has all privileges.
+ * The checks here find subjects that are not released, and locks that are not matched.
  */
 #include "wdm.h"
 
@@ -22,7 +22,7 @@ static void subject_capture(const char *routine, PSECURITY_SUBJECT_CONTEXT subje
     live_add(LIVE_REFERENCE, subject, "SECURITY_SUBJECT_CONTEXT");
 }
 
-/* Reports a subject context that is not captured. Returns false for it. */
+/* Returns true if the subject context is captured, or if checks are off. Otherwise reports it and returns false. */
 static bool subject_check(const char *routine, PSECURITY_SUBJECT_CONTEXT subject)
 {
     irql_check_max(routine, PASSIVE_LEVEL);

@@ -229,8 +229,8 @@ static const char *port_adapter_call_find(struct port_adapter *a)
 }
 
 /*
- * Calls HwInitialize at PASSIVE_LEVEL. Windows calls it at the level of the adapter's interrupt, with the interrupt spin
- * lock; a virtual miniport has neither.
+ * Calls HwInitialize at PASSIVE_LEVEL. Windows calls it at the level of the adapter's interrupt, with the interrupt
+ * spin lock; a virtual miniport has neither.
  */
 static bool port_adapter_initialize(struct port_adapter *a)
 {
@@ -500,7 +500,7 @@ void port_adapter_stop(struct port_adapter *a)
     port_adapter_free_resources(a);
 }
 
-/* Sends the removal, and stops the adapter if the driver has not passed the removal on. */
+/* Sends the removal. Stops the adapter if the driver has not passed the removal to the port. */
 static void port_adapter_run_remove(void *context)
 {
     struct port_adapter *a = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The routines with which a miniport reports its features, its units and their changes. The port has no class driver
- * above it, so it answers every change with a scan.
+ * Implements the routines with which a miniport reports its features, its units and their changes. The port has no
+ * class driver above it, so it answers every change with a scan.
  */
 #include <pthread.h>
 
@@ -74,7 +74,7 @@ ULONG StorPortSetUnitAttributes(PVOID HwDeviceExtension, PSTOR_ADDRESS Address, 
 
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
-/* Requests the scan of a notice, which *pending marks. If there can be no scan, removes the mark. */
+/* Requests a scan for the notice that *pending marks as pending. If no scan is possible, sets *pending to false. */
 static ULONG port_notice_scan(struct port_adapter *a, bool *pending)
 {
     if (port_scan_later(a))

@@ -180,7 +180,7 @@ static NTSTATUS port_device_capabilities(struct port_adapter *a, struct port_con
     return STATUS_SUCCESS;
 }
 
-/* Returns the adapter's descriptor, as much of it as fits. A query may also ask whether there is one. */
+/* Returns as much of the adapter's descriptor as fits. A query may also ask only whether the descriptor exists. */
 static NTSTATUS port_device_query_property(struct port_adapter *a, struct port_control *c)
 {
     const STORAGE_PROPERTY_QUERY *query = c->buffer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter's plug and play. The port takes the place of the PnP manager: it sends IRP_MN_START_DEVICE,
+ * Implements the adapter's plug and play. The port takes the place of the PnP manager: it sends IRP_MN_START_DEVICE,
  * IRP_MN_QUERY_REMOVE_DEVICE and IRP_MN_REMOVE_DEVICE to the adapter's device. A miniport may have put a dispatch
  * routine of its own in front of the port's. The invariant: the adapter starts once and is stopped once.
  */
@@ -30,7 +30,7 @@ NTSTATUS port_pnp_send(struct port_adapter *a, UCHAR minor)
     return result.Status;
 }
 
-/* Sets the state `to` if it is `from`. Returns whether it was. */
+/* If the state is `from`, changes it to `to` and returns true. Otherwise returns false. */
 static bool port_pnp_step(struct port_adapter *a, enum port_pnp from, enum port_pnp to)
 {
     return atomic_compare_exchange_strong(&a->pnp, &from, to);

@@ -200,7 +200,7 @@ void port_scan(struct port_adapter *a);
  * false if the adapter is not started, or is being removed.
  */
 bool port_scan_later(struct port_adapter *a);
-/* Called after a scan that began after the notices. Ends them, and calls the miniport's routine. */
+/* Ends the notices, and calls the miniport's routine. Called after a scan that began after the notices. */
 void port_end_notices(struct port_adapter *a, const struct port_notices *notices);
 /* The notifications of StorPortNotification for the two kinds of notices. Return a STOR_STATUS. */
 ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULONGLONG flags);
