@@ -5,7 +5,8 @@
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
-#define _NTIFS_ /* Windows' own guard, for which drivers ask */
+#define _NTIFS_ /* Windows' own guards, for which drivers ask */
+#define _NTIFS_INCLUDED_
 
 #include "ntddk.h"
 

@@ -212,6 +212,7 @@ const char *more(int n) { TWO_LINES("%d", n); return line; } const char *same_li
 const char *none(int n)
 {
     TWO_LINES("none"); return COMMA_IN_TEXT(n); }
+int swprintf(wchar_t *, const wchar_t *, ...);
 struct pair { int first; };
 int pasted(int n) { struct pair p = { n }; return CALL(NAMED(line_, number), ) + MEMBER(&p, first); }
 int line_number(void) { return __LINE__; }

@@ -2,8 +2,8 @@
 """
 Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
 #line directives make debuggers, sanitizers and messages name the original files. If a va_list is initialized with
-NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. dialect.py describes the
-other changes.
+NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. A prototype of swprintf
+declares another name, because swprintf is a macro here. dialect.py describes the other changes.
 """
 import os
 import re
@@ -14,6 +14,8 @@ from .paths import find
 MAX_SOURCE = 64 * 1024 * 1024 # bytes of a source or header
 
 VA_LIST = re.compile(r'\b(va_list\s+\w+)\s*=\s*(?:NULL|0)\s*;')
+# A driver's own prototype of what is a macro here.
+PROTOTYPE = re.compile(r'^(\s*(?:extern\s+)?(?:_CRTIMP\s+)?int\s+(?:_{0,2}cdecl\s+)?)(swprintf|_snwprintf)(\s*\()')
 INCLUDE = re.compile(r'^(\s*#\s*include\s*)(["<])([^">]+)([">])(.*)$')
 
 
@@ -109,7 +111,8 @@ class Translator:
         for path, (lines, resolved) in self.files.items():
             for number, found in resolved.items():
                 lines[number] = self.rewritten(lines[number], found)
-            text = dialect.rewrite('\n'.join(VA_LIST.sub(r'\1;', line) for line in lines), literal)
+            plain = (PROTOTYPE.sub(r'\1ondk_own_\2\3', VA_LIST.sub(r'\1;', line)) for line in lines)
+            text = dialect.rewrite('\n'.join(plain), literal)
             copy = self.copy_of(path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             name = path.replace('\\', '\\\\').replace('"', '\\"')
