@@ -24,7 +24,7 @@ static void destroy(void *object)
     atomic_fetch_add(&destroyed, 1);
 }
 
-static struct _OBJECT_TYPE type = { "test device", destroy, NULL, false };
+static struct _OBJECT_TYPE type = { "test device", destroy, NULL, false, NULL };
 
 struct seen {
     KSEMAPHORE ran;
