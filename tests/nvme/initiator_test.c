@@ -184,6 +184,7 @@ static void test_silent_target(void **state)
     (void)state;
     target_start("--memory", "64M");
     target_suspend();
+    setenv("ONDK_REPLY_MS", "600000", 1); /* so the first attempt does not end meanwhile on a slow machine */
     set_number("CommandSeconds", 1);
     driver_start(true, 60);
     set_number("CommandSeconds", 30);
@@ -199,6 +200,7 @@ static void test_silent_target(void **state)
     kill(target.pid, SIGCONT);
     wait_for_units(1);
     driver_stop();
+    unsetenv("ONDK_REPLY_MS");
     assert_int_equal(process_stop(&target, SIGTERM), 0);
 }
 
