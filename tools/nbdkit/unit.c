@@ -46,6 +46,7 @@ struct unit_facts {
     bool can_unmap, can_unmap_by_write_same;
 };
 
+/* Returns false if the unit does not have the command, or completes it without data, as some miniports do. */
 static bool unit_query_capacity_16(const struct unit *u, struct unit_facts *f)
 {
     uint8_t data[32] = { 0 };
@@ -59,7 +60,7 @@ static bool unit_query_capacity_16(const struct unit *u, struct unit_facts *f)
     f->last_block = unit_get(data, 8);
     f->block_size = (uint32_t)unit_get(data + 8, 4);
     f->physical_size = f->block_size << (data[13] & 0xf);
-    return true;
+    return f->block_size != 0;
 }
 
 static bool unit_query_capacity_10(const struct unit *u, struct unit_facts *f, struct unit_error *e)

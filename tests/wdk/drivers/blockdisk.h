@@ -13,7 +13,7 @@ struct settings {
     ULONG BlockSize, Blocks, MaxTransfer;
     ULONG Pages;    /* NumberOfPhysicalBreaks; MAXULONG: the port's default */
     ULONG Units;
-    ULONG Modern;   /* READ CAPACITY(16), vital product data, MODE SENSE, FUA, UNMAP, WRITE SAME */
+    ULONG Modern;   /* READ CAPACITY(16), vital product data, MODE SENSE, FUA, UNMAP, WRITE SAME; 2: no capacity */
     ULONG ReadOnly;
     ULONG NoWriteSame; /* the limits mention it, but the unit refuses it */
     ULONG Huge;        /* the unit reports 2^33 blocks; the first ones repeat */

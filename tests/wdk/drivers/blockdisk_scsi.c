@@ -105,6 +105,8 @@ static UCHAR capacity(struct blockdisk *d, PSCSI_REQUEST_BLOCK srb)
     }
     if (!d->settings.Modern || srb->Cdb[1] != SERVICE_ACTION_READ_CAPACITY16)
         return refuse(srb);
+    if (d->settings.Modern == 2)
+        return answer(d, srb, data, sizeof data);
     put(data, d->blocks - 1, 8);
     put(data + 8, d->settings.BlockSize, 4);
     data[13] = d->settings.BlockSize == 512 ? 3 : 0; /* physical blocks of 4096 bytes */

@@ -218,9 +218,10 @@ def other_units():
     check('WRITE SAME is refused: no error', 'error' not in text, text)
     check('an adapter with one page', counters(text)['largest'] == 4096, text)
 
-    for options in (('--reg', 'ReadOnly=dword:1'), ('--nbd-read-only',)):
+    for options in (('--reg', 'ReadOnly=dword:1', '--reg', 'Modern=dword:2'), ('--nbd-read-only',)):
         server = Server(*options)
         c = server.connect()
+        check('the size, also if READ CAPACITY(16) returns zeros', c.size == 16384 * BLOCK, c.size)
         check('read-only: the flag', c.flags & 2, c.flags)
         check('read-only: a write', c.write(0, bytes(512)) == EPERM)
         check('read-only: a read', c.read(0, 512) == (OK, bytes(512)))
