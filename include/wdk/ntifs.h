@@ -54,7 +54,10 @@ typedef struct _FILE_ZERO_DATA_INFORMATION {
 NTKERNELAPI NTSTATUS ZwCreateEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                    _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_ EVENT_TYPE EventType,
                                    _In_ BOOLEAN InitialState);
-/* \KernelObjects\HighMemoryCondition, LowMemoryCondition and those of the pools exist: memory never runs short. */
+/*
+ * The kernel's events for memory conditions exist, for example \KernelObjects\LowMemoryCondition. They show that memory
+ * never runs short.
+ */
 NTKERNELAPI NTSTATUS ZwOpenEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes);
 /* *PreviousState is not 0 if the event was signaled. PASSIVE_LEVEL. */
@@ -65,10 +68,13 @@ NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG Previou
  */
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
-/* Returns whether the thread has ended. IRQL <= DISPATCH_LEVEL. */
+/* Returns TRUE if the thread has ended. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN PsIsThreadTerminating(_In_ PETHREAD Thread);
 
-/* Copies the terminated string into pool, which RtlFreeUnicodeString frees. Returns FALSE if out of memory. PASSIVE. */
+/*
+ * Copies the terminated string into pool, which RtlFreeUnicodeString frees. Returns FALSE if out of memory.
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI BOOLEAN RtlCreateUnicodeString(_Out_ PUNICODE_STRING DestinationString, _In_z_ PCWSTR SourceString);
 
 /*
@@ -90,8 +96,8 @@ typedef struct _OBJECT_NAME_INFORMATION {
 } OBJECT_NAME_INFORMATION, *POBJECT_NAME_INFORMATION;
 
 /*
- * Returns the name of a device, a driver, a directory, or of a file: the name of its device and the rest. Other objects
- * have none here, nor have files of the host: Name.Buffer is NULL. If the name does not fit, returns
+ * Returns the name of a device, a driver or a directory. For a file, returns the name of its device and the rest of the
+ * file's name. For other objects and for files of the host, Name.Buffer is NULL. If the name does not fit, returns
  * STATUS_INFO_LENGTH_MISMATCH. *ReturnLength receives the size that is needed. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS ObQueryNameString(_In_ PVOID Object,
@@ -101,9 +107,9 @@ NTKERNELAPI NTSTATUS ObQueryNameString(_In_ PVOID Object,
 /* ---- Tokens ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Every process and client has the system's token. To impersonate a client changes nothing. Each reference to the token
- * must be dropped: those of PsReferencePrimaryToken and of SeCreateClientSecurity. PASSIVE_LEVEL; the routines that
- * drop a reference <= APC_LEVEL.
+ * Every process and client has the system's token. Impersonation of a client changes nothing. Each reference of
+ * PsReferencePrimaryToken or SeCreateClientSecurity must be dropped. PASSIVE_LEVEL; routines that drop a reference:
+ * IRQL <= APC_LEVEL.
  */
 typedef enum _TOKEN_TYPE { TokenPrimary = 1, TokenImpersonation } TOKEN_TYPE, *PTOKEN_TYPE;
 
@@ -185,8 +191,8 @@ NTKERNELAPI LONG KeInsertHeadQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY E
 /*
  * Removes the first entry, and waits for one if there is none. If several threads wait, the last receives the next
  * entry. Returns the entry. If the wait ends without an entry, returns a status as a pointer: STATUS_TIMEOUT, or
- * STATUS_ABANDONED if the queue was run down. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise IRQL <=
- * APC_LEVEL.
+ * STATUS_ABANDONED if the queue was run down. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise
+ * IRQL <= APC_LEVEL.
  */
 NTKERNELAPI PLIST_ENTRY KeRemoveQueue(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode,
                                       _In_opt_ PLARGE_INTEGER Timeout);

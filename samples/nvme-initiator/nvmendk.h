@@ -313,8 +313,8 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
 /* Sets Done. This is the completion routine of the controller's own requests. */
 VOID NvmeOwnDone(NVME_REQUEST *Request);
 /*
- * Returns TRUE if the request is not in use. The caller may then access it: unlike KeReadStateEvent, the wait for Done
- * also orders the accesses of the completion before those of the caller.
+ * Returns TRUE if the request is not in use. The caller may then access the request. Waits for Done instead of calling
+ * KeReadStateEvent, because only a wait orders the accesses of the completion before those of the caller.
  */
 BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What adapters have done, for the summary of a run (ndkrun). */
+/* Declares the numbers of what adapters have done, for the summary of a run (ndkrun). */
 #ifndef BASE_ACTIVITY_H
 #define BASE_ACTIVITY_H
 

@@ -8,7 +8,10 @@
 
 atomic_bool schedule_is_random;
 
-/* The seed in the lower half. The upper half counts the calls of schedule_set_seed, so that each changes the number. */
+/*
+ * The lower half is the seed. The upper half counts the calls of schedule_set_seed, so that each call changes the
+ * number.
+ */
 static _Atomic uint64_t round_number;
 static atomic_uint next_thread; /* number of threads that have reached a point since schedule_set_seed */
 

@@ -17,7 +17,7 @@ extern atomic_bool schedule_is_random PRIVATE_EXPORT(schedule_is_random);
 
 /* Begins to delay threads at random. A later call begins the sequences of all threads anew, with another seed. */
 void schedule_set_seed(uint32_t seed) PRIVATE_EXPORT(schedule_set_seed);
-/* Delays the calling thread for 0 to 1000 us, as its sequence says. */
+/* Delays the calling thread for 0 to 1000 us. The thread's sequence determines the time. */
 void schedule_delay(void) PRIVATE_EXPORT(schedule_delay);
 
 /* A point at which another thread may run first: a routine returns to the consumer, or a callback begins. */

@@ -42,8 +42,8 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
 }
 
 /*
- * Receives each address that the consumer passes to a call: see address_set_observer. `is_local`: the address is one of
- * the consumer's own. Otherwise it is the destination of a connection.
+ * Receives each address that the consumer passes to a call: see address_set_observer. `is_local` is true if the address
+ * is one of the consumer's own. Otherwise it is the destination of a connection.
  */
 typedef void address_observer(const char *routine, const void *address, size_t length, bool is_local);
 /* Sets the observer, which stays set until the process ends. */

@@ -9,7 +9,7 @@
 /*
  * Installs a handler for faults on all threads. The handler prints the fault, its stack and the last events to `out`,
  * and calls print_summary. Under a sanitizer only abort() is handled, because the sanitizer's own reports of faults are
- * better. The handler of abort() only calls print_summary, because the report of a bug check comes before.
+ * better. The handler of abort() only calls print_summary, because the report of the bug check was already printed.
  */
 void fault_install_handlers(FILE *out, void (*print_summary)(FILE *out));
 

@@ -126,8 +126,9 @@ void frames_print_thread(FILE *out, pthread_t thread)
 /* ---- All threads ------------------------------------------------------------------------------------------------ */
 
 /*
- * Captures the stack of a thread of this process. If the thread runs, it captures its stack in a handler of SIGPROF, the
- * signal that the library's threads do not block. Sets *innermost. Returns false if the stack is not known.
+ * Captures the stack of a thread of this process. If the thread is running, the thread itself captures its stack in a
+ * handler of SIGPROF, which the library's threads do not block. Sets *innermost. Returns false if the stack is not
+ * known.
  */
 static bool frames_capture_task(int thread, bool *runs, int *innermost)
 {

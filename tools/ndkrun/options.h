@@ -20,7 +20,7 @@ enum ndkrun_status {
     NDKRUN_LOST,
 };
 
-/* How late completions come, and whether threads are delayed at random: --schedule. */
+/* The values of --schedule: how late completions come, and whether threads are delayed at random. */
 enum schedule { SCHEDULE_STANDARD, SCHEDULE_CARD, SCHEDULE_EAGER, SCHEDULE_RANDOM };
 
 enum { MAX_OPTIONS = 64 };

@@ -78,7 +78,7 @@ static void run_set_phase(const char *phase, const char *of)
     atomic_store(&run.phase, phase);
 }
 
-/* Reports a run whose time has passed. Runs on the watchdog's thread, while the drivers and the program go on. */
+/* Reports a run whose time has passed. Runs on the watchdog's thread, while the drivers and the program continue. */
 static void run_on_timeout(void)
 {
     const struct options *o = run.options;
@@ -119,11 +119,11 @@ static uint32_t run_report_ms(void)
 }
 
 /*
- * Sets when completions are reported. By default they are delayed, as by the interrupts of a card. Some published
- * drivers depend on this delay, because they access a request's memory shortly after the post. Then SCHED_BATCH is set,
- * too, with which a thread that wakes up does not preempt a running thread, as at DISPATCH_LEVEL. All later threads
- * inherit SCHED_BATCH. An error of this call is ignored, because drivers work without it. --schedule overrides the
- * environment; the default does not.
+ * Sets when completions are reported. By default completions are delayed, as by the interrupts of a card. Some
+ * published drivers depend on this delay, because they access a request's memory shortly after the post. Then
+ * SCHED_BATCH is set, too, with which a thread that wakes up does not preempt a running thread, as at DISPATCH_LEVEL.
+ * All later threads inherit SCHED_BATCH. An error of this call is ignored, because drivers work without it. --schedule
+ * overrides the environment; the default does not.
  */
 static bool run_set_timing(const struct options *o)
 {

@@ -13,11 +13,11 @@ void run_summary_begin(void);
 
 /*
  * Prints lines of the form "summary: SECTION [NAME] [STATUS] KEY=NUMBER...", of which the first is the section `run`.
- * `rounds` is the number of rounds that have begun. `crashed`: the caller is a signal handler.
+ * `rounds` is the number of rounds that have begun. `crashed` is true if the caller is a signal handler.
  */
 void run_summary_print(FILE *out, uint32_t rounds, bool crashed);
 
-/* Returns the same as an object: "seconds", "rounds", and the array "rows". */
+/* Returns the summary as a JSON object with "seconds", "rounds" and the array "rows". */
 json_t *run_summary_json(uint32_t rounds);
 
 #endif

@@ -13,7 +13,7 @@
 /* Parses "PATH:TARGET:LUN" into *c. Modifies `word`. Returns false if the form is wrong. */
 bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c);
 
-/* Returns whether the command has one of the forms that scsi_send accepts. Sends nothing. */
+/* Returns true if the command has one of the forms that scsi_send accepts. Sends nothing. */
 bool scsi_check(const char *words);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of NTSTATUS values: see status_text.h. */
+/* Returns names of NTSTATUS values: see status_text.h. */
 #include "status_text.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends a run that takes too long: see watchdog.h. The invariant: only one of the two threads that end the run ends it. */
+/*
+ * Ends a run that takes too long: see watchdog.h. The invariant: of the two threads that can end the run, only one
+ * does.
+ */
 #include "watchdog.h"
 
 #include <pthread.h>

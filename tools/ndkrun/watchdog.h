@@ -13,7 +13,7 @@
 bool watchdog_start(double seconds, void (*on_timeout)(void), int status);
 
 /*
- * Must be called before the program ends by itself. If the time has passed already, does not return: the watchdog's
+ * Must be called before the program ends normally. If the time has passed already, does not return: the watchdog's
  * thread ends the program.
  */
 void watchdog_stop(void);

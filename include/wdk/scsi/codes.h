@@ -86,7 +86,7 @@
 #define SCSIOP_VERIFY12 0xAF
 #define SCSIOP_SECURITY_PROTOCOL_OUT 0xB5
 
-/* Commands of tapes, changers, CD and DVD drives, and obsolete ones. */
+/* Commands of tapes, changers, CD and DVD drives, and obsolete commands. */
 #define SCSIOP_INIT_ELEMENT_STATUS 0x07
 #define SCSIOP_PRINT 0x0A
 #define SCSIOP_TRACK_SELECT 0x0B

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Structures of hardware miniports. Virtual miniports may use their types, and receive none. */
+/* Structures of hardware miniports. Virtual miniports may use the types, but receive no such structure. */
 #ifndef ONDK_WDK_STORPORT_PHYSICAL_H
 #define ONDK_WDK_STORPORT_PHYSICAL_H
 

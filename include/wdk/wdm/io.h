@@ -372,7 +372,10 @@ NTKERNELAPI PDEVICE_OBJECT IoGetRelatedDeviceObject(_In_ PFILE_OBJECT FileObject
 /* Attach and detach the devices of a stack. IRQL <= DISPATCH_LEVEL; IoAttachDevice requires PASSIVE_LEVEL. */
 NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice,
                                                        _In_ PDEVICE_OBJECT TargetDevice);
-/* The same, with a status. A request may arrive before *AttachedToDeviceObject is written, unlike on Windows. */
+/*
+ * Works like IoAttachDeviceToDeviceStack, but returns a status. A request may arrive before *AttachedToDeviceObject is
+ * written, unlike on Windows.
+ */
 FORCEINLINE NTSTATUS IoAttachDeviceToDeviceStackSafe(_In_ PDEVICE_OBJECT SourceDevice, _In_ PDEVICE_OBJECT TargetDevice,
                                                      _Inout_ PDEVICE_OBJECT *AttachedToDeviceObject)
 {
@@ -384,7 +387,10 @@ NTKERNELAPI NTSTATUS IoAttachDevice(_In_ PDEVICE_OBJECT SourceDevice, _In_ PUNIC
 NTKERNELAPI VOID IoDetachDevice(_Inout_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(_In_ PDEVICE_OBJECT DeviceObject);
-/* Return the lowest device, or the next lower one (NULL if there is none). The caller dereferences the device. */
+/*
+ * Return the lowest device of the stack, or the next lower device (NULL if there is none). The caller dereferences the
+ * device.
+ */
 NTKERNELAPI PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetLowerDeviceObject(_In_ PDEVICE_OBJECT DeviceObject);
 
@@ -437,11 +443,17 @@ NTKERNELAPI PGENERIC_MAPPING IoGetFileObjectGenericMapping(VOID);
 
 /* ---- IRPs ------------------------------------------------------------------------------------------------------- */
 
-/* The calling thread's value, which begins as NULL, and which the kernel does not use. IRQL <= APC_LEVEL. */
+/*
+ * Returns the value that IoSetTopLevelIrp has set for the calling thread, at first NULL. The kernel does not use it.
+ * IRQL <= APC_LEVEL.
+ */
 NTKERNELAPI PIRP IoGetTopLevelIrp(VOID);
 NTKERNELAPI VOID IoSetTopLevelIrp(_In_opt_ PIRP Irp);
 
-/* UserMode while the thread carries out a request of the host program, otherwise KernelMode. IRQL <= DISPATCH_LEVEL. */
+/*
+ * Returns UserMode while the thread carries out a request of the host program, otherwise KernelMode.
+ * IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI KPROCESSOR_MODE ExGetPreviousMode(VOID);
 
 #define IoAdjustPagingPathCount(count, paging) \

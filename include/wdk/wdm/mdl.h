@@ -153,7 +153,9 @@ NTKERNELAPI VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG
 NTKERNELAPI VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment);
 extern NTKERNELAPI const ULONG_PTR MmUserProbeAddress;
 #define MM_USER_PROBE_ADDRESS MmUserProbeAddress
-/* Whether a driver's code can be paged out. It stays in memory: the routines do nothing. */
+/*
+ * The routines set whether a driver's code can be paged out. They do nothing, because the code always stays in memory.
+ */
 FORCEINLINE PVOID MmPageEntireDriver(_In_ PVOID AddressWithinSection)
 {
     return AddressWithinSection;
@@ -243,8 +245,8 @@ NTKERNELAPI VOID MmFreeContiguousMemorySpecifyCache(_In_ PVOID BaseAddress, _In_
                                                     _In_ MEMORY_CACHING_TYPE CacheType);
 
 /*
- * Returns the address of a routine of the kernel, or NULL if there is none of this name, or if it is a macro or inline
- * function here. Routines of Storport and KMDF are not found. PASSIVE_LEVEL.
+ * Returns the address of a routine of the kernel, or NULL if no routine has this name, or if the routine is a macro or
+ * an inline function here. Routines of Storport and KMDF are not found. PASSIVE_LEVEL.
  */
 NTKERNELAPI PVOID MmGetSystemRoutineAddress(_In_ PUNICODE_STRING SystemRoutineName);
 

@@ -45,7 +45,10 @@ NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
                                           _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,
                                           _In_opt_ PVOID StartContext);
-/* The same for a thread of the driver or device IoObject. Does not keep the driver loaded: the driver waits itself. */
+/*
+ * Works like PsCreateSystemThread, for a thread of the driver or device IoObject. Does not keep the driver loaded, so
+ * the driver must wait for the thread.
+ */
 FORCEINLINE NTSTATUS IoCreateSystemThread(_Inout_ PVOID IoObject, _Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
                                           _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,

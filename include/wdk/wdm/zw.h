@@ -21,7 +21,7 @@ NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
  * Create or open a directory of names, and open a symbolic link; ZwClose closes the handle. Names begin with a
  * backslash, and RootDirectory must be NULL. OBJ_OPENIF opens a directory that exists, and returns
  * STATUS_OBJECT_NAME_EXISTS. A directory with OBJ_PERMANENT keeps its name until ZwMakeTemporaryObject and the close of
- * its handles. It is only a name: devices may have names below a directory that does not exist.
+ * its handles. A directory is only a name: devices may have names below a directory that does not exist.
  */
 NTKERNELAPI NTSTATUS ZwCreateDirectoryObject(_Out_ PHANDLE DirectoryHandle, _In_ ACCESS_MASK DesiredAccess,
                                              _In_ POBJECT_ATTRIBUTES ObjectAttributes);
@@ -228,7 +228,7 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 
 /*
  * ZwQueryInformationFile supports the standard and the position information, ZwSetInformationFile the position and the
- * end of the file. Others return STATUS_INVALID_INFO_CLASS.
+ * end of the file. Other classes return STATUS_INVALID_INFO_CLASS.
  */
 typedef enum _FILE_INFORMATION_CLASS {
     FileDirectoryInformation = 1,

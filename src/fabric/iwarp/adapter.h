@@ -42,7 +42,7 @@ enum iwarp_count_kind {
     COUNT_FPDUS_RECEIVED,
     COUNT_BYTES_SENT,
     COUNT_BYTES_RECEIVED,
-    COUNT_REQUESTS, /* struct rdma_counts of each kind of request: succeeded, failed, bytes. Of closed queue pairs */
+    COUNT_REQUESTS, /* the three numbers of struct rdma_counts, for each kind of request of closed queue pairs */
     SHARD_COUNTS = COUNT_REQUESTS + 3 * RDMA_KINDS
 };
 

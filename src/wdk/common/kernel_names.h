@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the kernel's constants. */
+/* Returns the names of the kernel's constants. */
 #ifndef WDK_KERNEL_NAMES_H
 #define WDK_KERNEL_NAMES_H
 

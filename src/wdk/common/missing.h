@@ -23,9 +23,9 @@ void missing_set_isolated(void) PRIVATE_EXPORT(missing_set_isolated);
 void missing_report_interface(const char *routine, uint32_t driver_index, uint32_t host_index);
 
 /*
- * Reports the address in a sockaddr if no interface has it. `is_local`: the driver uses the address as its own.
- * Otherwise the address is a destination, which is checked only after missing_set_isolated. Lists the host's interfaces
- * only for an address that it has not found before.
+ * Reports the address in a sockaddr if no interface has it. `is_local` is true if the driver uses the address as its
+ * own. Otherwise the address is a destination, which is checked only after missing_set_isolated. Lists the host's
+ * interfaces only for an address that it has not found before.
  */
 void missing_check_address(const char *routine, const void *sockaddr, size_t length, bool is_local);
 

@@ -83,8 +83,8 @@ static struct named_event *named_event_find(PCUNICODE_STRING name)
 }
 
 /*
- * Returns whether the name is that of an event that the kernel itself has, and sets *signaled to its state: there is
- * always enough memory. Such an event is created when it is opened.
+ * Returns true if the name is that of an event of the kernel itself. Sets *signaled to the event's state, which shows
+ * that there is always enough memory. Such an event is created when it is opened.
  */
 static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
 {

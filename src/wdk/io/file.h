@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Look-up and end of a request, shared by the routines for files by handle: file.c, file_control.c. */
+/* Declares functions that the routines for files by handle share (file.c, file_control.c). */
 #ifndef ONDK_WDK_FILE_H
 #define ONDK_WDK_FILE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Controls of devices and files by handle: see wdm/zw.h and ntifs.h. A device's driver receives them. The kernel itself
- * carries out the controls of the host's files.
+ * Implements controls of devices and files by handle: see wdm/zw.h and ntifs.h. A device's driver receives them. The
+ * kernel itself carries out the controls of the host's files.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -62,7 +62,10 @@ static void file_object_on_close(void *object)
         file_object_cleanup(file);
 }
 
-/* The file's name is that of its device, followed by the file's. A file of the host has none. */
+/*
+ * Sets *named to the file's device, whose name comes first, and *rest to the file's own name. A file of the host has no
+ * name.
+ */
 static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest)
 {
     *named = ((PFILE_OBJECT)object)->DeviceObject;

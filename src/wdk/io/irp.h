@@ -104,7 +104,7 @@ struct irp_pending {
  */
 unsigned irp_copy_pending(unsigned thread, struct irp_pending *out, unsigned room);
 
-/* Sets the calling thread's previous mode, for ExGetPreviousMode. Returns the mode that it replaces. */
+/* Sets the calling thread's previous mode, for ExGetPreviousMode. Returns the mode that was set before. */
 KPROCESSOR_MODE request_enter(KPROCESSOR_MODE mode);
 
 /* Frees a request that was not sent. */

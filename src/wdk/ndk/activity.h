@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the adapters of all drivers have done. Plain C types, for files without Windows' headers. */
+/* Sums what the adapters of all drivers have done. Uses plain C types, for files without Windows' headers. */
 #ifndef WDK_NDK_ACTIVITY_H
 #define WDK_NDK_ACTIVITY_H
 

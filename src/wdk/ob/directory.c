@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory is only a
- * name: objects may have names below it whether it exists or not. The invariant: a directory has its name, and is not
- * freed, while it is permanent or a handle to it is open.
+ * Implements directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory
+ * is only a name: objects may have names below it whether it exists or not. The invariant: a directory has its name,
+ * and is not freed, while it is permanent or a handle to it is open.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static void directory_make_temporary(struct directory *d)
     pthread_mutex_lock(&lock);
     was_permanent = d->permanent;
     d->permanent = false;
-    if (d->handles == 0) /* another thread has closed the last one */
+    if (d->handles == 0) /* another thread has closed the last handle */
         name_remove_object(d);
     pthread_mutex_unlock(&lock);
     if (was_permanent)

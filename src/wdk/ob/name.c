@@ -15,8 +15,8 @@
 enum { MAX_LINKS = 16 };
 
 /*
- * An object's name, a link to another name, or an alias, which is a link to an object. name_normalize has written `text`
- * and `target`: in upper case, and with \??\ instead of \DosDevices\ at the start of a link's name.
+ * An object's name, a link to another name, or an alias, which is a link to an object. name_normalize has written
+ * `text` and `target`: in upper case, and with \??\ instead of \DosDevices\ at the start of a link's name.
  */
 struct name {
     WCHAR *text;
@@ -91,7 +91,7 @@ static void name_free(struct name *n)
     free(n);
 }
 
-/* Returns false if out of memory. The caller frees the copy's Buffer. */
+/* Copies the name. Returns false if out of memory. The caller frees the copy's Buffer. */
 static bool name_copy(UNICODE_STRING *copy, PCUNICODE_STRING name)
 {
     copy->Length = copy->MaximumLength = name->Length;
@@ -211,7 +211,10 @@ bool name_of_object(const void *object, UNICODE_STRING *out)
     return copied;
 }
 
-/* Copies the target of a link. Requires the lock. An alias has its object's name as target, if it has one. */
+/*
+ * Copies the target of a link. Requires the lock. The target of an alias is the object's name, if the object has a
+ * name.
+ */
 static NTSTATUS name_copy_target(const struct name *link, UNICODE_STRING *out)
 {
     const struct name *n = names;

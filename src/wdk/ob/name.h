@@ -12,8 +12,8 @@
 #include "wdm.h"
 
 /*
- * Add a name for an object, a symbolic link, or a symbolic link to an object that may have no name. Fail with STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or
- * STATUS_INSUFFICIENT_RESOURCES.
+ * Add a name for an object, a symbolic link, or a symbolic link to an object that may have no name. Fail with
+ * STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or STATUS_INSUFFICIENT_RESOURCES.
  */
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
@@ -24,7 +24,10 @@ void name_remove_object(const void *object);
 /* Removes a symbolic link. Returns STATUS_OBJECT_NAME_NOT_FOUND if there is no such link. */
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
-/* Copies the object's name, or sets out->Buffer to NULL if it has none. The caller frees it. False: out of memory. */
+/*
+ * Copies the object's name, or sets out->Buffer to NULL if it has none. The caller frees the Buffer. Returns false if
+ * out of memory.
+ */
 bool name_of_object(const void *object, UNICODE_STRING *out);
 /*
  * Copies the target of the symbolic link; the caller frees its Buffer. Fails with STATUS_OBJECT_NAME_NOT_FOUND, or with

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tokens and impersonation: see ntifs.h. The one token is a counted object without contents, so that a driver's missing
- * and surplus dereferences are found. It exists until the process ends.
+ * Implements tokens and impersonation: see ntifs.h. The only token is a counted object without contents, so that a
+ * driver's missing and surplus dereferences are found. The token exists until the process ends.
  */
 #include <pthread.h>
 #include <stdlib.h>

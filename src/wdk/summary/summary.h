@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What drivers have done and what they have left, as rows of numbers. ndkrun prints the rows. The types are plain C,
- * because ndkrun does not include Windows' headers.
+ * Returns what drivers have done and what they have left, as rows of numbers. ndkrun prints the rows. The types are
+ * plain C, because ndkrun does not include Windows' headers.
  */
 #ifndef WDK_SUMMARY_H
 #define WDK_SUMMARY_H
@@ -45,7 +45,7 @@ const char *summary_section_name(enum summary_section section) PRIVATE_EXPORT(su
 typedef void summary_visit(void *context, const struct summary_row *row);
 /*
  * Visits all rows in the order of their sections. Rows without events are left out. If `crashed` is true, the caller is
- * a signal handler: what needs a lock is then left out, too.
+ * a signal handler. Then rows that need a lock are left out, too.
  */
 void summary_walk(bool crashed, summary_visit *visit, void *context) PRIVATE_EXPORT(summary_walk);
 

@@ -247,7 +247,7 @@ static ssize_t wsk_host_io_result(ssize_t answer)
     return answer < 0 ? -errno : answer;
 }
 
-/* Like wsk_host_io_result. Also counts the bytes that were sent or received. */
+/* Works like wsk_host_io_result, but also counts the bytes that were sent or received. */
 static ssize_t wsk_host_count(enum tally_wsk what, ssize_t answer)
 {
     if (answer > 0)
