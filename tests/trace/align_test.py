@@ -100,7 +100,7 @@ def test_real_traces(path):
             check(f"{seconds} s: no frame arrives before it was sent", len(both) > 500 and min(both) >= 0,
                   (len(both), sorted(both)[:5]))
             check(f"{seconds} s: the beginning", abs(events[0]["seconds"]) < 5, events[0])
-            amount, unit = re.search(r"say ([0-9.]+) (s|ms|us) ", line[0]).groups()
+            amount, unit = re.search(r"(?:say|about) ([0-9.]+) (s|ms|us) ", line[0]).groups()
             found = float(amount) * {"s": 1, "ms": 1e-3, "us": 1e-6}[unit]
             amount, unit = re.search(r"\+-([0-9.]+) (s|ms|us)", line[0]).groups()
             limit = float(amount) * {"s": 1, "ms": 1e-3, "us": 1e-6}[unit]
@@ -156,14 +156,14 @@ def test_addresses_used_again(path):
         for i, at in enumerate(times):
             pair.connect(at * SECOND, in_client=i in client, in_server=i in server, delay=100000 + 1000 * i)
         lines = pair.lines(path)
-        check(f"addresses used again: {name}", "say 300.000 ms ahead" in lines[0], lines)
+        check(f"addresses used again: {name}", "about 300.000 ms ahead" in lines[0], lines)
     pair = Pair(schema, 100 * SECOND)
     pair.connect(0, port=49999)
     for i, at in enumerate(times):
         pair.connect(at * SECOND, in_server=i == 2)
     lines = pair.lines(path)
-    check("another connection has told the clocks' offset", "6 frames say" not in lines[0] and
-          "4 frames say 100.000000 s ahead" in lines[0], lines)
+    check("another connection has told the clocks' offset", "from 6 frames" not in lines[0] and
+          "about 100.000000 s ahead (from 4 frames)" in lines[0], lines)
     pair = Pair(schema)
     pair.connect(0, in_server=False, data=b"one")
     pair.connect(SECOND, in_client=False, data=b"two")
@@ -182,9 +182,26 @@ def test_missing_frames(path):
         pair.send(at, n, 500, i >= 20, i >= 30, opcode="send", msn=i, payload=64)
         pair.send(at + 500, n, 400, i >= 20, i >= 30, event="tagged", opcode="write", stag=1, to=0, payload=64)
     lines = pair.lines(path, sequence=2)
-    check("overwritten frames are not taken for others", " 142 frames say " in lines[0], lines)
+    check("overwritten frames are not taken for others", "from 142 frames" in lines[0], lines)
     # The request and its reply took a second each, the frames only 400 ns: 7 s + (400 ns - 1 s) / 2.
-    check("... and the least delays count", "6.500000 s ahead, +-500.000 ms" in lines[0], lines)
+    check("... and the least delays count",
+          "about 6.500000 s ahead (from 142 frames), and the times are corrected; compare times of the two "
+          "clocks only to +-500.000 ms" in lines[0], lines)
+
+
+def test_reset(path):
+    """A reset arrives after the time limit that caused it, unless that does not agree with the frames."""
+    schema = trace_maker.schema_of(path / "server")
+    for reset_at, clock in ((10 * SECOND + 100, "about 7.500000 s ahead"), (5 * SECOND, "about 7.000000 s ahead")):
+        pair = Pair(schema, 7 * SECOND)
+        n = pair.connect(0, delay=SECOND)
+        pair.server.add("limit_expired", 10 * SECOND, n, state="WAIT_RTR")
+        pair.client.add("outcome", reset_at, n, outcome="failed", phase="replied", why="peer-reset", terminate="none")
+        lines = pair.lines(path)
+        check(f"reset at {reset_at} ns: the clock", clock in lines[0], lines)
+        names = [e["event"] for e in show(path / "client", path / "server")]
+        if reset_at > 10 * SECOND:
+            check("the reset follows the time limit", names.index("limit_expired") < names.index("outcome"), names)
 
 
 def test_one_direction(path):

@@ -14,6 +14,7 @@
 #include "match.h"
 #include "pairs.h"
 #include "base/printable.h"
+#include "trace_reader/value.h"
 
 enum {
     /* Maximum difference between the start times (see align_start_of_host) of two files of one host. */
@@ -30,6 +31,9 @@ struct align_link {
     /* forward: from the file with the lower index to the other file; backward: the opposite direction */
     int64_t forward_ns, backward_ns;
     size_t n_forward, n_backward;
+    /* The same for the end of TCP connections: receive time of a reset or close, minus a time before it was sent. */
+    int64_t end_forward_ns, end_backward_ns;
+    bool has_end_forward, has_end_backward;
 };
 
 struct align_work {
@@ -69,6 +73,55 @@ static void align_add_frame(const struct align_work *w, size_t sent)
     ++*n;
 }
 
+/*
+ * Returns the record of the event that made this end close TCP: a time limit that passed. Returns END_NONE if the end
+ * has no such record.
+ */
+static size_t align_find_close(const struct align_work *w, const struct end *e)
+{
+    for (size_t i = e->first; i != END_NONE; i = w->align->ends.next[i]) {
+        const char *name = ends_event_name(&w->records->records[i]);
+
+        if (strcmp(name, "limit_expired") == 0 || strcmp(name, "stall_expired") == 0)
+            return i;
+    }
+    return END_NONE;
+}
+
+/* Returns the record with which this end reports that the other end closed or reset TCP, or END_NONE. */
+static size_t align_find_closed(const struct align_work *w, const struct end *e)
+{
+    static const char *const reasons[] = { "peer-reset", "peer-gave-up", "unanswered" };
+    struct value v;
+
+    for (size_t i = e->first; i != END_NONE; i = w->align->ends.next[i]) {
+        const struct trace_record *r = &w->records->records[i];
+
+        if (strcmp(ends_event_name(r), "outcome") != 0 || !value_find(r, "why", &v) || !v.name)
+            continue;
+        for (size_t k = 0; k < sizeof reasons / sizeof reasons[0]; k++)
+            if (strcmp(v.name, reasons[k]) == 0)
+                return i;
+    }
+    return END_NONE;
+}
+
+/* A reset or a close of TCP cannot arrive before the event that made the other end send it. Stores this delay. */
+static void align_add_close(const struct align_work *w, const struct end *from, const struct end *to)
+{
+    size_t closed = align_find_closed(w, to), close = closed == END_NONE ? END_NONE : align_find_close(w, from);
+    size_t i = (size_t)(from->file - w->files), j = (size_t)(to->file - w->files);
+    struct align_link *link = align_find_link(w, i, j);
+    int64_t *least = i < j ? &link->end_forward_ns : &link->end_backward_ns, delay;
+    bool *has = i < j ? &link->has_end_forward : &link->has_end_backward;
+
+    if (close == END_NONE || i == j)
+        return;
+    delay = ends_time_between(&w->records->records[close], &w->records->records[closed]);
+    *least = !*has || delay < *least ? delay : *least;
+    *has = true;
+}
+
 static void align_for_each_sent(const struct align_work *w, void (*handle)(const struct align_work *, size_t))
 {
     static const enum end_list_kind sent[] = { END_MPA_SENT, END_FPDUS_SENT };
@@ -89,6 +142,9 @@ static void align_find_links(const struct align_work *w)
 {
     memset(w->links, 0, w->align->n_files * w->align->n_files * sizeof *w->links);
     align_for_each_sent(w, align_add_frame);
+    for (size_t i = 0; i < w->align->ends.count; i++)
+        if (w->align->ends.ends[i].other != END_NONE)
+            align_add_close(w, &w->align->ends.ends[w->align->ends.ends[i].other], &w->align->ends.ends[i]);
 }
 
 /* ---- clocks ---- */
@@ -102,6 +158,23 @@ static int64_t align_start_of_host(const struct trace_file *f, const struct trac
     return ends_limit_time((int64_t)(f->realtime_ns - f->monotonic_ns - (than->realtime_ns - than->monotonic_ns)));
 }
 
+/*
+ * Lets resets and closes of TCP narrow the range of the offset, from -*backward_ns to *forward_ns. A delay that does not
+ * agree with the frames has another cause, for example a firewall's reset, and is not used.
+ */
+static void align_narrow(int64_t *forward_ns, int64_t *backward_ns, const struct align_link *link, bool is_swapped)
+{
+    const bool has_forward = is_swapped ? link->has_end_backward : link->has_end_forward;
+    const bool has_backward = is_swapped ? link->has_end_forward : link->has_end_backward;
+    int64_t forward = is_swapped ? link->end_backward_ns : link->end_forward_ns;
+    int64_t backward = is_swapped ? link->end_forward_ns : link->end_backward_ns;
+
+    if (has_forward && forward < *forward_ns && forward + *backward_ns >= 0)
+        *forward_ns = forward;
+    if (has_backward && backward < *backward_ns && *forward_ns + backward >= 0)
+        *backward_ns = backward;
+}
+
 /* Returns the clock difference that the link shows: the clock of file `to` relative to the clock of file `from`. */
 static struct align_clock align_measure(const struct align_work *w, size_t from, size_t to)
 {
@@ -112,15 +185,21 @@ static struct align_clock align_measure(const struct align_work *w, size_t from,
     int64_t same = align_start_of_host(&w->files[to], &w->files[from]);
     struct align_clock c = { .method = n ? ALIGN_ONE_WAY : ALIGN_REFERENCE, .n_frames = n };
 
+    if (!n_forward)
+        forward = ENDS_MAX_TIME;
+    if (n == n_forward)
+        backward = ENDS_MAX_TIME;
+    if (n)
+        align_narrow(&forward, &backward, link, from > to);
     if (link->n_forward && link->n_backward) {
         c.method = ALIGN_MEASURED;
         c.has_estimate = true;
         c.estimate_ns = (forward - backward) / 2;
         c.uncertainty_ns = llabs(forward + backward) / 2;
         c.offset_ns = c.estimate_ns;
-    } else if (n_forward && forward < 0) {
+    } else if (n && forward < 0) {
         c.offset_ns = forward;
-    } else if (link->n_forward + link->n_backward && !n_forward && backward < 0) {
+    } else if (n && backward < 0) {
         c.offset_ns = -backward;
     }
     if (strcmp(w->files[from].host, w->files[to].host) == 0 && llabs(same) < SAME_HOST_NS &&
@@ -352,6 +431,24 @@ static void align_print_process(FILE *out, const struct trace_file *f)
     fprintf(out, "process %" PRIu32 " on %s", f->pid, host);
 }
 
+/* Writes the offset, its range if that is wide, and how exactly times of the two clocks can be compared. */
+static void align_print_measured(FILE *out, const struct align_clock *c)
+{
+    char uncertainty[32];
+
+    fputs("about ", out);
+    align_print_offset(out, c->estimate_ns);
+    fputs(" (", out);
+    if (c->uncertainty_ns > llabs(c->estimate_ns) / 2) {
+        align_print_offset(out, c->estimate_ns - c->uncertainty_ns);
+        fputs(" to ", out);
+        align_print_offset(out, c->estimate_ns + c->uncertainty_ns);
+        fputs(", ", out);
+    }
+    fprintf(out, "from %zu frames), and the times are corrected; compare times of the two clocks only to +-%s",
+            c->n_frames, align_time_text(c->uncertainty_ns, uncertainty));
+}
+
 static void align_print_clock(FILE *out, const struct align_clock *c, const struct trace_file *f,
                               const struct trace_file *reference)
 {
@@ -363,7 +460,7 @@ static void align_print_clock(FILE *out, const struct align_clock *c, const stru
     align_print_process(out, reference);
     fputs(c->method == ALIGN_SAME ? "" : ": ", out);
     if (c->method == ALIGN_REFERENCE)
-        fputs("unknown, because the traces have no connection in common", out);
+        fputs("unknown, because the traces have no connection in common; no difference is assumed", out);
     if (c->method == ALIGN_ONE_WAY) {
         fprintf(out, "unknown, because frames went in one direction only (%zu); ", c->n_frames);
         if (c->offset_ns)
@@ -372,13 +469,13 @@ static void align_print_clock(FILE *out, const struct align_clock *c, const stru
             fputs("no difference", out);
         fputs(" is assumed", out);
     }
-    if (c->method == ALIGN_MEASURED || (c->method == ALIGN_SAME && c->has_estimate)) {
-        fprintf(out, c->method == ALIGN_SAME ? "; %zu frames say " : "%zu frames say ", c->n_frames);
+    if (c->method == ALIGN_SAME && c->has_estimate) {
+        fprintf(out, "; %zu frames say ", c->n_frames);
         align_print_offset(out, c->estimate_ns);
         fprintf(out, ", +-%s", align_time_text(c->uncertainty_ns, uncertainty));
     }
     if (c->method == ALIGN_MEASURED)
-        fputs("; the times are corrected", out);
+        align_print_measured(out, c);
     if (c->n_early)
         fprintf(out, "; the clocks drift: %zu frames seem to arrive before they were sent", c->n_early);
     fputc('\n', out);

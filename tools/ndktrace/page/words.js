@@ -277,7 +277,8 @@ function clockSentences(model) {
         const words = {
             reference: `unknown, because it has no connection in common with ${first}`,
             same: `that of ${first}${hasEstimate ? `; ${measured}` : ""}`,
-            measured: `${measured} of ${first}; the times are corrected`,
+            measured: `about ${aheadOf(estimate)} of ${first} (from ${plural(frames, "frame")}), and the times are ` +
+                `corrected; compare times of the two clocks only to \u00b1 ${formatDuration(uncertainty)}`,
             "one-way": `unknown; ${aheadOf(offset)} of ${first} is assumed, so that no frame arrives before it was sent`,
         }[method];
         return `Clock of ${fileTitle(file)}: ${words}` +
