@@ -288,6 +288,8 @@ def test_clicks(browser, path, schema):
     browser.open(page_of(path, trace_stories.killed(schema), "clicks"))
     box = browser.run("const b = document.getElementById('scroll').getBoundingClientRect(); return [b.left, b.top]")
     row = browser.run("return app.rows.events.findIndex((e) => e.type.name === 'mpa_sent')")
+    browser.run("setOffset(app.rows.top[arguments[0]] - 1)", row)
+    browser.settle()
     y = browser.run("return middleY(makeScene(null, 0), arguments[0])", row)
     browser.click_at(box[0] + 30, box[1] + y)
     check("a click selects the row", selected(browser) and selected(browser)[0] == "mpa_sent", selected(browser))
@@ -399,7 +401,7 @@ def test_filters(browser, path, schema):
     browser.click("#kind-data")
     browser.click("#failures")
     check("only failures", {"outcome"} <= set(shown(browser)) and browser.run(
-        "return app.rows.events.every((e) => e.severity === 2)"), shown(browser))
+        "return app.rows.events.every((e) => e.severity === 2 || e.isWrong || e.isCause)"), shown(browser))
     browser.click("#failures")
     thread = browser.run("const t = document.getElementById('thread'); t.value = '1:2';"
                          "t.dispatchEvent(new Event('change')); return t.selectedOptions[0].textContent")
@@ -457,7 +459,7 @@ def test_table(browser, path, schema):
                         "(c) => c.textContent))")
     check("a page of the table", len(cells) == 200 and rows > 400 and all(len(row) == 7 for row in cells), len(cells))
     check("a row in words", [row[1:] for row in cells if row[4] == "mpa_sent"][0][:5] ==
-          ["client", "1", "2", "mpa_sent", "MPA request: revision 2, reads in 8, out 8, 4 B private data"], cells[4])
+          ["client", "1", "2", "mpa_sent", "MPA request: revision 2, 4 B private data, reads in 8, out 8"], cells[4])
     check("its fields", any("frame=request revision=2" in row[6] for row in cells))
     browser.run("[...document.querySelectorAll('#table button')].find((b) => b.textContent === 'last').click()")
     check("the last page", f"to {rows} of {rows}" in text(browser, "#table .buttons"), text(browser, "#table .buttons"))

@@ -6,6 +6,9 @@ function drawEvent(scene, event) {
     if (isFrame(event)) {
         if (!event.partner || event.partner.row < 0)
             drawLoneFrame(scene, event, side);
+        else if (event.isWrong && !isSent(event) && scene.zoom >= LABEL_ZOOM) /* its text is in the sender's row */
+            drawText(scene, side.provider + side.out * 13, middleY(scene, event.row) + 4, labelOf(event),
+                { class: `note ${side.name} ${classOf(event)}` }, noteRoom(scene, side));
     } else if (name === "state") {
         drawState(scene, event, side);
     } else if (name === "outcome") {
@@ -65,6 +68,17 @@ function drawArrow(scene, event) {
         Math.abs(to.provider - from.provider) - 24);
 }
 
+/* Returns why the other end has no event of a sent frame, as far as the traces show it. */
+function missingNote(event) {
+    const other = event.end && event.connection ? endsOf(event.connection).find((end) => end !== event.end) : null;
+    if (!other) {
+        const isSilent = event.end && event.end.outcome && field(event.end.outcome, "why") === "connect-timeout";
+        return isSilent ? " (no answer)" : " (not in the other trace)";
+    }
+    return event.isLost && finalOutcome(other) && other.outcome.severity === 2 ?
+        " (not processed: the connection had already failed)" : " (not received)";
+}
+
 /* A frame with one event: to or from the line of a peer without trace, otherwise a short arrow. */
 function drawLoneFrame(scene, event, side) {
     const other = otherSide(scene.lanes, side), isOut = isSent(event), y = lineY(scene, event.row);
@@ -73,7 +87,7 @@ function drawLoneFrame(scene, event, side) {
     const [x1, x2] = isOut ? [side.provider, far] : [far, side.provider];
     const isLost = !isWhole && isOut;
     drawLine(scene, x1, y, x2, y, classOf(event) + (isWhole ? "" : " lone"), { "data-event": event.index });
-    const note = isWhole ? "" : isOut ? " (not received)" : " (sending not recorded)";
+    const note = isWhole ? "" : isOut ? missingNote(event) : " (sending not recorded)";
     if (isLost)
         svg(scene.layers.arrows, "path", { class: "cross",
             d: `M${far - side.out * 8 - 4} ${y - 4}l8 8m0 -8l-8 8` });
@@ -167,7 +181,7 @@ function bannerTexts(event, label, data) {
 function drawBanner(scene, event, side, { title, text, code }) {
     const top = yOf(scene, scene.rows.top[event.row]) + 2, unit = Math.min(scene.zoom, 28);
     const other = otherSide(scene.lanes, side), inner = side.provider - side.out *
-        Math.abs(other.provider - side.provider) * (scene.lanes.isSingle ? 0.92 : 0.62);
+        Math.abs(other.provider - side.provider) * (scene.lanes.isSingle ? 0.92 : 0.75);
     const left = Math.min(side.edge, inner), width = Math.abs(inner - side.edge);
     svg(scene.layers.texts, "rect", { x: left, y: top, width, height: unit * BANNER_UNITS - 4, rx: 4,
         class: "outcome bad", "data-event": event.index });
@@ -180,7 +194,7 @@ function drawBanner(scene, event, side, { title, text, code }) {
     if (code)
         svg(scene.layers.texts, "text", { x: left + width - 8, y: top + unit * BANNER_UNITS - 9, class: "banner-code" })
             .textContent = code;
-    const most = (unit < 20 ? 3 : 4) - titles.length;
+    const most = (unit < 20 ? 4 : 6) - titles.length;
     const below = top + unit * 0.72 + 15 * titles.length;
     wrapText(text, width - 20 - (code ? textWidth(code, 11) : 0), 11, most).forEach((line, i) => {
         svg(scene.layers.texts, "text", { x: left + 10, y: below + 14 * i, class: "banner-text" })

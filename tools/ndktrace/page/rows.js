@@ -6,7 +6,7 @@
 
 const BREAK_NS = 10e6;    /* from this time on a gap is a break */
 const BREAK_UNITS = 1.7;
-const BANNER_UNITS = 3.1; /* the row of an outcome that has advice */
+const BANNER_UNITS = 4.3; /* the row of an outcome that has advice */
 
 function makeFilter() {
     return { connection: null, kinds: new Set(KINDS.map((k) => k.id)), thread: "", call: "", failures: false,
@@ -30,14 +30,30 @@ function isListenerOf(event, connection) {
     return local === server || (/^(0\.0\.0\.0|\[::\]):/.test(local) && port(local) === port(server));
 }
 
-/* Does the filter show the event? An attached event has no row. */
-function isShown(filter, event) {
-    if (event.host || !filter.kinds.has(event.type.kind))
+/*
+ * Is the event the first one that went wrong, or what led to it, in the shown connection? The filters of kinds, of
+ * failures and of events of no connection (for example NdkCloseMr) do not hide it.
+ */
+function isOfTrouble(filter, event) {
+    if (!event.isWrong && !event.isCause && !event.isLast)
+        return false;
+    const of = (trouble) => trouble && [trouble.event, trouble.cause].some((e) => e && (e.host || e) === event);
+    return !filter.connection || event.connection === filter.connection || of(filter.connection.diagnosis);
+}
+
+/* Do the filters of kinds, connections and failures show the event? */
+function isChosen(filter, event) {
+    if (!filter.kinds.has(event.type.kind))
         return false;
     if (filter.connection && event.connection !== filter.connection && (event.connection || !filter.loose) &&
         !isListenerOf(event, filter.connection))
         return false;
-    if (filter.failures && event.severity < 2)
+    return !filter.failures || event.severity >= 2;
+}
+
+/* Does the filter show the event? An attached event has no row. */
+function isShown(filter, event) {
+    if (event.host || !(isOfTrouble(filter, event) || isChosen(filter, event)))
         return false;
     return (!filter.thread || threadKey(event) === filter.thread) && (!filter.call || isOfCall(event, filter.call)) &&
         event.at >= filter.from && event.at <= filter.until;

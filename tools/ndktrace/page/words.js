@@ -48,7 +48,7 @@ function mpaLabel(e) {
     if (f("frame") === "invalid")
         return `no MPA frame: ${bytesAsText(f("bytes"), 24)}`;
     const limits = f("revision") > 1 ? `, reads in ${f("ird")}, out ${f("ord")}` : "";
-    return `MPA ${f("frame")}: revision ${f("revision")}${limits}` + (size ? `, ${size} B private data` : "");
+    return `MPA ${f("frame")}: revision ${f("revision")}` + (size ? `, ${size} B private data` : "") + limits;
 }
 
 function taggedLabel(e) {
