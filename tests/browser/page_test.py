@@ -104,7 +104,7 @@ def test_both_ends(browser, path, schema):
           "killed, has crashed, or called exit", text(browser, "#title"))
     check("what went wrong", "a TCP reset of the client arrived" in text(browser, "#advice") and
           text(browser, "#advice .code").strip() == "peer-reset", text(browser, "#advice"))
-    check("what to change", text(browser, "#change").startswith("To change: Nothing in the connection. Find out how"),
+    check("what to change", text(browser, "#change").startswith("To change: Nothing in the network. Find out how"),
           text(browser, "#change"))
     check("time goes down", rows == sorted(rows))
     check("the client's first states follow the frames that begin them", browser.run("""
@@ -129,7 +129,7 @@ def test_waits(browser, path, schema):
         abs(arrow["x2"] - arrow["x1"]) < abs(lane(browser, "left", "program") - lane(browser, "left")) + 5
         for arrow in calls), calls)
     check("a pending return is dashed", sum("dashed" in arrow["className"] for arrow in calls) == 1, calls)
-    check("title", "got the request, but did not accept it" in text(browser, "#title"), text(browser, "#title"))
+    check("title", "the server's program never answered the request" in text(browser, "#title"), text(browser, "#title"))
     check("the other end's failure is a consequence", text(browser, "#scene .outcome-text") == "consequence: unanswered"
           and text(browser, "#other").startswith("Consequence at the server: at "), text(browser, "#other"))
     check("clock", "Clock of store 200 on beta: unknown" in text(browser, "#remarks"), text(browser, "#remarks"))
@@ -500,7 +500,7 @@ def test_picture(browser, path, schema):
     name = "{http://www.w3.org/2000/svg}"
     texts = ["".join(t.itertext()) for t in root.iter(name + "text")]
     check("a saved picture", root.tag == name + "svg" and root.get("width") == "1000" and
-          "did not accept it" in root.find(name + "title").text, root.attrib)
+          "never answered the request" in root.find(name + "title").text, root.attrib)
     check("has all rows", {"NdkConnect(10.0.0.2:7174)", "TCP_CONNECTING", "REQUESTED"} <= set(texts), texts)
     check("has no script", not list(root.iter(name + "script")) and "href" not in picture and "onload" not in picture)
     check("follows the reader's mode", "prefers-color-scheme: dark" in root.find(name + "style").text)

@@ -298,32 +298,33 @@ TIME = r"\d+\.\d{6} s"
 # stands for any white space.
 EXPECTED = {
     "no_listener": {"both": [
-        "Connection 1 .* failed: the server's host refused it; almost always no program listens at that address",
+        r"Connection 1 .* failed: the server's host refused the connection \(TCP reset\); most likely no program listens at "
+        "that address",
         f"The client asked 192.0.2.2:7000 for a TCP connection at {TIME}. The host of that address answered with a "
-        "refusal", r"\n> .* client The server's host refused TCP. The connection failed \(refused\)",
+        "TCP reset", r"\n> .* client The server's host refused TCP. The connection failed \(refused\)",
         f"client The client asked {ADDRESS} for a TCP connection",
         "NdkConnect completed with STATUS_CONNECTION_REFUSED", "To change: Start the server, or correct the address",
-        NOT_TRACED.format("server")]},
+        "If a server does run there, record it, too", NOT_TRACED.format("server")]},
     "firewall_drop": {"both": [
-        "failed: no answer of the server's host arrived", r"no answer arrived \(700 ms, the limit of the state "
-        r"TCP_CONNECTING, which ONDK_CONNECT_MS of the client sets\)", r"server: ndkping, process \d+ on server \(its trace "
-        r"has nothing", rf"on server listened at the address since {TIME}, but its trace has nothing",
+        "failed: the server's host did not answer the client's TCP connection request", r"no answer arrived within 700 ms "
+        r"\(ONDK_CONNECT_MS of the client\)", r"server: ndkping, process \d+ on server \(its trace "
+        r"has nothing", rf"on server had been listening at the address since {TIME}, but its trace has nothing",
         r"server The program began to listen at 192.0.2.2:7000 \(ndkping, process \d+ on server\)",
-        "To change: The firewall or the network between the hosts",
+        "To change: Find what drops the packets: check the firewall",
         "Almost always a firewall drops the packets", r"\n> .* client The time limit of the state TCP_CONNECTING passed",
         r"do not show whether the client's packets reached the server's host: .* tcpdump \(tcp port 7000\)"],
         "client": ["Almost always a firewall drops the packets, or no host that is up has the address"]},
     "wrong_revision": {"both": [
         "failed: the client's request has a protocol version that does not exist", "It has MPA revision 3. .* 0, 1 and 2 "
         "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3", "On the client's host, set the MPA "
-        "revision", NOT_TRACED.format("client")]},
+        "revision", "almost certainly the client is other software", "Record the packets of the client with tcpdump", NOT_TRACED.format("client")]},
     "not_iwarp": {"both": [
-        "failed: the server does not speak iWARP", r'the bytes that arrived at .*, "HTTP/1.1 400 Bad Req", are no MPA '
-        "reply", r"\n> .* client Bytes arrived that are no MPA reply"]},
+        "failed: an HTTP server answered, not an iWARP server", r'the bytes that arrived at .*, which begin with "HTTP/1.1 400 '
+        'Bad Req", are no answer to the client\'s MPA request', "To change: Correct the address or the port", r"\n> .* client Bytes arrived that are no MPA reply"]},
     "crc_mismatch": {"both": [
         "failed: a frame of the client arrived with a wrong checksum", r"message 2 \(a send of 32 bytes\), which arrived at "
         "the server", r"\n> .* server Arrived: message 2 .* its checksum is wrong", "Terminate: mpa-crc",
-        "or the client computes the checksum wrongly", "ethtool -K",
+        "or the client computes the checksum wrongly", "To change: Find what changes the bytes", "ethtool -K",
         NOT_TRACED.format("client")]},
     "read_limits": {"both": [
         r"No connection failed, but 1 call did \(below\)", "NdkRead returned STATUS_NOT_SUPPORTED", "no reads by the client "
@@ -334,7 +335,9 @@ EXPECTED = {
         "OutboundReadLimit of 8 in its NdkConnect", "InboundReadLimit of 0 in its NdkAcceptEx", "at least 1"],
         "client": ["agreed on 0 reads in flight"]},
     "too_many_reads": {"both": [
-        "failed: the client had too many reads in flight", "the two sides had agreed on 8 reads at a time",
+        "failed: the client had too many reads in flight", "read request number 9 of the client",
+        "it allows 8 reads at a time. MPA revision 1, which the client uses, does not tell the client this limit",
+        "have fewer reads in flight, at most 8 reads. Or raise the InboundReadLimit of the server's program",
         r"\n> .* server Arrived: a read request for 4096 bytes"]},
     "rejected": {"both": [
         "failed: the server's program rejected the client", f"The server's program called NdkReject at {TIME}",
@@ -350,21 +353,22 @@ EXPECTED = {
         r"\n\* .* client The program called NdkConnect"],
         "client": ["failed: the server rejected the client's request", NOT_TRACED.format("server")]},
     "missing_receive": {"both": [
-        "failed: the client sent a message for which the server's program had posted no receive",
+        "failed: the server's program had posted no receive for the client's message",
         f"The client sent message 1 .* at {TIME}. It arrived at the server at {TIME}. But there was no receive for it",
-        "The server's program had not called NdkReceive for this queue pair at all",
+        "The server's program had not called NdkReceive for this connection at all",
         "To change: Let the server's program call NdkReceive before the client can send",
         rf"The result STATUS_SUCCESS of NdkSend, which the client's program got at {TIME}, only means that TCP has taken",
         r"\n\* .* server The program called NdkAcceptEx .* No receive was posted before\.",
         f"Consequence at the client: at {TIME} the Terminate of the server arrived",
         r"\n> .* server Arrived: message 1 .*; no receive was posted for it\."],
-        "client": ["failed: the client sent a message for which the server's program had posted no receive",
+        "client": ["failed: the server's program had posted no receive for the client's message",
                    NOT_TRACED.format("server")],
-        "server": ["The server's program had not called NdkReceive for this queue pair at all",
+        "server": ["The server's program had not called NdkReceive for this connection at all",
                    NOT_TRACED.format("client")]},
     "few_receives": {"both": [
-        "failed: the client sent a message for which the server's program had posted no receive", "The client sent message "
-        "5 ", "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
+        "failed: the client's message 5 arrived when the server's 4 posted receives were used up", "The client sent message "
+        "5 ", r"To change: Let the server's program post more receives \(it had 4\), or let the client send at most 4 "
+        "messages until the server answers", "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
     "token_range": {"both": [
         "failed: the client accessed memory outside of the region of its token",
         f"The client's program called NdkWrite for 8192 bytes at address 0x[0-9a-f]+ with token 0x[0-9a-f]+, at {TIME}",
@@ -376,36 +380,39 @@ EXPECTED = {
         "client": ["called NdkWrite for 8192 bytes", NOT_TRACED.format("server")],
         "server": ["for a region of 4096 bytes", NOT_TRACED.format("client")]},
     "token_invalid": {"both": [
-        "failed: the client used a token that is not valid", f"But it called NdkCloseMr at {TIME}, which made the token "
-        "invalid before the access arrived", "The client's program called Ndk(Write|Read) for"],
-        "server": ["But it called NdkCloseMr"]},
+        r"failed: the server's program closed the memory \(NdkCloseMr\) that the client then accessed",
+        f"But the server's program called NdkCloseMr at {TIME}, which made the token invalid before the access arrived",
+        r"That was before the server's program accepted the connection \(NdkAcceptEx\)", "The client's program called Ndk(Write|Read) for"],
+        "server": ["But the server's program called NdkCloseMr"]},
     "killed_peer": {"both": [
         "failed: the server's process was killed, has crashed, or called exit", "a TCP reset of the server arrived",
-        rf"The trace of the server's process ends before, at {TIME} .*, and has no end of this connection",
+        rf"The trace of the server's process ended earlier, at {TIME}, and does not show that this connection was closed",
         rf"The last frame that the client had sent, message \d+ .*, arrived at the server at {TIME}",
         "has not closed its adapter: the process was killed, has crashed, or called exit without that",
-        "To change: Nothing in the connection",
+        "To change: Nothing in the network",
         r"\n> .* server The trace of the process ends here", "has not closed its adapter"],
         "client": ["failed: the server ended the connection without NdkDisconnect", NOT_TRACED.format("server")],
         "server": ["No connection failed", "for the server established and open", "has not closed its adapter"]},
     "deadlock": {"both": [
-        "failed: the client's program did not call NdkCompleteConnect; probably it waited for a message first, a deadlock",
+        r"failed: the client's program did not call NdkCompleteConnect \(probably it waited for a message first: a deadlock\)",
+        r"No such frame arrived within 700 ms \(ONDK_ESTABLISH_MS of the server\)",
+        r"The time limit of the state WAIT_RTR passed [\s\S]* A TCP reset of the server arrived",
         "It had posted receives", r"server The program called NdkReceive \(4 times", "client The program called NdkArmCq",
         rf"\n\* .* client NdkConnect completed with STATUS_SUCCESS. NdkCompleteConnect should follow now\.",
         rf"Consequence at the client: at {TIME} a TCP reset of the server arrived, and the connection failed there "
         r"\(peer-reset\). No callback reported this to the program", "A longer time limit does not help",
-        "the client's program did not call NdkCompleteConnect", r"Instead it called: NdkReceive \(4 times\)",
-        "each side waits for the other", r"NdkAcceptEx completed with STATUS_IO_TIMEOUT",
+        "the client's program did not call NdkCompleteConnect", r"Instead it called NdkReceive \(4 times\)",
+        "each side waited for the other", r"NdkAcceptEx completed with STATUS_IO_TIMEOUT",
         r"\n> .* server The time limit of the state WAIT_RTR passed \(700 ms\)"],
         "client": ["failed: the client's program did not call NdkCompleteConnect in time", NOT_TRACED.format("server")],
         "server": ["failed: the client did not complete the connection", NOT_TRACED.format("client")]},
     "no_accept": {"both": [
-        "failed: the server's program got the request, but did not accept it",
+        r"failed: the server's program never answered the request \(neither NdkAccept nor NdkReject\)",
         rf"the server's program got it in its connect event callback at {TIME}. But the program called neither NdkAccept "
         "nor NdkReject", r"\n\* .* server The program's connect event callback got the request\. Neither NdkAccept",
-        "Meanwhile the server's program called: no NDK function",
+        "Until the timeout the server's program called no NDK function",
         r"\n> .* client The time limit of the state REQUEST_SENT passed \(900 ms\)"],
-        "client": ["No MPA reply arrived in time", NOT_TRACED.format("server")],
+        "client": [r"No MPA reply arrived within 900 ms \(ONDK_REPLY_MS of the client\)", NOT_TRACED.format("server")],
         "server": ["failed: the client ended its request before the server's program had accepted it"]},
 }
 

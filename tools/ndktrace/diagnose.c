@@ -31,17 +31,48 @@ const char *diagnose_who(const struct story_side *side, bool is_first)
     return is_first ? "The server" : "the server";
 }
 
-void diagnose_request_other(const struct diagnose_work *w, const char *why)
+static const char *diagnose_noun(const struct story_side *side)
 {
-    const char *who = w->other->role == STORY_CLIENT ? "client" : "server";
+    return side->role == STORY_CLIENT ? "client" : "server";
+}
 
+static void diagnose_write_missing(const struct diagnose_work *w, const char *why)
+{
+    fprintf(w->missing, "The traces do not have the %s's side of this connection, which would show %s. ",
+            diagnose_noun(w->other), why);
+}
+
+static void diagnose_write_recording(const struct diagnose_work *w)
+{
     fprintf(
         w->missing,
-        "The traces do not have the %s's side of this connection, which would show %s. Record the %s, too: start it "
-        "with \"ndktrace run -o %s.trace -- PROGRAM\", or with ONDK_TRACE=FILE in its environment, and give both files "
-        "to ndktrace explain. A program that does not use OpenNDK cannot be recorded so; tcpdump records its "
-        "packets.\n",
-        who, why, who, who);
+        "start it with \"ndktrace run -o %s.trace -- PROGRAM\", or with ONDK_TRACE=FILE in its environment, and give "
+        "both files to ndktrace explain. A program that does not use OpenNDK cannot be recorded in this way; tcpdump "
+        "records its packets.\n",
+        diagnose_noun(w->other));
+}
+
+void diagnose_request_other(const struct diagnose_work *w, const char *why)
+{
+    diagnose_write_missing(w, why);
+    fprintf(w->missing, "Record the %s, too: ", diagnose_noun(w->other));
+    diagnose_write_recording(w);
+}
+
+void diagnose_request_listener(const struct diagnose_work *w, const char *why)
+{
+    diagnose_write_missing(w, why);
+    fprintf(w->missing, "If a %s does run there, record it, too: ", diagnose_noun(w->other));
+    diagnose_write_recording(w);
+}
+
+void diagnose_request_packets(const struct diagnose_work *w, const char *why)
+{
+    diagnose_write_missing(w, why);
+    fprintf(w->missing,
+            "Record the packets of the %s with tcpdump, because ndktrace records only programs that use "
+            "OpenNDK.\n",
+            diagnose_noun(w->other));
 }
 
 /* Returns true if programs call this routine repeatedly while they wait. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diagnose_internal.h"
+#include "trace_reader/value.h"
 
 double diagnose_between(const struct story *s, size_t from, size_t to)
 {
@@ -34,12 +35,10 @@ void diagnose_write_limit(const struct diagnose_work *w)
                      { "request-timeout", "ONDK_REQUEST_MS" },
                      { "establish-timeout", "ONDK_ESTABLISH_MS" } };
 
-    fprintf(w->what, " (%" PRIu64 WORDS_SPACE "ms, the limit of the state %s", diagnose_limit_ms(w),
-            story_name(w->s, w->side->limit_expired, "state"));
+    fprintf(w->what, " within %" PRIu64 WORDS_SPACE "ms", diagnose_limit_ms(w));
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
         if (strcmp(settings[i].why, w->why) == 0)
-            fprintf(w->what, ", which %s of %s sets", settings[i].setting, story_who(w->side));
-    fputs(")", w->what);
+            fprintf(w->what, " (%s of %s)", settings[i].setting, story_who(w->side));
 }
 
 /* Writes what the traces show about listeners at the server's address. Returns the state of the listener. */
@@ -50,7 +49,7 @@ static enum listeners_state diagnose_listeners(struct diagnose_work *w)
 
     if (found.state == LISTENERS_NONE)
         return found.state;
-    fputs(" The process ", out);
+    fputs(" ", out);
     words_process(out, story_record(w->s, found.record)->file);
     switch (found.state) {
     case LISTENERS_OTHER:
@@ -79,7 +78,7 @@ static enum listeners_state diagnose_listeners(struct diagnose_work *w)
         break;
     case LISTENERS_OPEN:
     case LISTENERS_NONE:
-        fputs(" listened at the address since ", out);
+        fputs(" had been listening at the address since ", out);
         fprintf(out, "%.6f" WORDS_SPACE "s, but its trace has nothing of this connection.",
                 story_seconds(w->s, found.record));
         break;
@@ -90,7 +89,8 @@ static enum listeners_state diagnose_listeners(struct diagnose_work *w)
 static void diagnose_refused_headline(const struct diagnose_work *w, enum listeners_state state)
 {
     static const char *const headlines[] = {
-        [LISTENERS_NONE] = "the server's host refused it; almost always no program listens at that address",
+        [LISTENERS_NONE] =
+            "the server's host refused the connection (TCP reset); most likely no program listens at that address",
         [LISTENERS_OTHER] = "no program listened at this address; the server listened at another one",
         [LISTENERS_LATER] = "the server did not listen yet",
         [LISTENERS_CLOSED] = "the server had closed its listener",
@@ -109,7 +109,7 @@ static void diagnose_refused(struct diagnose_work *w)
     words_address(w->what, w->s, w->side->begin, "remote");
     fputs(" for a TCP connection ", w->what);
     diagnose_at(w->what, w->s, w->side->begin);
-    fputs(". The host of that address answered with a refusal, so no iWARP frame was sent.", w->what);
+    fputs(". The host of that address answered with a TCP reset, so no iWARP frame was sent.", w->what);
     state = diagnose_listeners(w);
     diagnose_refused_headline(w, state);
     switch (state) {
@@ -135,11 +135,11 @@ static void diagnose_refused(struct diagnose_work *w)
         fputs(" Almost always this means that no program listened at this port of this address. A firewall that "
               "rejects, or a listener that its program has paused, looks the same from the client.",
               w->what);
-        fputs("Start the server, or correct the address: \"ss -tln\" or \"ndkstat\" on the server's host shows where "
+        fputs("Start the server, or correct the address. \"ss -tln\" or \"ndkstat\" on the server's host shows where "
               "programs listen.\nIf the server listens there, check that no firewall rejects the connection (nft list "
               "ruleset), and that the program has not paused its listener.\n",
               w->advice);
-        diagnose_request_other(w, "where its program listened, and whether it had paused its listener");
+        diagnose_request_listener(w, "where its program listened, and whether it had paused its listener");
         break;
     }
 }
@@ -163,7 +163,7 @@ static void diagnose_connect_timeout(struct diagnose_work *w)
     enum listeners_state state;
 
     w->wrong = w->side->limit_expired;
-    fputs("no answer of the server's host arrived", w->headline);
+    fputs("the server's host did not answer the client's TCP connection request", w->headline);
     fputs("The client asked ", w->what);
     words_address(w->what, w->s, w->side->begin, "remote");
     fputs(" for a TCP connection ", w->what);
@@ -178,11 +178,13 @@ static void diagnose_connect_timeout(struct diagnose_work *w)
     if (state != LISTENERS_OPEN)
         fputs(" A host that is up and has no such server answers with a refusal, unless a firewall drops that.",
               w->what);
-    fputs("The firewall or the network between the hosts. Look at \"nft list ruleset\" or \"iptables -L -v\" on both "
-          "hosts and on the routers between them. Try ping from the client's host.\n",
+    fputs("Find what drops the packets: check the firewall (\"nft list ruleset\", \"iptables -L -v\") on both hosts "
+          "and on "
+          "the routers between them. Try ping from the client's host.\n",
           w->advice);
-    fputs("The traces do not show whether the client's packets reached the server's host: a lost answer, or a full "
-          "queue of its listening socket, looks the same. Record the packets there with tcpdump (tcp port ",
+    fputs("The traces do not show whether the client's packets reached the server's host: to the client, a lost "
+          "answer or a full queue of the listening socket looks the same. Record the packets there with tcpdump (tcp "
+          "port ",
           w->missing);
     diagnose_port(w);
     fputs(").\n", w->missing);
@@ -196,7 +198,9 @@ static void diagnose_no_accept(struct diagnose_work *w, const struct story_side 
     const struct call *event = story_call(w->s, server->calls.connect_event);
     const struct call *accept = story_call(w->s, server->calls.accept);
 
-    fputs("the server's program got the request, but did not accept it", w->headline);
+    fputs(accept ? "the server's program accepted the request too late"
+                 : "the server's program never answered the request (neither NdkAccept nor NdkReject)",
+          w->headline);
     fputs(" The request arrived at the server ", w->what);
     diagnose_at(w->what, w->s, server->request);
     if (event) {
@@ -216,7 +220,7 @@ static void diagnose_no_accept(struct diagnose_work *w, const struct story_side 
           w->what);
     if (server->has_calls && event) {
         diagnose_set_cause(w, server, event->record, "Neither NdkAccept nor NdkReject follows.");
-        fputs(" Meanwhile the server's program called: ", w->what);
+        fputs(" Until the timeout the server's program called ", w->what);
         if (!diagnose_list_calls(w->what, w->s, server, event->begin_ns,
                                  trace_record_realtime(story_record(w->s, until))))
             fputs("no NDK function", w->what);
@@ -235,7 +239,7 @@ static void diagnose_reply_timeout(struct diagnose_work *w)
     fputs("TCP was connected, and the client sent its MPA request (the frame with which an iWARP connection begins) ",
           w->what);
     diagnose_at(w->what, w->s, w->side->request);
-    fputs(". No MPA reply arrived in time", w->what);
+    fputs(". No MPA reply arrived", w->what);
     diagnose_write_limit(w);
     fputs(".", w->what);
     if (!server->end || server->request == END_NONE || server->reply != END_NONE)
@@ -315,8 +319,7 @@ static void diagnose_request_details(const struct diagnose_work *w)
         diagnose_private_data(w);
     } else if (strcmp(w->why, "bad-revision") == 0) {
         fprintf(w->what,
-                " It has MPA revision %" PRIu64 ". The revision is the version of the protocol: 0, 1 and 2 exist. "
-                "OpenNDK sends no other ones, so almost certainly the client is other software.",
+                " It has MPA revision %" PRIu64 ". The revision is the version of the protocol: 0, 1 and 2 exist.",
                 story_number(w->s, request, "revision"));
         fputs("On the client's host, set the MPA revision of the client's iWARP software to 2 or 1.\n", w->advice);
     } else if (strcmp(w->why, "unsupported-request") == 0) {
@@ -373,30 +376,62 @@ static void diagnose_server_refused(struct diagnose_work *w)
         fprintf(w->what, " So the server's NDK provider %s, before the server's program got the request.",
                 is_dropped ? "ended the connection" : "refused it");
     }
-    if (!w->other->end)
+    if (strcmp(w->why, "bad-revision") == 0)
+        fputs(" OpenNDK sends no other revision, so almost certainly the client is other software.", w->what);
+    if (!w->other->end && strcmp(w->why, "bad-revision") == 0)
+        diagnose_request_packets(w, "what this client sent, and what it did then");
+    else if (!w->other->end)
         diagnose_request_other(w, "which program sent this request, and what it did then");
 }
 
 /* ---- a peer that is not iWARP ---- */
 
+/* Returns true if the record's bytes begin with a method or a status line of HTTP. */
+static bool diagnose_is_http(const struct story *s, size_t record)
+{
+    static const char *const begins[] = { "HTTP/", "GET ", "POST ", "HEAD ", "PUT ", "OPTIONS " };
+    struct value v;
+
+    if (record == END_NONE || !value_find(story_record(s, record), "bytes", &v) || v.field->kind != KIND_BYTES)
+        return false;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (v.size >= strlen(begins[i]) && memcmp(v.bytes, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 static void diagnose_not_iwarp(struct diagnose_work *w)
 {
     bool is_server = w->side->role == STORY_SERVER;
     size_t frame = is_server ? w->side->request : w->side->reply;
+    bool is_http = diagnose_is_http(w->s, frame);
 
     w->wrong = frame != END_NONE ? frame : w->side->outcome;
-    fprintf(w->headline, "%s does not speak iWARP", diagnose_who(w->other, false));
+    if (is_http)
+        fputs(is_server ? "an HTTP client connected, not an iWARP client"
+                        : "an HTTP server answered, not an iWARP server",
+              w->headline);
+    else
+        fprintf(w->headline, "%s does not speak iWARP", diagnose_who(w->other, false));
     fprintf(w->what, "%s was connected by TCP, but the bytes that arrived ", diagnose_who(w->side, true));
     diagnose_at(w->what, w->s, w->wrong);
     if (frame != END_NONE) {
-        fputs(", ", w->what);
+        fputs(", which begin with ", w->what);
         words_bytes(w->what, w->s, frame);
         fputs(",", w->what);
     }
-    fprintf(w->what,
-            " are no MPA %s, the frame with which an iWARP connection begins. So %s speaks another protocol, or its "
-            "frame is damaged.",
-            is_server ? "request" : "reply", diagnose_who(w->other, false));
+    fprintf(w->what, " are no %s.",
+            is_server ? "MPA request (the frame with which an iWARP connection begins)"
+                      : "answer to the client's MPA request");
+    if (!is_http)
+        fprintf(w->what, " So %s speaks another protocol, or its frame is damaged.", diagnose_who(w->other, false));
+    if (is_http && !is_server)
+        fputs(" So an HTTP server listens there.", w->what);
+    if (is_http && !is_server)
+        fputs(
+            "Correct the address or the port, or start an iWARP server there instead of the HTTP server. \"ss -tlnp\" "
+            "on the server's host shows which program listens at a port.\n",
+            w->advice);
 }
 
 static void diagnose_request_timeout(struct diagnose_work *w)

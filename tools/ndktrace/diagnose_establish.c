@@ -23,7 +23,7 @@ static void diagnose_instead(const struct diagnose_work *w, const struct story_s
 {
     if (!client->has_calls)
         return;
-    fputs(" Instead it called: ", w->what);
+    fputs(" Instead it called ", w->what);
     if (!diagnose_list_calls(w->what, w->s, client, trace_record_realtime(story_record(w->s, since)),
                              trace_record_realtime(story_record(w->s, until))))
         fputs("no NDK function", w->what);
@@ -43,8 +43,8 @@ static void diagnose_write_waiting(const struct diagnose_work *w, const struct s
                    (c->file == client->end->file && strcmp(c->routine, "NdkArmCq") == 0 && c->begin_ns <= until_ns);
     }
     fprintf(w->what,
-            " It had posted receives%s, so probably it waited for a message of the server. But the server's %s has not "
-            "completed, so the server cannot send one: each side waits for the other.",
+            " It had posted receives%s, so probably it waited for a message of the server. But the server's %s had not "
+            "completed, so the server could not send one: each side waited for the other.",
             is_armed ? " and armed a completion queue (NdkArmCq)" : "", diagnose_accept_routine(w));
 }
 
@@ -57,7 +57,7 @@ static void diagnose_no_complete(struct diagnose_work *w, const struct story_sid
 
     fputs("the client's program did not call NdkCompleteConnect", w->headline);
     if (is_waiting)
-        fputs("; probably it waited for a message first, a deadlock", w->headline);
+        fputs(" (probably it waited for a message first: a deadlock)", w->headline);
     if (since == client->reply) {
         fputs(" The client received the server's accept ", w->what);
         diagnose_at(w->what, w->s, since);
@@ -99,7 +99,7 @@ void diagnose_establish_timeout(struct diagnose_work *w)
             diagnose_accept_routine(w));
     diagnose_at(w->what, w->s, w->side->reply);
     fputs(". Then it waited for the client's first frame, which the client sends when its program calls "
-          "NdkCompleteConnect. No such frame arrived in time",
+          "NdkCompleteConnect. No such frame arrived",
           w->what);
     diagnose_write_limit(w);
     fprintf(w->what, ". %s completes only after this frame.", diagnose_accept_routine(w));

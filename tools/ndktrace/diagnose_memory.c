@@ -70,8 +70,8 @@ static void diagnose_write_excess(const struct diagnose_work *w, const struct di
 static void diagnose_write_region(struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
                                   uint64_t size)
 {
+    const struct call *call, *accept = story_call(w->s, c->finder->calls.accept);
     struct diagnose_region region;
-    const struct call *call;
 
     if (!c->finder->end || !c->finder->has_calls || diagnose_frame_index(c) == END_NONE)
         return;
@@ -101,9 +101,12 @@ static void diagnose_write_region(struct diagnose_work *w, const struct diagnose
     call = story_call(w->s, region.released);
     if (!call)
         return;
-    fprintf(w->what, " But it called %s ", call->routine);
+    fprintf(w->what, " But %s's program called %s ", diagnose_who(c->finder, false), call->routine);
     diagnose_at(w->what, w->s, call->record);
     fputs(", which made the token invalid before the access arrived.", w->what);
+    if (accept && accept->file == call->file && call->begin_ns < accept->begin_ns)
+        fprintf(w->what, " That was before %s's program accepted the connection (%s).", diagnose_who(c->finder, false),
+                accept->routine);
     diagnose_set_cause(w, c->finder, call->record, NULL);
     fprintf(w->advice, "Let %s's program keep the region registered until the accesses of %s are over.\n",
             diagnose_who(c->finder, false), diagnose_who(c->sender, false));
@@ -156,12 +159,28 @@ static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagn
     return token;
 }
 
-static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culprit *c, const char *headline,
-                            const char *error, const char *advice)
+/*
+ * Writes the title of an access with an invalid token. If the finder's program called a routine that made the token
+ * invalid, the title names this routine.
+ */
+static void diagnose_token_headline(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct call *released = NULL;
+
+    if (c->finder->end && c->finder->has_calls && diagnose_frame_index(c) != END_NONE)
+        released = story_call(w->s, diagnose_find_region(w, c, diagnose_token(w, c)).released);
+    if (released)
+        fprintf(w->headline, "%s's program closed the memory (%s) that %s then accessed",
+                diagnose_who(c->finder, false), released->routine, diagnose_who(c->sender, false));
+    else
+        fprintf(w->headline, "%s used a token that is not valid", diagnose_who(c->sender, false));
+}
+
+static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culprit *c, const char *error,
+                            const char *advice)
 {
     uint64_t token = diagnose_frame_index(c) == END_NONE ? 0 : diagnose_token(w, c), size;
 
-    fprintf(w->headline, headline, diagnose_who(c->sender, false));
     size = diagnose_write_access(w, c, token);
     if (!size)
         diagnose_write_frame(w, c);
@@ -169,7 +188,7 @@ static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culpr
     fprintf(w->what, error, diagnose_who(c->finder, false));
     diagnose_write_region(w, c, token, size);
     if (size) {
-        fputs(" The first frame that did not fit: ", w->what);
+        fprintf(w->what, " The frame that %s refused: ", diagnose_who(c->finder, false));
         words_fpdu(w->what, w->s, diagnose_frame_index(c));
         if (c->received != END_NONE) {
             fprintf(w->what, ", which arrived at %s ", diagnose_who(c->finder, false));
@@ -178,32 +197,29 @@ static void diagnose_memory(struct diagnose_work *w, const struct diagnose_culpr
         fputs(".", w->what);
     }
     diagnose_write_terminate(w, c);
-    fputs(advice, w->advice);
+    fprintf(w->advice, advice, diagnose_who(c->sender, false), diagnose_who(c->finder, false));
 }
 
 void diagnose_bounds(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
+    fprintf(w->headline, "%s accessed memory outside of the region of its token", diagnose_who(c->sender, false));
     diagnose_memory(
-        w, c, "%s accessed memory outside of the region of its token",
-        "A part of it is outside of the memory region that the token stands for, at %s.",
-        "Compare the address and the length that the program passed to NdkWrite or NdkRead with those of the "
-        "region that the other program had announced to it.\n");
+        w, c, "A part of it is outside of the memory region of this token at %s.",
+        "Compare the address and the length that %s's program passed to NdkWrite or NdkRead with those of the region "
+        "that %s's program had announced.\n");
 }
 
 void diagnose_invalid_token(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
-    diagnose_memory(
-        w, c, "%s used a token that is not valid",
-        "The token (also called STag, or rkey) stands for no memory region that remote access may use at %s at "
-        "that time.",
-        "Check that the program passes the token that the other program announced last, and that the other "
-        "program keeps the region registered until the access is over.\n");
+    diagnose_token_headline(w, c);
+    diagnose_memory(w, c, "The token (also called STag, or rkey) was not valid at %s when the access arrived.",
+                    "Check that %s's program passes the token that %s's program announced last.\n");
 }
 
 void diagnose_right(struct diagnose_work *w, const struct diagnose_culprit *c)
 {
-    diagnose_memory(w, c, "%s accessed memory in a way that its region does not allow",
-                    "The memory region does not allow this kind of access at %s.",
-                    "Register the region with the fitting right (NDK_MR_FLAG_ALLOW_REMOTE_READ or "
-                    "NDK_MR_FLAG_ALLOW_REMOTE_WRITE), or use another region.\n");
+    fprintf(w->headline, "%s accessed memory in a way that its region does not allow", diagnose_who(c->sender, false));
+    diagnose_memory(w, c, "The memory region does not allow this kind of access at %s.",
+                    "Let %2$s's program register the region with the fitting right (NDK_MR_FLAG_ALLOW_REMOTE_READ or "
+                    "NDK_MR_FLAG_ALLOW_REMOTE_WRITE), or let %1$s's program use another region.\n");
 }

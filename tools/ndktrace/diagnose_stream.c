@@ -122,26 +122,46 @@ void diagnose_write_terminate(const struct diagnose_work *w, const struct diagno
 
 /* ---- receives ---- */
 
+/* Returns how many receives the finder's program had posted before the record, or 0 if the trace does not show it. */
+static size_t diagnose_count_posted(const struct diagnose_work *w, const struct diagnose_culprit *c, size_t before)
+{
+    const struct story_side *finder = c->finder;
+
+    if (!finder->end || !finder->has_calls || !finder->qp || before == END_NONE)
+        return 0;
+    return story_count_posts(w->s, finder->end->file, finder->srq ? finder->srq : finder->qp,
+                             finder->srq ? "NdkSrqReceive" : "NdkReceive",
+                             trace_record_realtime(story_record(w->s, before)));
+}
+
+/* Returns the record of the first message that the finder received, or END_NONE. */
+static size_t diagnose_first_message(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct end_list *list = c->finder->end ? &c->finder->end->lists[END_FPDUS_RECEIVED] : NULL;
+
+    for (size_t i = 0; list && i < list->count; i++)
+        if (strncmp(story_name(w->s, list->records[i], "opcode"), "send", 4) == 0)
+            return list->records[i];
+    return END_NONE;
+}
+
 /* Writes how many receives the finder's program had posted, and how many messages had consumed a receive. */
-static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c)
+static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c, size_t posted)
 {
     const struct story_side *finder = c->finder;
     const struct call *answer = story_call(w->s, finder->role == STORY_SERVER ? finder->calls.accept
                                                                               : finder->calls.complete);
-    size_t posted, used;
+    size_t used;
 
     if (!finder->end || !finder->has_calls || !finder->qp || c->received == END_NONE)
         return;
-    posted = story_count_posts(w->s, finder->end->file, finder->srq ? finder->srq : finder->qp,
-                               finder->srq ? "NdkSrqReceive" : "NdkReceive",
-                               trace_record_realtime(diagnose_frame(w, c)));
-    used = story_count_messages(w->s, finder, c->received);
     if (posted == 0) {
         diagnose_set_cause(w, finder, answer ? answer->record : END_NONE, "No receive was posted before.");
         fprintf(w->what, " %s's program had not called %s for this %s at all.", diagnose_who(finder, true),
-                finder->srq ? "NdkSrqReceive" : "NdkReceive", finder->srq ? "shared receive queue" : "queue pair");
+                finder->srq ? "NdkSrqReceive" : "NdkReceive", finder->srq ? "shared receive queue" : "connection");
         return;
     }
+    used = story_count_messages(w->s, finder, c->received);
     fprintf(w->what, " %s's program had posted ", diagnose_who(finder, true));
     words_count(w->what, posted, "receive");
     fprintf(w->what, " until then, and ");
@@ -149,40 +169,93 @@ static void diagnose_write_receives(struct diagnose_work *w, const struct diagno
     fprintf(w->what, " had used %s up.", used == 1 ? "one" : "them");
 }
 
-static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_culprit *c)
+/* Writes the title and the advice for a message without a receive. */
+static void diagnose_advise_receives(const struct diagnose_work *w, const struct diagnose_culprit *c, size_t posted)
 {
-    diagnose_write_frame(w, c);
-    if (strcmp(c->opcode, "read-request") == 0) {
-        fprintf(w->headline, "%s had too many reads in flight", diagnose_who(c->sender, false));
-        fprintf(w->what, " So many reads were in flight that %s had no room for one more: the two sides had agreed on ",
-                diagnose_who(c->finder, false));
-        words_count(
-            w->what,
-            story_number(w->s, c->finder->end ? c->finder->stream : c->sender->stream, c->finder->end ? "ird" : "ord"),
-            "read");
-        fputs(" at a time.", w->what);
-        diagnose_write_terminate(w, c);
-        fprintf(
-            w->advice,
-            "Let %s's program have fewer reads in flight (the OutboundReadLimit that NdkGetConnectionData returns), or "
-            "raise the InboundReadLimit of %s's program.\n",
-            diagnose_who(c->sender, false), diagnose_who(c->finder, false));
+    const char *finder = diagnose_who(c->finder, false), *sender = diagnose_who(c->sender, false);
+    size_t first = diagnose_count_posted(w, c, diagnose_first_message(w, c));
+
+    if (posted == 0 || first == 0 || c->finder->srq) {
+        fprintf(w->headline, "%s's program had posted no receive for %s's message", finder, sender);
+        fprintf(w->advice,
+                "Let %s's program call NdkReceive before %s can send: the first ones before %s, and a new one for each "
+                "message that has arrived. Or let %s send no more messages than %s has posted receives.\n",
+                finder, sender, c->finder->role == STORY_SERVER ? "NdkAccept" : "NdkCompleteConnect", sender, finder);
         return;
     }
-    fprintf(w->headline, "%s sent a message for which %s's program had posted no receive",
-            diagnose_who(c->sender, false), diagnose_who(c->finder, false));
+    fprintf(w->headline, "%s's message %" PRIu64 " arrived when %s's ", sender,
+            story_number(w->s, diagnose_frame_index(c), "msn"), finder);
+    if (posted == 1)
+        fputs("only posted receive was used up", w->headline);
+    else
+        fprintf(w->headline, "%zu posted receives were used up", posted);
+    fprintf(w->advice, "Let %s's program post more receives (it had %zu)", finder, first);
+    if (posted > first)
+        fputs(" before the first message arrives, and a new one as soon as a message has arrived", w->advice);
+    fprintf(w->advice, ", or let %s send at most ", sender);
+    words_count(w->advice, first, "message");
+    fprintf(w->advice, " until %s answers.\n", finder);
+}
+
+/* Returns how many read requests the finder had received up to the frame, or 0 if the trace does not show it. */
+static size_t diagnose_count_reads(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const struct end_list *list = c->finder->end ? &c->finder->end->lists[END_FPDUS_RECEIVED] : NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; list && c->received != END_NONE && i < list->count && list->records[i] <= c->received; i++)
+        n += strcmp(story_name(w->s, list->records[i], "opcode"), "read-request") == 0;
+    return c->finder->end && c->finder->end->has_begin ? n : 0;
+}
+
+/* Diagnoses a read request for which the finder had no room. */
+static void diagnose_too_many_reads(const struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    const char *finder = diagnose_who(c->finder, false), *sender = diagnose_who(c->sender, false);
+    size_t stream = c->finder->end ? c->finder->stream : c->sender->stream, n = diagnose_count_reads(w, c);
+    size_t request = c->finder->end ? c->finder->request : c->sender->request;
+    uint64_t limit = story_number(w->s, stream, c->finder->end ? "ird" : "ord");
+    bool has_no_limits = request != END_NONE && story_number(w->s, request, "revision") < 2;
+
+    fprintf(w->headline, "%s had too many reads in flight", sender);
+    if (n)
+        fprintf(w->what, " It was read request number" WORDS_SPACE "%zu of %s.", n, sender);
+    if (c->finder->end || !has_no_limits) {
+        fprintf(w->what, " As many reads as %s allows were still in progress: it allows ", finder);
+        words_count(w->what, limit, "read");
+        fputs(" at a time.", w->what);
+    }
+    if (has_no_limits)
+        fprintf(w->what, " MPA revision %" PRIu64 ", which the client uses, does not tell %s this limit.",
+                story_number(w->s, request, "revision"), sender);
+    diagnose_write_terminate(w, c);
+    fputs(" iWARP uses the code of a missing receive (ddp-no-receive) also for too many reads.", w->what);
+    fprintf(w->advice, "Let %s's program have fewer reads in flight", sender);
+    if (c->finder->end || !has_no_limits) {
+        fputs(", at most ", w->advice);
+        words_count(w->advice, limit, "read");
+    }
+    fprintf(w->advice, "%s. Or raise the InboundReadLimit of %s's program.\n",
+            has_no_limits ? "" : " (the OutboundReadLimit that NdkGetConnectionData returns)", finder);
+}
+
+static void diagnose_no_receive(struct diagnose_work *w, const struct diagnose_culprit *c)
+{
+    size_t posted = diagnose_count_posted(w, c, c->received);
+
+    diagnose_write_frame(w, c);
+    if (strcmp(c->opcode, "read-request") == 0) {
+        diagnose_too_many_reads(w, c);
+        return;
+    }
     fprintf(
         w->what,
-        " But there was no receive for it: a message (NdkSend) needs a receive (NdkReceive) that the other program has "
-        "posted before it arrives, because nothing else stores it.");
-    diagnose_write_receives(w, c);
+        " But there was no receive for it: each message (NdkSend) needs a receive (NdkReceive) that %s's program has "
+        "posted before the message arrives.",
+        diagnose_who(c->finder, false));
+    diagnose_write_receives(w, c, posted);
     diagnose_write_terminate(w, c);
-    fprintf(w->advice,
-            "Let %s's program call NdkReceive before %s can send: the first ones before %s, and a new one for each "
-            "message that has arrived. Or let %s send no more messages than %s has free receives.\n",
-            diagnose_who(c->finder, false), diagnose_who(c->sender, false),
-            c->finder->role == STORY_SERVER ? "NdkAccept" : "NdkCompleteConnect", diagnose_who(c->sender, false),
-            diagnose_who(c->finder, false));
+    diagnose_advise_receives(w, c, posted);
 }
 
 /*
@@ -235,14 +308,13 @@ static void diagnose_crc(struct diagnose_work *w, const struct diagnose_culprit 
     diagnose_write_frame(w, &bad);
     fprintf(
         w->what,
-        " Its checksum (CRC32c) did not fit its bytes. Either the bytes changed after %s had computed the checksum, "
+        " Its checksum (CRC32c) does not match its bytes. Either the bytes changed after %s had computed the checksum, "
         "in its memory or on the way, or %s computes the checksum wrongly. The traces do not show which.",
         diagnose_who(c->sender, false), diagnose_who(c->sender, false));
     diagnose_write_terminate(w, c);
     fprintf(w->advice,
-            "Whatever changes the bytes on their way. Check first whether %s's program changes the memory of a request "
-            "(NdkSend, "
-            "NdkWrite) before this request has completed.\n"
+            "Find what changes the bytes. First check whether %s's program changes a buffer that it gave to NdkSend or "
+            "NdkWrite before that request has completed.\n"
             "Check the network: \"ethtool -S\" counts errors of a network card. For a test, switch its offloads off on "
             "both hosts: \"ethtool -K eth0 rx off tx off tso off gso off gro off\".\n",
             diagnose_who(c->sender, false));
@@ -344,7 +416,7 @@ static void diagnose_reset(struct diagnose_work *w)
             "device between the hosts can send a reset, too.",
             w->what);
         fprintf(w->advice,
-                "Nothing in the connection, perhaps. Find out how %s's process ended: its log, its exit status, a core "
+                "Probably nothing in the network. Find out how %s's process ended: its log, its exit status, a core "
                 "dump (coredumpctl), or the "
                 "out-of-memory killer (journalctl -k). If it still runs, let its program call NdkDisconnect before it "
                 "closes its connector.\n",
@@ -356,20 +428,19 @@ static void diagnose_reset(struct diagnose_work *w)
     if (other->outcome != END_NONE || last == END_NONE)
         return;
     w->wrong = STORY_END_OF_TRACE;
-    fprintf(w->what, " The trace of %s's process ends before, ", diagnose_who(other, false));
+    fprintf(w->what, " The trace of %s's process ended earlier, ", diagnose_who(other, false));
     diagnose_at(w->what, w->s, last);
     fprintf(
         w->what,
-        " (its last event is \"%s\"), and has no end of this connection. A program that ends properly closes its "
-        "objects and its adapter, and that is in its trace. So this process was killed, has crashed, or called exit or "
-        "_exit without that, between these two times.",
-        ends_event_name(story_record(w->s, last)));
+        ", and does not show that this connection was closed. A program that ends properly closes its objects and its "
+        "adapter, and that is in its trace. So this process was killed, has crashed, or called exit or _exit without "
+        "closing them, between %.6f" WORDS_SPACE "s and %.6f" WORDS_SPACE "s.",
+        story_seconds(w->s, last), story_seconds(w->s, w->side->outcome));
     diagnose_last_message(w);
-    fprintf(
-        w->advice,
-        "Nothing in the connection. Find out how %s's process ended: its exit status, a core dump (coredumpctl), or "
-        "the out-of-memory killer (journalctl -k). If it called exit, let it call NdkDisconnect before.\n",
-        diagnose_who(other, false));
+    fprintf(w->advice,
+            "Nothing in the network. Find out how %s's process ended: its exit status, a core dump (coredumpctl), or "
+            "the out-of-memory killer (journalctl -k). If it called exit, let it call NdkDisconnect first.\n",
+            diagnose_who(other, false));
 }
 
 static void diagnose_local_close(struct diagnose_work *w)

@@ -227,6 +227,13 @@ static bool timeline_needs_frame(const struct story *s, const struct story_side 
             story_name_is(s, record, "frame", "accept"));
 }
 
+/* Returns true if the client gave its request to TCP before the trace shows that TCP was connected. */
+static bool timeline_is_early(const struct story *s, const struct story_side *side)
+{
+    return side->role == STORY_CLIENT && side->tcp_up != END_NONE && side->request != END_NONE &&
+           trace_record_realtime(story_record(s, side->tcp_up)) > trace_record_realtime(story_record(s, side->request));
+}
+
 static void timeline_startup_frame(FILE *out, const struct story *s, const struct story_side *side, size_t record,
                                    size_t wrong)
 {
@@ -240,7 +247,9 @@ static void timeline_startup_frame(FILE *out, const struct story *s, const struc
         fputc('.', out);
         return;
     }
-    if (record == side->request)
+    if (record == side->request && is_sent && timeline_is_early(s, side))
+        fputs("The MPA request was given to TCP", out);
+    else if (record == side->request)
         fputs(is_sent ? "TCP was connected, and the MPA request was sent" : "The client's MPA request arrived", out);
     else
         fprintf(out, is_sent ? "The MPA reply was sent: %s" : "The server's MPA reply arrived: %s", frame);
@@ -300,7 +309,7 @@ static bool timeline_sentence(FILE *out, const struct story *s, const struct sto
         fputs(is_client ? "The client asked " : "TCP accepted a connection from ", out);
         words_address(out, s, record, "remote");
         fputs(is_client ? " for a TCP connection." : ".", out);
-    } else if (record == side->tcp_up && side->request == END_NONE) {
+    } else if (record == side->tcp_up && (side->request == END_NONE || timeline_is_early(s, side))) {
         fputs("TCP was connected.", out);
     } else if (record == side->request || record == side->reply) {
         timeline_startup_frame(out, s, side, record, wrong);
@@ -385,17 +394,22 @@ static void timeline_add_messages(struct timeline *t, const struct story_side *s
 {
     const struct end_list *list = &side->end->lists[kind];
     bool is_sent = kind == END_FPDUS_SENT, is_at_both = story_other(t->story, side)->end != NULL;
-    size_t n = 0, skipped;
+    size_t n = 0, skipped, n_empty;
     struct words w;
 
     for (size_t i = 0; i < list->count; i++)
         n += timeline_is_message(t->story, list, i);
+    n_empty = list->count && strcmp(ends_event_name(story_record(t->story, list->records[0])), "no_segment") == 0;
     skipped = n > TIMELINE_LAST_MESSAGES ? n - TIMELINE_LAST_MESSAGES : 0;
     if (!is_sent && is_at_both)
         skipped = n; /* the lines of the sender's messages are sufficient */
     if (skipped && !(!is_sent && is_at_both) && timeline_begin(t, &w)) {
-        fprintf(w.file, "%s %zu message%s before the following ones.", is_sent ? "Sent" : "Received", skipped,
-                skipped == 1 ? "" : "s");
+        fprintf(w.file, "%s before the following ones: ", is_sent ? "Sent" : "Received");
+        if (n_empty)
+            fprintf(w.file, "an empty frame (ready to receive)%s", skipped > n_empty ? " and " : "");
+        if (skipped > n_empty)
+            words_count(w.file, skipped - n_empty, "message");
+        fputs(".", w.file);
         timeline_add(t, &w, side->role, list->records[0],
                      trace_record_realtime(story_record(t->story, list->records[0])));
     }
