@@ -317,10 +317,12 @@ EXPECTED = {
     "wrong_revision": {"both": [
         "failed: the client's request has a protocol version that does not exist", "It has MPA revision 3. .* 0, 1 and 2 "
         "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3", "On the client's host, set the MPA "
-        "revision", "almost certainly the client is other software", "Record the packets of the client with tcpdump", NOT_TRACED.format("client")]},
+        "revision", "almost certainly the client is other software", "Record the packets of the client with tcpdump",
+        NOT_TRACED.format("client")]},
     "not_iwarp": {"both": [
         "failed: an HTTP server answered, not an iWARP server", r'the bytes that arrived at .*, which begin with "HTTP/1.1 400 '
-        'Bad Req", are no answer to the client\'s MPA request', "To change: Correct the address or the port", r"\n> .* client Bytes arrived that are no MPA reply"]},
+        'Bad Req", are no answer to the client\'s MPA request', "To change: Correct the address or the port",
+        r"\n> .* client Bytes arrived that are no MPA reply"]},
     "crc_mismatch": {"both": [
         "failed: a frame of the client arrived with a wrong checksum", r"message 2 \(a send of 32 bytes\), which arrived at "
         "the server", r"\n> .* server Arrived: message 2 .* its checksum is wrong", "Terminate: mpa-crc",
@@ -368,7 +370,8 @@ EXPECTED = {
     "few_receives": {"both": [
         "failed: the client's message 5 arrived when the server's 4 posted receives were used up", "The client sent message "
         "5 ", r"To change: Let the server's program post more receives \(it had 4\), or let the client send at most 4 "
-        "messages until the server answers", "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
+        "messages until the server answers",
+        "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
     "token_range": {"both": [
         "failed: the client accessed memory outside of the region of its token",
         f"The client's program called NdkWrite for 8192 bytes at address 0x[0-9a-f]+ with token 0x[0-9a-f]+, at {TIME}",
@@ -382,7 +385,8 @@ EXPECTED = {
     "token_invalid": {"both": [
         r"failed: the server's program closed the memory \(NdkCloseMr\) that the client then accessed",
         f"But the server's program called NdkCloseMr at {TIME}, which made the token invalid before the access arrived",
-        r"That was before the server's program accepted the connection \(NdkAcceptEx\)", "The client's program called Ndk(Write|Read) for"],
+        r"That was before the server's program accepted the connection \(NdkAcceptEx\)",
+        "The client's program called Ndk(Write|Read) for"],
         "server": ["But the server's program called NdkCloseMr"]},
     "killed_peer": {"both": [
         "failed: the server's process was killed, has crashed, or called exit", "a TCP reset of the server arrived",

@@ -159,8 +159,8 @@ static int64_t align_start_of_host(const struct trace_file *f, const struct trac
 }
 
 /*
- * Lets resets and closes of TCP narrow the range of the offset, from -*backward_ns to *forward_ns. A delay that does not
- * agree with the frames has another cause, for example a firewall's reset, and is not used.
+ * Narrows the range of the offset, from -*backward_ns to *forward_ns, by the resets and closes of TCP. Does not use a
+ * delay that does not agree with the frames: such a reset has another cause, for example a firewall.
  */
 static void align_narrow(int64_t *forward_ns, int64_t *backward_ns, const struct align_link *link, bool is_swapped)
 {
