@@ -159,9 +159,9 @@ typedef enum ondk_verify_kind {
 ONDK_API uint32_t ondk_verify_breaches(void);
 
 /*
- * Counts the advices that have been reported so far.
- * Returns the number for all adapters and drivers of the process. Advices that were not written are included. Advices
- * are not breaches, so ondk_verify_breaches does not count them.
+ * Counts the pieces of advice that the verifier has given so far.
+ * Returns the number for all adapters and drivers of the process, with those that were not written. Advice is not a
+ * breach, so ondk_verify_breaches does not count them.
  * Context: any thread.
  * See also: ondk_verify_breaches
  */

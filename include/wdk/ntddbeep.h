@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Device controls of the speaker's driver. The kernel has no such driver.
- */
+/* Device controls of Windows' driver of the speaker. OpenNDK has these definitions, but no such driver. */
 #ifndef ONDK_WDK_NTDDBEEP_H
 #define ONDK_WDK_NTDDBEEP_H
 

@@ -53,8 +53,8 @@ static ULONG ReadNumber(HANDLE Key, PCWSTR Name, ULONG Default)
 }
 
 /*
- * Reads a REG_DWORD as ReadNumber. If the number is not in the range, prints a message and sets *Status to
- * STATUS_INVALID_PARAMETER.
+ * Reads a REG_DWORD with ReadNumber. If the number is not in the range from Min to Max, prints a message, sets *Status
+ * to STATUS_INVALID_PARAMETER, and returns Default.
  */
 static ULONG ReadLimit(HANDLE Key, PCWSTR Name, ULONG Default, ULONG Min, ULONG Max, NTSTATUS *Status)
 {

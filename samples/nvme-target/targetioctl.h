@@ -6,7 +6,7 @@
 #ifndef NVME_TARGET_TARGETIOCTL_H
 #define NVME_TARGET_TARGETIOCTL_H
 
-/* Reads the sizes of the files again, and reports the changed namespaces to the hosts. 0x4A000 */
+/* Reads the sizes of the files again, and reports the changed namespaces to the hosts. The code's value is 0x4A000. */
 #define IOCTL_NVME_TARGET_RESCAN CTL_CODE(FILE_DEVICE_CONTROLLER, 0x800, METHOD_BUFFERED, FILE_WRITE_ACCESS)
 
 #endif

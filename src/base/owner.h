@@ -211,8 +211,8 @@ bool owner_is_leased(struct owner *o);
 bool owner_is_owned(struct owner *o);
 
 /*
- * Implement futex_wait, futex_wake and now of struct owner_ops with the kernel's futex and CLOCK_MONOTONIC. Ignore
- * `ctx`.
+ * Implement the members `futex_wait`, `futex_wake` and `now` of struct owner_ops, with the kernel's futex and
+ * CLOCK_MONOTONIC. Ignore `ctx`.
  */
 void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void owner_futex_wake(void *ctx, _Atomic uint32_t *word);

@@ -174,7 +174,7 @@ struct net_ops {
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
-    /* Sets the limits of a connected socket, or of all sockets that a listener accepts from now on. */
+    /* Sets the limits *l of a connected socket, or of all sockets that a listener accepts from now on. */
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unacked_bytes)(struct net_socket *socket); /* the bytes that the peer's TCP has not acknowledged */
     /*

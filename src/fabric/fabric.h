@@ -421,8 +421,8 @@ struct fabric_ops {
     void (*qp_ring)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Returns the reason why initiator posts return ENOTCONN, or FABRIC_OK if posts are accepted or there was no
-     * connection yet. Sets *terminate to the code of the Terminate that ended the connection, or to
+     * Returns the reason why initiator posts return ENOTCONN, or FABRIC_OK if posts are accepted or the queue
+     * pair has not been connected yet. Sets *terminate to the code of the Terminate that ended the connection, or to
      * FABRIC_NO_TERMINATE. The reason is set before posts begin to return ENOTCONN. Takes no lock. Any thread may call
      * this function.
      */

@@ -16,7 +16,7 @@ static bool frame_is_control(const struct ddp_header *h)
     return !h->tagged && h->queue != DDP_QUEUE_SEND;
 }
 
-/* Returns how many bytes of a segment's payload a report has: see iw_qp_report_frames. */
+/* Returns the number of payload bytes that the report of this segment contains: see iw_qp_report_frames. */
 static uint32_t frame_reported_payload(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     uint32_t max = qp->max_payload;

@@ -129,8 +129,8 @@ static void rx_fault_segment(struct iw_qp *qp, const struct rx_segment *g, enum 
 }
 
 /*
- * Ends the stream because of an error that concerns no valid segment, for example a wrong checksum. The Terminate
- * contains no segment's headers.
+ * Ends the stream because of an error outside of any valid segment, for example a wrong checksum. So the Terminate does
+ * not contain the headers of a segment.
  */
 static void rx_fault_stream(struct iw_qp *qp, enum wire_error error)
 {

@@ -26,7 +26,7 @@ struct schema_names {
 struct schema_field {
     const char *name;
     enum schema_kind kind;
-    bool is_pointer;                  /* the field has the address of an object */
+    bool is_pointer;                  /* the field contains the address of an object */
     size_t size;                      /* size of the field in bytes; for KIND_BYTES: of the length before the bytes */
     const struct schema_names *names; /* NULL: the values have no names */
 };

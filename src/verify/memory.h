@@ -19,7 +19,7 @@ uint32_t memory_plain_state(const void *address);
  * examined, because blocks are always freed as a whole.
  */
 bool memory_is_freed(const void *start, size_t size);
-/* Returns true if memory_is_freed may be called at every post: it is cheap, or all checks are on. */
+/* Returns true if memory_is_freed may be called at every post, because the call is cheap or all checks are on. */
 bool memory_can_ask_often(void);
 
 /* Begins to check each free() for memory that NDK uses. Does nothing without AddressSanitizer. Idempotent. */

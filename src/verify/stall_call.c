@@ -70,8 +70,8 @@ static void caller_read(struct caller *c, int thread)
 }
 
 /*
- * Writes the state of the caller, for example "thread 12 (name), which called in NdkConnectEventCallback, waits".
- * Returns `text`.
+ * Writes which thread made the call, in which callback it did so, and whether it waits now. For example "thread 12
+ * (name), which called in NdkConnectEventCallback, waits". Returns `text`.
  */
 static const char *call_describe_thread(const struct pending *call, const struct caller *c, char text[MAX_THREAD])
 {

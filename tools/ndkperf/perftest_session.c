@@ -22,7 +22,7 @@
 enum {
     ADDRESS_SIZE = 56,
     OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: one page, as in perftest */
-    /* Number of attempts to connect, because a server may announce the data connection before it listens. */
+    /* Maximum number of attempts to connect. A server may announce the data connection before it listens for it. */
     CONNECT_TRIES = 50,
     TRY_MS = 100,
     SLEEP_MS = 200, /* maximum time of a sleep between two checks for Ctrl-C */

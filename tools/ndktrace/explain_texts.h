@@ -43,8 +43,8 @@ size_t explain_kind_record(const struct explain_kind *kind);
 /* Writes a title for the kind, for example "NdkRead returned STATUS_NOT_SUPPORTED". */
 void explain_kind_headline(FILE *out, const struct explain_kind *kind);
 /*
- * Explains the kind's first call: writes the cause to the stream `what`, and advice to the stream `change` if there is
- * any.
+ * Explains the first call of this kind: writes the cause to the stream `what`, and advice, if there is any, to the
+ * stream `change`.
  */
 void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind);

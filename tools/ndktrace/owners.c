@@ -401,7 +401,7 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
 /* ---- events ---- */
 
-/* Returns the owner of a call, for the record with which the call begins, or the call's only record. */
+/* Returns the owner of the call to which `r` belongs. `r` is the call's first or only record. */
 static struct owner *owner_handle_call(struct owners *o, const struct trace_record *r)
 {
     const char *name = r->event->name;

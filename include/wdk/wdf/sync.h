@@ -135,8 +135,8 @@ FORCEINLINE VOID WDF_DPC_CONFIG_INIT(_Out_ PWDF_DPC_CONFIG Config, _In_ PFN_WDF_
 
 /*
  * The attributes must name a parent: a device or a descendant of a device. A DPC must be deleted at PASSIVE_LEVEL; the
- * deletion waits for its callback. Returns STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL for AutomaticSerialization below a
- * parent whose execution level is passive, because a DPC cannot hold that parent's lock. IRQL <= DISPATCH_LEVEL.
+ * deletion waits for its callback. Returns STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL if AutomaticSerialization is TRUE
+ * and the parent's execution level is passive, because a DPC cannot hold that parent's lock. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDpcCreate(_In_ PWDF_DPC_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                   _Out_ WDFDPC *Dpc);

@@ -135,7 +135,7 @@ static int registry_host_remove_key(const char *key)
     if (!found)
         return 0;
     registry_lock();
-    while (found->children && !status) { /* a key without subkeys is removed first */
+    while (found->children && !status) { /* removes the deepest keys first */
         struct registry_key *leaf = found->children;
 
         while (leaf->children)

@@ -48,7 +48,7 @@ void models_before_remove(PDRIVER_OBJECT driver);
 bool models_can_remove(PDRIVER_OBJECT driver);
 void models_remove(PDRIVER_OBJECT driver);
 
-/* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. Every entry of MajorFunction has this function at first. */
+/* Completes the IRP with STATUS_INVALID_DEVICE_REQUEST. Each entry of MajorFunction first points to this function. */
 DRIVER_DISPATCH driver_invalid_request;
 
 #endif

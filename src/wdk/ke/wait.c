@@ -379,7 +379,10 @@ __attribute__((constructor)) static void wait_register(void)
     inuse_add_source(wait_find_use);
 }
 
-/* Detects an object that was not initialized. Its list pointer is usually NULL, because unused memory is often zero. */
+/*
+ * Returns false if the object was not initialized. The list pointer of such an object is usually NULL, because unused
+ * memory is often zero.
+ */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums what the adapters of all drivers have done. Uses plain C types, for files without Windows' headers. */
+/* Sums the activity of the adapters of all drivers. Files that do not include Windows' headers can include this one. */
 #ifndef WDK_NDK_ACTIVITY_H
 #define WDK_NDK_ACTIVITY_H
 

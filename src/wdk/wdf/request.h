@@ -35,7 +35,7 @@ struct wdf_request {
     _Atomic(enum wdf_owner) owner;
     bool by_driver; /* the driver has put the request into the queue */
     bool is_create;
-    atomic_bool in_cleanup; /* the cleanup callbacks run, which may read the request */
+    atomic_bool in_cleanup; /* the cleanup callbacks are running; they may read the request */
     _Atomic(enum wdf_cancel) cancel_state;
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
     atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements Winsock Kernel's registration: the clients with their captures of the provider and their open adapters,
- * and the provider's table. socket.h has the sockets, and names.h has the name queries.
+ * Implements the registration of Winsock Kernel clients, which can capture the provider and open adapters. The file
+ * also has the provider's dispatch table. socket.h has the sockets, and names.h has the name queries.
+ *
+ * A client is in one of these states:
  *
  *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
- *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
+ *   deregistering  WskDeregister waits until the client's captures, calls, sockets and adapters have ended
  *   gone           the client is freed; the WSK_REGISTRATION holds GONE until the driver overwrites it
  *
  * All clients share one lock, because nothing here is on a data path.
