@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main program for a peer: a library (libfabric or UCX) that the benchmark compares with OpenNDK. Prints one line
- * of JSON.
+ * The main function of the programs that measure another library (libfabric or UCX), which the benchmark compares with
+ * OpenNDK. "peer" in the names means such a library. Prints one line of JSON.
  *   <peer> <test> <size> <window> <burst> <seconds>   one connection: see drive.c
  *   <peer> establish <at a time> <seconds>            establishes and closes connections
  */

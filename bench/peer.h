@@ -25,8 +25,8 @@ struct peer {
 extern const struct peer peer;
 
 /*
- * Returns true if the other process has closed the control socket. Checks the socket only if the last check was at
- * least a millisecond ago; otherwise returns false.
+ * Returns true if it finds that the other process has closed the control socket. Checks the socket at most once in a
+ * millisecond, and returns false in between.
  */
 bool peer_is_over(int control);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares access to network interfaces and their addresses, of the host or of a simulation. The invariant: state that
- * can change while an adapter is open is not cached, except as the comment of `owns` states.
+ * Declares access to network interfaces and their addresses, of the host or of a simulation. Invariant: what can change
+ * while an adapter is open is not cached. The only exception is described at `owns`.
  */
 #ifndef ENGINE_INTERFACES_H
 #define ENGINE_INTERFACES_H

@@ -42,7 +42,7 @@ struct shard {
     uint64_t now;             /* the clock as the owner has read it; 0: not read in this turn */
     uint64_t work_deadline;   /* the end of the time for this turn's work; 0: not set in this turn */
     bool work_time_is_over;
-    uint64_t thread_deadline; /* the latest end of the thread's next sleep; 0: the thread runs a turn first */
+    uint64_t thread_deadline; /* when the thread's next sleep must end; 0: it runs a turn before it sleeps */
     unsigned polls_in_row;    /* polls in quick succession since the last shard_watch */
     uint64_t last_poll;       /* the time of the last poll that got the token */
     bool was_watched;         /* shard_watch was called since the thread's last turn */

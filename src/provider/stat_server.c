@@ -324,7 +324,7 @@ static void stat_server_close_sockets(int s, int trace)
 /* Starts the server. Does nothing if a resource is missing. Requires the lock server.lifetime. */
 static void stat_server_start(void)
 {
-    /* Binds the names before ondk_open_adapter returns. So a reader finds the adapter as soon as it is open. */
+    /* Binds the sockets here, before ondk_open_adapter returns, so that a reader finds an adapter that is open. */
     int s = stat_server_listen("openndk.stat"), trace, error;
 
     if (s < 0)

@@ -75,9 +75,10 @@ void region_on_closing(struct proxy *p);
 
 /*
  * The region_begin_ functions check a request, and must run before the post. The region_end_ functions must run after
- * the post. `status` is the status of the post. `place` is the request's place in the initiator queue of qp. The
- * regions and windows are the proxies that the consumer has passed; a proxy is NULL if the consumer's argument is NULL
- * or closed.
+ * the post. Their parameters:
+ *   status            the status that the post has returned
+ *   place             the request's place in the initiator queue of qp
+ *   regions, windows  the proxies of the objects in the request; NULL: the consumer has passed NULL or a closed object
  */
 struct fast_registration {
     struct region *region;

@@ -25,7 +25,7 @@ struct region_memory {
 };
 
 /*
- * Stores the memory of a registration. `by` is the stack of the call that registers the region. Requires the proxies'
+ * Stores the memory that the region registers. `by` is the stack of the call that registers it. Requires the proxies'
  * lock.
  */
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by);

@@ -74,9 +74,10 @@ struct options {
 int options_parse(struct options *o, int argc, char **argv);
 
 /*
- * These functions set the same options from the nbdkit plugin. options_init sets the defaults. options_set stores one
- * option by its name without dashes, or a driver by the name "driver". options_check must follow the last option.
- * options_set and options_check return NULL, or a text that describes the mistake.
+ * The nbdkit plugin has no command line, and sets the same options with these functions. options_init sets the
+ * defaults. options_set sets one option; `name` is the option's name without dashes, or "driver" to add a driver.
+ * options_check must be called after the last options_set. options_set and options_check return NULL, or a text that
+ * describes the mistake.
  */
 void options_init(struct options *o);
 const char *options_set(struct options *o, const char *name, const char *value);

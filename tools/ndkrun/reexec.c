@@ -25,7 +25,7 @@
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED NBD_PRELOADED
 
-enum { MAX_PREFIX = 8 /* maximum number of words before ndkrun's own arguments */, PEER_INDEX = 1000000 };
+enum { MAX_PREFIX = 8 /* maximum number of words before ndkrun on its new command line */, PEER_INDEX = 1000000 };
 
 const char *__asan_default_options(void)
 {

@@ -152,10 +152,10 @@ static void listener_enforce_limit(struct fabric_listener *l)
 }
 
 /*
- * Drops an unfinished connection to free a descriptor. If there is none, refuses the waiting peers. Called if a peer
- * waits and the process has no free descriptor. Returns true if the caller can accept again. If the dropped connection
- * is on another shard, pauses the listener's socket until listener_resume runs, so that the socket is not reported as
- * readable again and again meanwhile.
+ * Called if a peer waits and the process has no free descriptor. Drops an unfinished connection to free a descriptor.
+ * If no connection is unfinished, refuses the waiting peers. If the dropped connection is on another shard, pauses the
+ * listener's socket until listener_resume runs; otherwise the socket would be reported as readable again and again.
+ * Returns true if the caller can accept again.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {

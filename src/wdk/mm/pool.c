@@ -22,7 +22,7 @@ enum {
     MAGIC = 0x6c6f6f70,
     NO_TAG = 0x656e6f4e,     /* "None", as Windows prints it */
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
-    NOT_COUNTED = 0xffff,    /* `index` of a block that is not counted for a tag */
+    NOT_COUNTED = 0xffff,    /* `index` of a block that no tag's statistics count */
     MIN_PAGE_BLOCK = 1024,   /* smallest block with its own page; malloc often places such a block across two pages */
     OWN_RUN = 0xfffe,        /* `shift` of a block that begins at the second page of a run (pool_pages.h) */
     OWN_PAGE = 0xffff        /* `shift` of a block in a single page (pool_pages.h), which begins with the header */

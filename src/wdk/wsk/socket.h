@@ -118,7 +118,7 @@ struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADD
  */
 void wsk_socket_abandon(struct wsk_socket *s);
 /*
- * Socket thread: closes the host's socket and cancels the pending requests. Frees the socket as soon as no request is
+ * Socket thread: closes the host's socket and cancels the pending requests. Frees `s` as soon as no request is
  * pending, which may be during the call.
  */
 void wsk_socket_close(struct wsk_socket *s);
