@@ -195,8 +195,8 @@ static const char *device_find_end(enum device_command_kind kind, const char *wo
 const char *device_command_parse(struct device_command *c, enum device_command_kind kind, const char *word)
 {
     static const char *const forms[] = {
-        [DEVICE_CONTROL] = "DEVICE:CODE[:INPUT[:LENGTH]] is expected, where INPUT is hexadecimal or @FILE, and LENGTH "
-                           "the size of the output buffer in bytes: Echo:0x12a004:00100000",
+        [DEVICE_CONTROL] = ("DEVICE:CODE[:INPUT[:LENGTH]] is expected, where INPUT is hexadecimal or @FILE, and LENGTH "
+                            "the size of the output buffer in bytes: Echo:0x12a004:00100000"),
         [DEVICE_READ] = "DEVICE:LENGTH[:OFFSET] is expected, in bytes: Disk:4096:0x10000",
         [DEVICE_WRITE] = "DEVICE:INPUT[:OFFSET] is expected, where INPUT is hexadecimal or @FILE: Disk:@block.bin:512",
     };
