@@ -203,7 +203,7 @@ const HELP = [
 const SIGNS = [
     "A line down is a program or its provider. Time goes down; a row is an event.",
     "An arrow between providers is a frame, from the moment when it was sent to the moment when it was received. An " +
-    "arrow with a cross was not received.",
+    "arrow with a cross was not received, or not processed because the connection had already failed.",
     "A pill is a state. The colour of the line shows it until the next one: orange while the connection begins, green " +
     "while it is established, grey while it ends.",
     "A bracket beside a line is a wait with a time limit; a red one has passed its limit.",

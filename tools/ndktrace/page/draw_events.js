@@ -68,7 +68,10 @@ function drawArrow(scene, event) {
         Math.abs(to.provider - from.provider) - 24);
 }
 
-/* Returns why the other end has no event of a sent frame, as far as the traces show it. */
+/*
+ * Returns why the other end has no event of a sent frame, as far as the traces show it. An end processes no frame after
+ * its connection has failed.
+ */
 function missingNote(event) {
     const other = event.end && event.connection ? endsOf(event.connection).find((end) => end !== event.end) : null;
     if (!other) {
@@ -76,7 +79,7 @@ function missingNote(event) {
         return isSilent ? " (no answer)" : " (not in the other trace)";
     }
     return event.isLost && finalOutcome(other) && other.outcome.severity === 2 ?
-        " (not processed: the connection had already failed)" : " (not received)";
+        " (not processed)" : " (not received)";
 }
 
 /* A frame with one event: to or from the line of a peer without trace, otherwise a short arrow. */
