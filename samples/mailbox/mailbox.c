@@ -2,9 +2,10 @@
 /*
  * A KMDF control driver to copy from. A program posts messages, and fetches them, perhaps before they are posted.
  *
- * The default queue is sequential, so only one handler runs at a time, and the mailbox needs no lock. A fetch that
- * finds no message goes to a manual queue. The framework cancels a fetch in that queue if the program cancels the
- * fetch, closes its handle or ends. The driver need not do anything for that.
+ * The default queue is sequential, and each handler completes or forwards its request last. So only one handler at a
+ * time uses the mailbox, which needs no lock. After that the framework may deliver the next request on another thread.
+ * A fetch that finds no message goes to a manual queue. The framework cancels a fetch in that queue if the program
+ * cancels the fetch, closes its handle or ends. The driver need not do anything for that.
  */
 #include <ntddk.h>
 #include <wdf.h>
@@ -24,19 +25,16 @@ typedef struct _MAILBOX {
 } MAILBOX;
 WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(MAILBOX, MailboxOf)
 
-/*
- * Completes a fetch with the message. If the fetch's buffer is too small, completes the fetch with an error and returns
- * FALSE.
- */
-static BOOLEAN MailboxDeliver(WDFREQUEST Fetch, const VOID *Message, size_t Length)
+/* Copies the message to the fetch's buffer, and returns an error if the buffer is too small. */
+static NTSTATUS MailboxCopy(WDFREQUEST Fetch, const VOID *Message, size_t Length)
 {
     PVOID Buffer;
     NTSTATUS Status = WdfRequestRetrieveOutputBuffer(Fetch, Length, &Buffer, NULL);
 
     if (NT_SUCCESS(Status))
         RtlCopyMemory(Buffer, Message, Length);
-    WdfRequestCompleteWithInformation(Fetch, Status, NT_SUCCESS(Status) ? Length : 0);
-    return NT_SUCCESS(Status);
+    WdfRequestSetInformation(Fetch, NT_SUCCESS(Status) ? Length : 0);
+    return Status;
 }
 
 /* Keeps a copy of the message. */
@@ -68,14 +66,16 @@ static VOID MailboxPost(WDFDEVICE Device, WDFREQUEST Request)
     WDFREQUEST Fetch;
     PVOID Message;
     size_t Length;
-    NTSTATUS Status = WdfRequestRetrieveInputBuffer(Request, 1, &Message, &Length);
+    NTSTATUS Status = WdfRequestRetrieveInputBuffer(Request, 1, &Message, &Length), Copied;
 
     while (NT_SUCCESS(Status)) {
         if (!NT_SUCCESS(WdfIoQueueRetrieveNextRequest(Box->Fetches, &Fetch))) {
             Status = MailboxStore(Device, Message, Length);
             break;
         }
-        if (MailboxDeliver(Fetch, Message, Length))
+        Copied = MailboxCopy(Fetch, Message, Length);
+        WdfRequestComplete(Fetch, Copied);
+        if (NT_SUCCESS(Copied))
             break;
     }
     WdfRequestComplete(Request, Status);
@@ -97,10 +97,12 @@ static VOID MailboxFetch(WDFDEVICE Device, WDFREQUEST Request)
         return;
     }
     Buffer = WdfMemoryGetBuffer(Message, &Length);
-    if (!MailboxDeliver(Request, Buffer, Length))
-        return;
-    WdfCollectionRemoveItem(Box->Messages, 0);
-    WdfObjectDelete(Message);
+    Status = MailboxCopy(Request, Buffer, Length);
+    if (NT_SUCCESS(Status)) {
+        WdfCollectionRemoveItem(Box->Messages, 0);
+        WdfObjectDelete(Message);
+    }
+    WdfRequestComplete(Request, Status);
 }
 
 VOID MailboxDeviceControl(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
