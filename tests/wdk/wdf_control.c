@@ -299,19 +299,20 @@ static void test_cancel_marked(void **state)
 /* Many requests are cancelled while they are held, released and found. Each completes exactly once. */
 static void test_cancel_race(void **state)
 {
-    static const unsigned functions[] = { WDFCONTROL_HOLD, WDFCONTROL_HOLD_TOLD, WDFCONTROL_MARK };
-    struct sent sent[3];
+    static const unsigned functions[] = { WDFCONTROL_HOLD, WDFCONTROL_HOLD_TOLD, WDFCONTROL_MARK,
+                                          WDFCONTROL_MARK_ALONE };
+    struct sent sent[4];
 
     (void)state;
     for (int round = 0; round < 60; round++) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             start(&sent[i], functions[i], 'a');
         (void)control(round % 2 ? WDFCONTROL_RELEASE : WDFCONTROL_FIND, "a", 1);
         (void)control(WDFCONTROL_UNMARK, "", 0);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             while (pthread_tryjoin_np(sent[i].thread, NULL) && !usleep(100))
                 ondk_wdk_cancel(device);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             assert_true(sent[i].status == 0 || sent[i].status == CANCELLED);
     }
     (void)control(WDFCONTROL_EVENTS, "", 0);

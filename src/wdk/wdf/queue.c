@@ -124,13 +124,17 @@ static void queue_cancel_deferred(void *context)
 /* Works like queue_cancel_retrieved, but uses a worker if this thread cannot call the driver now. */
 static void queue_cancel(struct wdf_queue *q, struct wdf_request *r)
 {
+    struct wdf_object *root = wdf_root_of(&q->object);
+
     wdf_object_ref(&q->object);
     if (r->by_driver && q->config.EvtIoCanceledOnQueue && !wdf_can_call(&q->object, wdf_callback_sync(&q->object))) {
         wdf_defer(&r->deferred, &q->object, queue_cancel_deferred, r);
         return;
     }
+    wdf_activity_begin(root);
     queue_cancel_retrieved(q, r);
     wdf_object_unref(&q->object);
+    wdf_activity_end(root);
 }
 
 /* The cancel routine of an IRP that waits in a queue. */

@@ -3,7 +3,8 @@
  * Creates, completes and cancels requests, and moves them between queues. `owner` decides who may end a request: only
  * the code that has changed it to OWNER_NONE completes the IRP. While the driver owns a cancelable request, the IRP has
  * request_cancel_irp as its cancel routine; only the code that has removed this routine, or the routine itself, calls
- * the cancel callback.
+ * the cancel callback. A request is marked under request_lock, which the routine acquires first, so no callback
+ * completes a request that is still being marked.
  */
 #include <stdlib.h>
 
@@ -136,12 +137,12 @@ void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR inform
     wdf_request_free_mdls(r);
     if (r->is_create && r->file && !NT_SUCCESS(status))
         wdf_file_discard(r->device, r->file);
-    r->irp = NULL;
     irp->IoStatus.Status = request_outer_status(status);
     irp->IoStatus.Information = information;
     irp->Tail.Overlay.DriverContext[3] = NULL;
     if (q)
         wdf_queue_unlink(q, r);
+    r->irp = NULL; /* a request in the queue's list has an IRP */
     wdf_object_release(&r->object);
     IoCompleteRequest(irp, boost);
     if (q)
@@ -247,25 +248,35 @@ static struct wdf_object *request_constraints(struct wdf_request *r)
     return r->queue ? &r->queue->object : &r->device->object;
 }
 
-static void request_cancel_deferred(void *context)
+/* Calls the cancel callback, and drops the references of wdf_request_cancel_claimed. */
+static void request_cancel_now(void *context)
 {
     struct wdf_request *r = context;
+    struct wdf_object *constraints = request_constraints(r), *root = wdf_root_of(constraints);
 
-    request_call_cancel(r, wdf_callback_sync(request_constraints(r)));
+    wdf_activity_begin(root);
+    request_call_cancel(r, wdf_callback_sync(constraints));
     wdf_object_unref(&r->object);
+    wdf_object_unref(constraints);
+    wdf_activity_end(root);
 }
 
+/* The callback may complete the request. Then the queue, whose lock the callback holds, may be deleted meanwhile. */
 void wdf_request_cancel_claimed(struct wdf_request *r)
 {
-    struct wdf_sync *sync = wdf_callback_sync(request_constraints(r));
+    struct wdf_object *constraints = request_constraints(r);
 
     wdf_object_ref(&r->object);
-    if (!wdf_can_call(request_constraints(r), sync)) {
-        wdf_defer(&r->deferred, &r->object, request_cancel_deferred, r);
-        return;
-    }
-    request_call_cancel(r, sync);
-    wdf_object_unref(&r->object);
+    wdf_object_ref(constraints);
+    if (wdf_can_call(constraints, wdf_callback_sync(constraints)))
+        request_cancel_now(r);
+    else
+        wdf_defer(&r->deferred, &r->object, request_cancel_now, r);
+}
+
+static pthread_mutex_t *request_lock(struct wdf_request *r)
+{
+    return r->queue ? &r->queue->lock : &r->device->lock;
 }
 
 static VOID request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
@@ -273,8 +284,10 @@ static VOID request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
 
     UNREFERENCED_PARAMETER(device);
-    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
     IoReleaseCancelSpinLock(irp->CancelIrql);
+    pthread_mutex_lock(request_lock(r));
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    pthread_mutex_unlock(request_lock(r));
     wdf_request_cancel_claimed(r);
 }
 
@@ -286,7 +299,25 @@ bool wdf_request_claim(struct wdf_request *r)
     return true;
 }
 
-/* Returns STATUS_CANCELLED, and leaves the request not cancelable, if the IRP is cancelled already. */
+/*
+ * Marks the request, which may be complete when the function returns true. Returns false, and leaves the request not
+ * cancelable, if the IRP is cancelled already.
+ */
+static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
+{
+    pthread_mutex_t *lock = request_lock(r);
+    bool cancelled;
+
+    pthread_mutex_lock(lock);
+    atomic_store(&r->cancel, callback);
+    atomic_store(&r->cancel_state, CANCEL_MARKED);
+    (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
+    cancelled = __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r);
+    pthread_mutex_unlock(lock);
+    return !cancelled;
+}
+
+/* Returns STATUS_CANCELLED if request_mark returns false. */
 static NTSTATUS request_mark_cancelable(const char *routine, WDFREQUEST request, PFN_WDF_REQUEST_CANCEL callback,
                                         const void *caller, struct wdf_request **out)
 {
@@ -299,10 +330,7 @@ static NTSTATUS request_mark_cancelable(const char *routine, WDFREQUEST request,
         wdf_report_request(routine, r, IS_CANCELABLE, "is cancelable already");
         return STATUS_INVALID_DEVICE_REQUEST;
     }
-    atomic_store(&r->cancel, callback);
-    atomic_store(&r->cancel_state, CANCEL_MARKED);
-    (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
-    return __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r) ? STATUS_CANCELLED : STATUS_SUCCESS;
+    return request_mark(r, callback) ? STATUS_SUCCESS : STATUS_CANCELLED;
 }
 
 VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequestCancel)
@@ -313,6 +341,7 @@ VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequ
     if (request_mark_cancelable("WdfRequestMarkCancelable", Request, EvtRequestCancel, __builtin_return_address(0),
                                 &r) != STATUS_CANCELLED)
         return;
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED); /* until a worker calls, WdfRequestUnmarkCancelable refuses */
     sync = wdf_callback_sync(request_constraints(r));
     if (sync && wdf_sync_is_mine(sync))
         request_call_cancel(r, NULL); /* the handler that calls this routine has the lock */

@@ -385,6 +385,9 @@ static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBuff
     case WDFCONTROL_MARK:
         status = mark(Request);
         break;
+    case WDFCONTROL_MARK_ALONE:
+        status = mark_alone(Request);
+        break;
     case WDFCONTROL_BREAK:
         break_rule(Request, *(ULONG *)buffer);
         return;

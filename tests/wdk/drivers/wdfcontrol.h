@@ -23,6 +23,7 @@ enum wdfcontrol_function {
     WDFCONTROL_BREAK,       /* input: the number of a case */
     WDFCONTROL_OBJECTS,     /* checks objects of other kinds; output: the line that failed, or 0 */
     WDFCONTROL_OWN_FILE,    /* releases the held requests of the sender's file; output: how many */
+    WDFCONTROL_MARK_ALONE,  /* pends with a cancel callback that no lock delays */
 };
 
 enum { WDFCONTROL_QUEUE_DEFAULT, WDFCONTROL_QUEUE_READ, WDFCONTROL_QUEUE_MANUAL, WDFCONTROL_QUEUE_TOLD };

@@ -409,6 +409,12 @@ static ULONG check_serialization(VOID)
     return 0;
 }
 
+NTSTATUS mark_alone(WDFREQUEST Request)
+{
+    WdfRequestMarkCancelable(Request, canceled);
+    return STATUS_PENDING;
+}
+
 ULONG check_objects(WDFDEVICE Device)
 {
     ULONG line = check_memory();

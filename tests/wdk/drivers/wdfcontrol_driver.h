@@ -39,6 +39,8 @@ extern struct control control;
 VOID break_rule(WDFREQUEST Request, ULONG Case);
 /* Returns whether the code is one that EvtIoInCallerContext shall leave unanswered. */
 BOOLEAN break_in_caller_context(WDFREQUEST Request, ULONG IoControlCode);
+/* MARK_ALONE; returns STATUS_PENDING. */
+NTSTATUS mark_alone(WDFREQUEST Request);
 /* Returns the line of the first check that fails, or 0. */
 ULONG check_objects(WDFDEVICE Device);
 
