@@ -401,6 +401,27 @@ static void test_purge(void **state)
     has_events("!r");
 }
 
+/* Until the queue starts again, what the driver marks cancelable or requeues is cancelled. */
+static void test_purge_owned(void **state)
+{
+    struct sent read, held;
+
+    (void)state;
+    start(&read, 0, 0);
+    wait_for(WDFCONTROL_QUEUE_READ, 0, 1);
+    change(WDFCONTROL_QUEUE_READ, WDFCONTROL_STOP_AND_PURGE);
+    assert_int_equal(control(WDFCONTROL_MARK_READ, "", 0), 0);
+    assert_int_equal(end(&read), CANCELLED);
+    wait_for(WDFCONTROL_QUEUE_READ, 0, 0);
+    has_events("Z");
+    change(WDFCONTROL_QUEUE_READ, WDFCONTROL_START);
+    start(&held, WDFCONTROL_HOLD, 'a');
+    wait_for(WDFCONTROL_QUEUE_MANUAL, 1, 0);
+    assert_int_equal(control(WDFCONTROL_REQUEUE, "", 0), 0);
+    assert_int_equal(end(&held), CANCELLED);
+    has_events("!rZ");
+}
+
 /* ---- Scopes and levels ------------------------------------------------------------------------------------------- */
 
 struct scoped {
@@ -532,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_sequential),    cmocka_unit_test(test_parallel_limit), cmocka_unit_test(test_manual),
         cmocka_unit_test(test_cancel_queued), cmocka_unit_test(test_cancel_marked),  cmocka_unit_test(test_cancel_race),
         cmocka_unit_test(test_stop),          cmocka_unit_test(test_drain),          cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_purge_owned),
         cmocka_unit_test(test_scopes),        cmocka_unit_test(test_rules),          cmocka_unit_test(test_unanswered),
     };
 

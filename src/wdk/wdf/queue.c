@@ -182,10 +182,9 @@ static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
 
 NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver)
 {
-    bool armed, purged;
+    bool armed;
 
     pthread_mutex_lock(&q->lock);
-    purged = q->purged;
     if (!q->accepts && !at_front) {
         pthread_mutex_unlock(&q->lock);
         return STATUS_WDF_BUSY;
@@ -202,12 +201,10 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
     else
         InsertTailList(&q->waiting, &r->link);
     q->n_waiting++;
-    armed = queue_arm_cancel(q, r);
+    armed = queue_arm_cancel(q, r) && !(at_front && q->purged && wdf_queue_retrieve_this(q, r));
     pthread_mutex_unlock(&q->lock);
     if (!armed)
         queue_cancel(q, r);
-    else if (purged)
-        wdf_queue_cancel_waiting(q, NULL);
     else
         wdf_queue_dispatch(q, true);
     wdf_object_unref(&q->object);

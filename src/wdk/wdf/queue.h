@@ -39,7 +39,7 @@ struct wdf_queue {
     LIST_ENTRY waiting, owned;
     ULONG n_waiting, n_owned;
     bool accepts, delivers;
-    bool purged;          /* WdfIoQueuePurge was called; a request that returns to the queue is cancelled */
+    bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
     bool is_deferred;     /* `deferred` is queued */
     unsigned dispatchers; /* threads in wdf_queue_dispatch */
     enum wdf_change change;

@@ -240,7 +240,7 @@ static bool queue_begin_change(struct wdf_queue *q, const struct change *c)
     if (!broken) {
         q->accepts = c->accepts;
         q->delivers = c->delivers;
-        q->purged = c->change == CHANGE_PURGE;
+        q->purged = c->cancels;
         q->change = c->change;
         q->changed = c->notice;
         wdf_queue_end_change(q);

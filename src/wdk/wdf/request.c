@@ -301,7 +301,7 @@ bool wdf_request_claim(struct wdf_request *r)
 
 /*
  * Marks the request, which may be complete when the function returns true. Returns false, and leaves the request not
- * cancelable, if the IRP is cancelled already.
+ * cancelable, if the IRP is cancelled already, or the queue is being purged.
  */
 static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
 {
@@ -310,9 +310,12 @@ static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
 
     pthread_mutex_lock(lock);
     atomic_store(&r->cancel, callback);
-    atomic_store(&r->cancel_state, CANCEL_MARKED);
-    (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
-    cancelled = __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r);
+    cancelled = r->queue && r->queue->purged;
+    if (!cancelled) {
+        atomic_store(&r->cancel_state, CANCEL_MARKED);
+        (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
+        cancelled = __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r);
+    }
     pthread_mutex_unlock(lock);
     return !cancelled;
 }

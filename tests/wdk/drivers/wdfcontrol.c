@@ -10,7 +10,7 @@
 
 struct control control;
 
-static VOID note(CHAR what)
+VOID note(CHAR what)
 {
     LONG at = InterlockedIncrement(&control.n_events) - 1;
 
@@ -346,7 +346,7 @@ static NTSTATUS handle_now(WDFREQUEST Request, ULONG Function, PVOID Buffer, siz
         status = STATUS_SUCCESS;
         break;
     default:
-        return STATUS_INVALID_DEVICE_REQUEST;
+        return handle_purge(Function);
     }
     *(ULONG *)Buffer = result;
     *Information = sizeof result;

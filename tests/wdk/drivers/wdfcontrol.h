@@ -24,6 +24,8 @@ enum wdfcontrol_function {
     WDFCONTROL_OBJECTS,     /* checks objects of other kinds; output: the line that failed, or 0 */
     WDFCONTROL_OWN_FILE,    /* releases the held requests of the sender's file; output: how many */
     WDFCONTROL_MARK_ALONE,  /* pends with a cancel callback that no lock delays */
+    WDFCONTROL_MARK_READ,   /* marks the read that the driver owns */
+    WDFCONTROL_REQUEUE,     /* requeues the first request of the manual queue after WdfIoQueueStopAndPurge */
 };
 
 enum { WDFCONTROL_QUEUE_DEFAULT, WDFCONTROL_QUEUE_READ, WDFCONTROL_QUEUE_MANUAL, WDFCONTROL_QUEUE_TOLD };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breaks one rule of KMDF in each case, and checks the objects that are not about requests. */
+/* Breaks one rule of KMDF in each case, and checks purges, and the objects that are not about requests. */
 #include <ntddk.h>
 #include <wdf.h>
 
@@ -409,11 +409,43 @@ static ULONG check_serialization(VOID)
     return 0;
 }
 
+/* ---- Purges ------------------------------------------------------------------------------------------------------ */
+
 NTSTATUS mark_alone(WDFREQUEST Request)
 {
     WdfRequestMarkCancelable(Request, canceled);
     return STATUS_PENDING;
 }
+
+static VOID stopped(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    note('Z');
+    WdfIoQueueStart(Queue);
+}
+
+NTSTATUS handle_purge(ULONG Function)
+{
+    WDFREQUEST request = (WDFREQUEST)control.reading;
+    NTSTATUS status;
+
+    switch (Function) {
+    case WDFCONTROL_MARK_READ:
+        control.reading = NULL;
+        WdfRequestMarkCancelable(request, canceled);
+        return STATUS_SUCCESS;
+    case WDFCONTROL_REQUEUE:
+        status = WdfIoQueueRetrieveNextRequest(control.queues[WDFCONTROL_QUEUE_MANUAL], &request);
+        if (!NT_SUCCESS(status))
+            return status;
+        WdfIoQueueStopAndPurge(control.queues[WDFCONTROL_QUEUE_MANUAL], stopped, NULL);
+        return WdfRequestRequeue(request);
+    default:
+        return STATUS_INVALID_DEVICE_REQUEST;
+    }
+}
+
+/* ---- All objects ------------------------------------------------------------------------------------------------- */
 
 ULONG check_objects(WDFDEVICE Device)
 {

@@ -35,12 +35,17 @@ struct control {
 };
 extern struct control control;
 
+/* Appends an event. */
+VOID note(CHAR what);
+
 /* Breaks the rule of the case, and completes the request. */
 VOID break_rule(WDFREQUEST Request, ULONG Case);
 /* Returns whether the code is one that EvtIoInCallerContext shall leave unanswered. */
 BOOLEAN break_in_caller_context(WDFREQUEST Request, ULONG IoControlCode);
 /* MARK_ALONE; returns STATUS_PENDING. */
 NTSTATUS mark_alone(WDFREQUEST Request);
+/* MARK_READ and REQUEUE. */
+NTSTATUS handle_purge(ULONG Function);
 /* Returns the line of the first check that fails, or 0. */
 ULONG check_objects(WDFDEVICE Device);
 
