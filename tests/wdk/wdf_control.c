@@ -422,6 +422,19 @@ static void test_purge_owned(void **state)
     has_events("!rZ");
 }
 
+/* A handler that has completed its request still runs, so WdfIoQueueStopSynchronously waits for it. */
+static void test_wait_for_handler(void **state)
+{
+    uint32_t length, status;
+    char text[WDFCONTROL_LINGER];
+
+    (void)state;
+    assert_int_equal(ondk_wdk_read(device, 0, text, sizeof text, &length, &status), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(control(WDFCONTROL_FLUSH, "", 0), 0);
+    has_events("lw");
+}
+
 /* ---- Scopes and levels ------------------------------------------------------------------------------------------- */
 
 struct scoped {
@@ -553,7 +566,7 @@ int main(void)
         cmocka_unit_test(test_sequential),    cmocka_unit_test(test_parallel_limit), cmocka_unit_test(test_manual),
         cmocka_unit_test(test_cancel_queued), cmocka_unit_test(test_cancel_marked),  cmocka_unit_test(test_cancel_race),
         cmocka_unit_test(test_stop),          cmocka_unit_test(test_drain),          cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_purge_owned),
+        cmocka_unit_test(test_purge_owned),   cmocka_unit_test(test_wait_for_handler),
         cmocka_unit_test(test_scopes),        cmocka_unit_test(test_rules),          cmocka_unit_test(test_unanswered),
     };
 

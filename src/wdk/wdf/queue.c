@@ -30,7 +30,7 @@ bool wdf_in_request_handler(struct wdf_queue *q)
     return f != NULL;
 }
 
-static bool queue_has_frame(const struct wdf_queue *q)
+bool wdf_queue_has_frame(const struct wdf_queue *q)
 {
     struct frame *f = frames;
 
@@ -330,7 +330,7 @@ static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_syn
 {
     if (sync && q->dispatchers)
         return true;
-    return queue_has_frame(q) && (q->max_owned != UINT_MAX || !arrival);
+    return wdf_queue_has_frame(q) && (q->max_owned != UINT_MAX || !arrival);
 }
 
 void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
@@ -350,12 +350,15 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
     }
     q->dispatchers++;
     while (queue_next_step(q, &step)) {
+        q->handlers += step.request != NULL;
         pthread_mutex_unlock(&q->lock);
         if (step.request)
             queue_deliver(q, step.request, sync);
         else
             queue_notify(q, &step.notice, sync);
         pthread_mutex_lock(&q->lock);
+        if (step.request && !--q->handlers)
+            pthread_cond_broadcast(&q->done);
     }
     q->dispatchers--;
     pthread_mutex_unlock(&q->lock);

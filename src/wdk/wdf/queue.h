@@ -42,6 +42,7 @@ struct wdf_queue {
     bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
     bool is_deferred;     /* `deferred` is queued */
     unsigned dispatchers; /* threads in wdf_queue_dispatch */
+    unsigned handlers;    /* request handlers that run */
     enum wdf_change change;
     struct wdf_notice changed;  /* called when the change ends; routine NULL: none */
     struct wdf_notice due;      /* the call that a dispatcher has to make next */
@@ -88,9 +89,14 @@ bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 /* If the change has ended, stores its notice in q->due and wakes the waiting threads. Requires the lock. */
 void wdf_queue_end_change(struct wdf_queue *q);
-/* Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests. */
+/*
+ * Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests and no request
+ * handler runs.
+ */
 void wdf_queue_stop_for_delete(struct wdf_object *o);
 /* Returns true if this thread is in a request handler of the queue's driver. */
 bool wdf_in_request_handler(struct wdf_queue *q);
+/* Returns whether this thread runs a request handler of the queue. */
+bool wdf_queue_has_frame(const struct wdf_queue *q);
 
 #endif

@@ -182,6 +182,14 @@ WDF_IO_QUEUE_STATE WdfIoQueueGetState(WDFQUEUE Queue, PULONG QueueRequests, PULO
     return (WDF_IO_QUEUE_STATE)state;
 }
 
+/* Delivers for a call of the driver. The driver may delete the queue as soon as the last handler has returned. */
+static void queue_dispatch(struct wdf_queue *q)
+{
+    wdf_object_ref(&q->object);
+    wdf_queue_dispatch(q, false);
+    wdf_object_unref(&q->object);
+}
+
 /* ---- States ------------------------------------------------------------------------------------------------------ */
 
 static bool queue_is_done(const struct wdf_queue *q, enum wdf_change change)
@@ -261,13 +269,14 @@ static void queue_change(WDFQUEUE queue, const struct change *c)
         wdf_queue_cancel_waiting(q, NULL);
         queue_cancel_owned(q);
     }
-    wdf_queue_dispatch(q, false);
+    queue_dispatch(q);
 }
 
+/* Also waits for handlers that have completed their requests, as the driver may free what these use afterwards. */
 static void queue_wait(struct wdf_queue *q, enum wdf_change change)
 {
     pthread_mutex_lock(&q->lock);
-    while (!queue_is_done(q, change))
+    while (!queue_is_done(q, change) || q->handlers)
         pthread_cond_wait(&q->done, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }
@@ -298,7 +307,7 @@ VOID WdfIoQueueStart(WDFQUEUE Queue)
     q->purged = false;
     q->ready_due = q->n_waiting && q->on_ready.routine;
     pthread_mutex_unlock(&q->lock);
-    wdf_queue_dispatch(q, false);
+    queue_dispatch(q);
 }
 
 #define STOP(name, ...) (&(struct change){ .routine = #name, .change = CHANGE_STOP, .accepts = true, __VA_ARGS__ })
@@ -381,7 +390,7 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     pthread_mutex_unlock(&q->lock);
     if (!done && wdf_in_request_handler(q))
         wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
-    else
+    else if (!wdf_queue_has_frame(q))
         queue_wait(q, CHANGE_PURGE);
 }
 
@@ -402,7 +411,7 @@ NTSTATUS WdfIoQueueReadyNotify(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE QueueReady
     }
     pthread_mutex_unlock(&q->lock);
     if (NT_SUCCESS(status))
-        wdf_queue_dispatch(q, false);
+        queue_dispatch(q);
     return status;
 }
 

@@ -398,13 +398,17 @@ static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBuff
         WdfRequestCompleteWithInformation(Request, status, information);
 }
 
-/* A read of at least 8 bytes completes at RELEASE; a shorter one at once. */
+/* A read of at least 8 bytes completes at RELEASE; a shorter one in the handler. */
 static VOID read(WDFQUEUE Queue, WDFREQUEST Request, size_t Length)
 {
     PVOID buffer;
     PMDL mdl;
 
     UNREFERENCED_PARAMETER(Queue);
+    if (Length == WDFCONTROL_LINGER) {
+        linger(Request);
+        return;
+    }
     if (Length >= 8) {
         InterlockedExchangePointer((PVOID *)&control.reading, Request);
         return;

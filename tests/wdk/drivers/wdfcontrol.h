@@ -26,9 +26,12 @@ enum wdfcontrol_function {
     WDFCONTROL_MARK_ALONE,  /* pends with a cancel callback that no lock delays */
     WDFCONTROL_MARK_READ,   /* marks the read that the driver owns */
     WDFCONTROL_REQUEUE,     /* requeues the first request of the manual queue after WdfIoQueueStopAndPurge */
+    WDFCONTROL_FLUSH,       /* waits for the work item of a read of WDFCONTROL_LINGER bytes */
 };
 
 enum { WDFCONTROL_QUEUE_DEFAULT, WDFCONTROL_QUEUE_READ, WDFCONTROL_QUEUE_MANUAL, WDFCONTROL_QUEUE_TOLD };
+/* A read of this length: a work item stops the queue, while the handler still runs after the completion. */
+enum { WDFCONTROL_LINGER = 5 };
 enum { WDFCONTROL_STOP, WDFCONTROL_DRAIN, WDFCONTROL_PURGE, WDFCONTROL_STOP_AND_PURGE, WDFCONTROL_START };
 
 struct wdfcontrol_state {

@@ -411,6 +411,35 @@ static ULONG check_serialization(VOID)
 
 /* ---- Purges ------------------------------------------------------------------------------------------------------ */
 
+static WDFWORKITEM stopper;
+
+static VOID stop_read(WDFWORKITEM WorkItem)
+{
+    UNREFERENCED_PARAMETER(WorkItem);
+    WdfIoQueueStopSynchronously(control.queues[WDFCONTROL_QUEUE_READ]);
+    note('w');
+    WdfIoQueueStart(control.queues[WDFCONTROL_QUEUE_READ]);
+}
+
+VOID linger(WDFREQUEST Request)
+{
+    LARGE_INTEGER delay = { .QuadPart = -20 * 10000 };
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_WORKITEM_CONFIG config;
+
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.ParentObject = control.device;
+    WDF_WORKITEM_CONFIG_INIT(&config, stop_read);
+    if (!NT_SUCCESS(WdfWorkItemCreate(&config, &attributes, &stopper))) {
+        WdfRequestComplete(Request, STATUS_INSUFFICIENT_RESOURCES);
+        return;
+    }
+    WdfWorkItemEnqueue(stopper);
+    WdfRequestComplete(Request, STATUS_SUCCESS);
+    KeDelayExecutionThread(KernelMode, FALSE, &delay);
+    note('l');
+}
+
 NTSTATUS mark_alone(WDFREQUEST Request)
 {
     WdfRequestMarkCancelable(Request, canceled);
@@ -440,6 +469,10 @@ NTSTATUS handle_purge(ULONG Function)
             return status;
         WdfIoQueueStopAndPurge(control.queues[WDFCONTROL_QUEUE_MANUAL], stopped, NULL);
         return WdfRequestRequeue(request);
+    case WDFCONTROL_FLUSH:
+        WdfWorkItemFlush(stopper);
+        WdfObjectDelete(stopper);
+        return STATUS_SUCCESS;
     default:
         return STATUS_INVALID_DEVICE_REQUEST;
     }

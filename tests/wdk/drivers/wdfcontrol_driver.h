@@ -42,9 +42,11 @@ VOID note(CHAR what);
 VOID break_rule(WDFREQUEST Request, ULONG Case);
 /* Returns whether the code is one that EvtIoInCallerContext shall leave unanswered. */
 BOOLEAN break_in_caller_context(WDFREQUEST Request, ULONG IoControlCode);
+/* A read of WDFCONTROL_LINGER bytes. */
+VOID linger(WDFREQUEST Request);
 /* MARK_ALONE; returns STATUS_PENDING. */
 NTSTATUS mark_alone(WDFREQUEST Request);
-/* MARK_READ and REQUEUE. */
+/* MARK_READ, REQUEUE and FLUSH. */
 NTSTATUS handle_purge(ULONG Function);
 /* Returns the line of the first check that fails, or 0. */
 ULONG check_objects(WDFDEVICE Device);
