@@ -194,8 +194,9 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
     r->queue = q;
     r->by_driver = by_driver;
     atomic_store(&r->owner, OWNER_FRAMEWORK);
-    if (!q->n_waiting)
+    if (!q->n_waiting || q->missed)
         q->ready_due = q->on_ready.routine != NULL;
+    q->missed = false;
     if (at_front)
         InsertHeadList(&q->waiting, &r->link);
     else

@@ -40,6 +40,7 @@ struct wdf_queue {
     ULONG n_waiting, n_owned;
     bool accepts, delivers;
     bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
+    bool missed;          /* a retrieval has found no request, because all that wait are being cancelled */
     bool is_deferred;     /* `deferred` is queued */
     unsigned dispatchers; /* threads in wdf_queue_dispatch */
     unsigned handlers;    /* request handlers that run */

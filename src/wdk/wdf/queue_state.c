@@ -429,6 +429,7 @@ static NTSTATUS queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file, WDFREQUES
         status = STATUS_WDF_PAUSED;
     else
         *out = (WDFREQUEST)wdf_queue_retrieve(q, file);
+    q->missed = q->missed || (NT_SUCCESS(status) && !*out && !file && q->n_waiting);
     pthread_mutex_unlock(&q->lock);
     return NT_SUCCESS(status) && !*out ? STATUS_NO_MORE_ENTRIES : status;
 }
