@@ -209,7 +209,7 @@ static void wait_for_closed_handle(void)
     ZwWaitForSingleObject(handle, FALSE, NULL);
 }
 
-/* Events of the kernel itself say that there is enough memory. */
+/* The events of memory conditions exist, and show that memory is not short. */
 static void test_system_events(void **state)
 {
     UNICODE_STRING high = RTL_CONSTANT_STRING(L"\\KernelObjects\\HighMemoryCondition");
