@@ -67,7 +67,7 @@ void provider_add_closed_activity(struct activity *sum)
 }
 
 /* Adds the counts of an open queue pair. Those of a queue pair that ends are in the fabric's counters soon. */
-static void activity_visit_qp(struct object *o, void *context)
+static void activity_add_qp(struct object *o, void *context)
 {
     struct qp *qp = (struct qp *)((char *)o - offsetof(struct qp, obj));
     struct fabric_qp_info info;
@@ -83,5 +83,5 @@ void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum)
     struct adapter *a = adapter_behind(adapter);
 
     activity_add_fabric(sum, a);
-    live_list_walk(&a->live, NdkObjectTypeQp, activity_visit_qp, sum);
+    live_list_walk(&a->live, NdkObjectTypeQp, activity_add_qp, sum);
 }

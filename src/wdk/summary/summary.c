@@ -22,7 +22,7 @@
 enum { MAX_FAILURES = 64, MAX_RULES = 512 };
 
 struct summary {
-    summary_visit *visit;
+    summary_callback *visit;
     void *context;
 };
 
@@ -47,7 +47,7 @@ static void row_add(struct summary_row *row, const char *name, uint64_t value)
     row->numbers[row->count++] = (struct summary_number){ name, value };
 }
 
-static void row_visit(const struct summary *s, const struct summary_row *row)
+static void row_report(const struct summary *s, const struct summary_row *row)
 {
     s->visit(s->context, row);
 }
@@ -68,7 +68,7 @@ static void summary_connections(const struct summary *s, const struct activity *
     row_add(&row, "cq-overflows", a->cq_overflows);
     row_add(&row, "bytes-out", a->out_bytes);
     row_add(&row, "bytes-in", a->in_bytes);
-    row_visit(s, &row);
+    row_report(s, &row);
 }
 
 static void summary_address(char *text, size_t room, const struct sockaddr_storage *address)
@@ -99,7 +99,7 @@ static void summary_failure(const struct summary *s, const ondk_failure_t *f)
     snprintf(row.text, sizeof row.text, "role=%s phase=%s local=%s foreign=%s reason=%s: %s",
              f->initiated ? "initiated" : "accepted", f->phase, local, foreign, ondk_reason_name(f->reason),
              ondk_reason_text(f->reason));
-    row_visit(s, &row);
+    row_report(s, &row);
 }
 
 static void summary_failures(const struct summary *s)
@@ -137,7 +137,7 @@ static void summary_requests(const struct summary *s, const struct activity *a)
         row_add(&row, "succeeded", c->succeeded);
         row_add(&row, "failed", c->failed);
         row_add(&row, "bytes", c->bytes);
-        row_visit(s, &row);
+        row_report(s, &row);
     }
 }
 
@@ -196,7 +196,7 @@ static void summary_tally(const struct summary *s, const struct tally *t)
         row_add(&row, "count", t->count);
     if (t->group == TALLY_SCSI || is_transfer)
         row_add(&row, "bytes", t->bytes);
-    row_visit(s, &row);
+    row_report(s, &row);
 }
 
 static void summary_tallies(const struct summary *s)
@@ -222,7 +222,7 @@ static void summary_rules(const struct summary *s)
         if (!rules[i].reports)
             continue;
         row_add(&row, "reports", rules[i].reports);
-        row_visit(s, &row);
+        row_report(s, &row);
     }
 }
 
@@ -235,7 +235,7 @@ static void summary_left(const struct summary *s)
     if (blocks) {
         row.name = "pool-block";
         row_add(&row, "count", blocks);
-        row_visit(s, &row);
+        row_report(s, &row);
     }
     live_count_kinds(counts);
     for (int kind = 0; kind < LIVE_KINDS; kind++) {
@@ -243,11 +243,11 @@ static void summary_left(const struct summary *s)
             continue;
         row = (struct summary_row){ .section = SUMMARY_LEFT, .name = live_kind_word((enum live_kind)kind) };
         row_add(&row, "count", counts[kind]);
-        row_visit(s, &row);
+        row_report(s, &row);
     }
 }
 
-void summary_walk(bool crashed, summary_visit *visit, void *context)
+void summary_walk(bool crashed, summary_callback *visit, void *context)
 {
     const struct summary s = { visit, context };
 

@@ -42,11 +42,11 @@ struct summary_row {
 /* Returns the name of a section, for example "request". Static storage. */
 const char *summary_section_name(enum summary_section section) PRIVATE_EXPORT(summary_section_name);
 
-typedef void summary_visit(void *context, const struct summary_row *row);
+typedef void summary_callback(void *context, const struct summary_row *row);
 /*
  * Visits all rows in the order of their sections. Rows without events are left out. If `crashed` is true, the caller is
  * a signal handler. Then rows that need a lock are left out, too.
  */
-void summary_walk(bool crashed, summary_visit *visit, void *context) PRIVATE_EXPORT(summary_walk);
+void summary_walk(bool crashed, summary_callback *visit, void *context) PRIVATE_EXPORT(summary_walk);
 
 #endif
