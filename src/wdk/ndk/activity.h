@@ -8,9 +8,10 @@
 #include "base/activity.h"
 
 /*
- * Adds the counters of all adapters, closed and open, to *sum. A foreign provider's adapters are left out, because they
- * have no such counters. If `crashed` is true, leaves out the open adapters if another thread changes their list.
+ * Adds the counters of all adapters, closed and open, to *sum. Returns false if the provider is foreign, because its
+ * adapters have no such counters. If `crashed` is true, leaves out the open adapters if another thread changes their
+ * list.
  */
-void adapters_add_activity(struct activity *sum, bool crashed);
+bool adapters_add_activity(struct activity *sum, bool crashed);
 
 #endif

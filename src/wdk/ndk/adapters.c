@@ -94,14 +94,15 @@ enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
     return result;
 }
 
-void adapters_add_activity(struct activity *sum, bool crashed)
+bool adapters_add_activity(struct activity *sum, bool crashed)
 {
     if (ndk_provider_is_foreign())
-        return;
+        return false;
     front_add_closed_activity(sum);
     if (crashed ? pthread_mutex_trylock(&lock) : pthread_mutex_lock(&lock))
-        return;
+        return true;
     for (struct entry *e = entries; e; e = e->next)
         front_add_activity(e->adapter, sum);
     pthread_mutex_unlock(&lock);
+    return true;
 }

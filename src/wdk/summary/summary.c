@@ -143,9 +143,14 @@ static void summary_requests(const struct summary *s, const struct activity *a)
 
 static void summary_ndk(const struct summary *s, bool crashed)
 {
+    static const struct summary_row uncounted = { .section = SUMMARY_CONNECTIONS,
+                                                  .text = "not counted, because the provider is not OpenNDK" };
     struct activity activity = { 0 };
 
-    adapters_add_activity(&activity, crashed);
+    if (!adapters_add_activity(&activity, crashed)) {
+        row_report(s, &uncounted);
+        return;
+    }
     summary_connections(s, &activity);
     if (!crashed)
         summary_failures(s);
