@@ -54,10 +54,19 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
     return "%p";
 }
 
+/* Returns the name of a level that is written as a number, as is one that the compiler has replaced. */
+static inline const char *ondk_wpp_level(const char *level)
+{
+    static const char *const names[] = { "TRACE_LEVEL_FATAL", "TRACE_LEVEL_ERROR", "TRACE_LEVEL_WARNING",
+                                         "TRACE_LEVEL_INFORMATION", "TRACE_LEVEL_VERBOSE" };
+
+    return level[0] >= '1' && level[0] <= '5' && !level[1] ? names[level[0] - '1'] : level;
+}
+
 /* Writes at most `room` bytes, including the terminator. Truncates longer text. */
 static inline void ondk_wpp_format(char *out, size_t room, const char *level, const char *function, const char *format)
 {
-    const char *const heads[] = { "[", level, "] ", function, ": " };
+    const char *const heads[] = { "[", ondk_wpp_level(level), "] ", function, ": " };
     size_t at = 0;
 
     for (size_t i = level[0] ? 0 : 3; i < sizeof heads / sizeof heads[0]; i++)
