@@ -92,24 +92,12 @@ static inline void ondk_wpp_format(char *out, size_t room, const char *level, co
     out[at] = '\0';
 }
 
-/*
- * Returns the name of a level whose number is the text, for example "3". A trace function with two parentheses gets the
- * number, because its arguments are expanded before the level becomes a text.
- */
-static inline const char *ondk_wpp_level(const char *level)
-{
-    static const char *const names[] = { "TRACE_LEVEL_NONE",    "TRACE_LEVEL_CRITICAL",    "TRACE_LEVEL_ERROR",
-                                         "TRACE_LEVEL_WARNING", "TRACE_LEVEL_INFORMATION", "TRACE_LEVEL_VERBOSE" };
-
-    return level[0] >= '0' && level[0] <= '5' && !level[1] ? names[level[0] - '0'] : level;
-}
-
 static inline void ondk_wpp_trace(const char *level, const char *function, const char *format, ...)
 {
     char text[512];
     va_list arguments;
 
-    ondk_wpp_format(text, sizeof text, ondk_wpp_level(level), function, format);
+    ondk_wpp_format(text, sizeof text, level, function, format);
     va_start(arguments, format);
     vDbgPrintEx(DPFLTR_IHVDRIVER_ID, DPFLTR_ERROR_LEVEL, text, arguments);
     va_end(arguments);
