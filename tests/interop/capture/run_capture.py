@@ -67,7 +67,7 @@ class Recorder:
 
     def __init__(self, path):
         self.path, self.socket = path, socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "64", "-i", "lo", "-w", path],
+        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-B", "256", "-i", "lo", "-w", path],
                                         stderr=subprocess.PIPE)
         try:
             self.see(b"capture starts", repeat=True)
