@@ -293,6 +293,7 @@ static void command_clear(struct target_command *command)
         .buffer_size = command->buffer_size,
         .context = command->context,
         .location = NO_LOCATION,
+        .write.n_enables = command->queue->subsystem->n_enables,
     };
 
     *command = fresh;

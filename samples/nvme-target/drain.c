@@ -17,13 +17,15 @@
  *
  *   CC.EN  CSTS.RDY  state      left when
  *   0      0         disabled   the host sets CC.EN
- *   1      0         waiting    no write of the same host that was requested before CC.EN was set can change a disk
+ *   1      0         waiting    no write of the same host that began before CC.EN was set can change a disk
  *   1      1         ready      the host clears CC.EN, which closes the I/O queues
  *   0      1         resetting  no write of the controller can change a disk
  *   any    any       lost       the admin queue has closed; the table entry is free when the last write has ended
  *
- * A host's other controllers stay ready, so the new controller waits only for those of their writes that were requested
- * before. Controllers of other hosts do not wait. The number of lost controllers with writes is at most the number of
+ * A host's other controllers stay ready, so the new controller waits only for those of their writes that began before.
+ * A write begins when target_command_begin receives its command; so each step of a command that zeroes much belongs to
+ * the same write. Between two steps the caller keeps the lock, so the command is always in subsystem->writes when
+ * another controller looks. Controllers of other hosts do not wait. The number of lost controllers with writes is at most the number of
  * the transport's threads, because each of these writes occupies a thread.
  */
 #include "internal.h"
@@ -44,7 +46,7 @@ static bool write_can_land(const struct target_command *command)
     return command->write.is_running || (queue_is_live(command->queue) && !command->is_aborted);
 }
 
-/* Returns true if a write of the host that was requested before the controller was enabled can change a disk. */
+/* Returns true if a write of the host that began before the controller was enabled can change a disk. */
 static bool controller_has_earlier_writes(const struct target_controller *controller)
 {
     for (const struct target_command *i = controller->subsystem->writes; i; i = i->write.next) {
@@ -113,7 +115,6 @@ void target_disk_request(struct target_command *command)
     struct target_subsystem *subsystem = command->queue->subsystem;
 
     command->write.controller = command->queue->controller;
-    command->write.n_enables = subsystem->n_enables;
     command->write.is_running = false;
     command->write.next = subsystem->writes;
     command->write.link = &subsystem->writes;

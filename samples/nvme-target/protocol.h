@@ -309,7 +309,7 @@ struct target_command {
         struct target_command *next,
             **link; /* entry in subsystem->writes; `link` is NULL if the command is not in it */
         struct target_controller *controller;
-        uint64_t n_enables; /* the value of subsystem->n_enables when the operation was requested */
+        uint64_t n_enables; /* the value of subsystem->n_enables when the command began */
         bool is_running;    /* target_disk_begin has returned true */
     } write;                /* see drain.c */
 };

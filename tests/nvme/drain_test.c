@@ -183,6 +183,37 @@ static void test_second_path(void **state)
     rig_free(after);
 }
 
+/* A second controller of a host waits for all steps of a command that began before, also after an Abort. */
+static void test_second_path_steps(void **state)
+{
+    struct nvme_command abort = rig_command(NVME_ADMIN_ABORT, 0), sqe = rig_io(NVME_IO_WRITE_ZEROES, 1, 0, 65536);
+    struct rig_running *zeroes;
+
+    (void)state;
+    rig.namespaces[0].blocks = UINT64_C(1) << 40;
+    rig_io_queue(&rig, 1, rig_admin(&rig, 0, RIG_NQN), 1, 32);
+    sqe.cid = 7;
+    abort.cdw10 = 7 << 16 | 1;
+    for (int n_steps = 2; n_steps <= 4; n_steps += 2) {
+        zeroes = begin(1, &sqe);
+        assert_true(target_disk_begin(&zeroes->command));
+        rig_admin(&rig, 2, RIG_NQN);
+        for (int step = 1; step < n_steps; step++) {
+            assert_int_equal(get_csts(2), 0);
+            assert_int_equal(target_command_next(&zeroes->command, NVME_SUCCESS), TARGET_DISK);
+            assert_int_equal(get_csts(2), 0);
+            assert_true(target_disk_begin(&zeroes->command));
+        }
+        if (n_steps < 4)
+            assert_int_equal(rig_run(&rig, 0, &abort).completion.result, 1);
+        assert_int_equal(get_csts(2), 0);
+        assert_int_equal(target_command_next(&zeroes->command, NVME_SUCCESS), TARGET_COMPLETE);
+        assert_int_equal(get_csts(2), NVME_CSTS_READY);
+        rig_free(zeroes);
+        rig_close(&rig, 2);
+    }
+}
+
 /* A shutdown is complete when the writes have ended. */
 static void test_shutdown(void **state)
 {
@@ -293,8 +324,15 @@ static void test_abort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reset),    TEST(test_requested_write),    TEST(test_successor),        TEST(test_second_path),
-        TEST(test_shutdown), TEST(test_write_zeroes_steps), TEST(test_deallocate_steps), TEST(test_abort),
+        TEST(test_reset),
+        TEST(test_requested_write),
+        TEST(test_successor),
+        TEST(test_second_path),
+        TEST(test_second_path_steps),
+        TEST(test_shutdown),
+        TEST(test_write_zeroes_steps),
+        TEST(test_deallocate_steps),
+        TEST(test_abort),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
