@@ -25,8 +25,10 @@
  * A host's other controllers stay ready, so the new controller waits only for those of their writes that began before.
  * A write begins when target_command_begin receives its command; so each step of a command that zeroes much belongs to
  * the same write. Between two steps the caller keeps the lock, so the command is always in subsystem->writes when
- * another controller looks. Controllers of other hosts do not wait. The number of lost controllers with writes is at most the number of
- * the transport's threads, because each of these writes occupies a thread.
+ * another controller looks. Controllers of other hosts do not wait, nor do discovery controllers, which use no disk.
+ *
+ * The number of lost controllers with writes is at most the number of the transport's threads, because each of these
+ * writes occupies a thread.
  */
 #include "internal.h"
 
@@ -78,7 +80,7 @@ void target_controller_update(struct target_controller *controller)
     bool is_enabled = (controller->cc & NVME_CC_ENABLE) != 0, is_ready = (controller->csts & NVME_CSTS_READY) != 0;
 
     if (is_enabled && !is_ready && !(controller->csts & NVME_CSTS_FATAL)) {
-        if (!controller_has_earlier_writes(controller))
+        if (controller->discovery || !controller_has_earlier_writes(controller))
             controller->csts |= NVME_CSTS_READY;
     } else if (!is_enabled && is_ready) {
         if (!controller_has_own_writes(controller))

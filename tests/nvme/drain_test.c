@@ -128,8 +128,9 @@ static void test_requested_write(void **state)
 }
 
 /*
- * The next controller of a host waits for the writes of the lost one, and accepts no I/O queue until then. A reader
- * and another host do not wait. The lost controller's table entry is free when the last write has ended.
+ * The next controller of a host waits for the writes of the lost one, and accepts no I/O queue until then. A reader,
+ * another host and a discovery controller do not wait. The lost controller's table entry is free when the last write
+ * has ended.
  */
 static void test_successor(void **state)
 {
@@ -148,6 +149,8 @@ static void test_successor(void **state)
     assert_int_equal(get_csts(2), 0);
     connect_as(3, OTHER_NQN, 3);
     assert_int_equal(get_csts(3), NVME_CSTS_READY);
+    assert_true(rig_admin(&rig, 5, NVME_DISCOVERY_NQN)->discovery);
+    assert_int_equal(get_csts(5), NVME_CSTS_READY);
     rig_free(writes[0]);
     assert_int_equal(get_csts(2), 0);
     sqe = rig_connect(&rig, 1, controller->cntlid, RIG_NQN);
