@@ -120,12 +120,15 @@ static NTSTATUS domain_find(struct target *target, const uint8_t *key, uint32_t 
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     if (!*domain) {
+        if (target->n_domains >= target->settings.max_controllers)
+            return STATUS_INSUFFICIENT_RESOURCES;
         status = domain_create(target, domain);
         if (!NT_SUCCESS(status))
             return status;
         memcpy((*domain)->key, key, DOMAIN_KEY_SIZE);
         (*domain)->next = target->domains;
         target->domains = *domain;
+        target->n_domains++;
     }
     (*domain)->n_promised += n_receives;
     (*domain)->references++;
@@ -164,6 +167,7 @@ void domain_release(struct target_domain *domain, uint32_t n_receives)
         while (*at != domain)
             at = &(*at)->next;
         *at = domain->next;
+        target->n_domains--;
         domain_delete(domain);
     }
     host_semaphore_post(&target->domains_busy);

@@ -46,7 +46,8 @@ struct target_domain {
 
 /*
  * Returns the domain for a new queue pair of up to n_receives receives, in *domain. Creates the domain if necessary.
- * Fails with STATUS_INSUFFICIENT_RESOURCES if the SRQ has too few receives left. May wait.
+ * Fails with STATUS_INSUFFICIENT_RESOURCES if the SRQ has too few receives left, or if a new domain would
+ * need an SRQ and max_controllers domains have one. May wait.
  */
 NTSTATUS domain_acquire(struct target *target, NDK_CONNECTOR *connector, uint32_t n_receives,
                         struct target_domain **domain);

@@ -36,7 +36,8 @@
  *   domain->srq_lock, the locks of the workers' list, of the log and of memory disks: no lock is acquired after these
  *
  * Hosts can make the target allocate only a limited amount of memory: max_queues limits the number of queue pairs, and
- * max_entries the size of each queue pair.
+ * max_entries the size of each queue pair. With SRQs, max_controllers limits the number of SRQs, and n_srq_receives the
+ * size of each SRQ.
  */
 #ifndef NVME_TARGET_TARGET_H
 #define NVME_TARGET_TARGET_H
@@ -98,11 +99,12 @@ struct target {
     NDK_ADAPTER_INFO info;
     NDK_LISTENER *listener;
     /*
-     * The domains with an SRQ. The semaphore serializes the accesses: its count is 0 while a thread uses the list,
-     * otherwise 1.
+     * The domains with an SRQ, and their number. The semaphore serializes the accesses: its count is 0 while a thread
+     * uses the list, otherwise 1.
      */
     struct host_semaphore domains_busy;
     struct target_domain *domains;
+    uint32_t n_domains; /* at most settings.max_controllers */
 
     struct host_lock pairs_lock; /* guards the next members */
     struct target_pair *pairs;

@@ -146,10 +146,44 @@ static void test_domain_of_address(void **state)
                      domains.n_regions);
 }
 
+/* Connects from the address. Returns the status. The caller closes the queue. */
+static NTSTATUS connect_from(struct host_queue *q, const struct target_process *process, const char *address)
+{
+    assert_true(host_open(q, 8));
+    assert_int_equal(inet_pton(AF_INET, address, &q->from), 1);
+    return host_connect(q, &process->address, 0, 0);
+}
+
+/* There is a shared receive queue for as many addresses as controllers; a further address waits until one is free. */
+static void test_number_of_addresses(void **state)
+{
+    struct target_process process;
+    struct host_queue first, again, other;
+    NTSTATUS status;
+
+    (void)state;
+    assert_true(process_start(&process, program,
+                              (const char *const[]){ "--memory", "1M", "--srq", "128", "--controllers", "1", NULL }));
+    assert_true(host_open_controller(&first, &process.address, PROCESS_NQN, HOST_NQN));
+    assert_int_equal(connect_from(&other, &process, "127.0.0.2"), STATUS_CONNECTION_REFUSED);
+    assert_int_equal(other.reject_status, NVME_RDMA_NO_RESOURCES);
+    host_close(&other);
+    assert_true(NT_SUCCESS(connect_from(&again, &process, "127.0.0.1")));
+    host_close(&again);
+    host_close(&first);
+    do { /* the target closes the domain some time after the connection has ended */
+        status = connect_from(&other, &process, "127.0.0.2");
+        host_close(&other);
+    } while (status == STATUS_CONNECTION_REFUSED);
+    assert_true(NT_SUCCESS(status));
+    assert_int_equal(process_stop(&process, SIGTERM), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_domain_of_connection),
-                                        cmocka_unit_test(test_domain_of_address) };
+                                        cmocka_unit_test(test_domain_of_address),
+                                        cmocka_unit_test(test_number_of_addresses) };
 
     if (argc != 2) {
         fprintf(stderr, "usage: nvme_target_domain PROGRAM\n");
