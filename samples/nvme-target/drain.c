@@ -27,8 +27,9 @@
  * the same write. Between two steps the caller keeps the lock, so the command is always in subsystem->writes when
  * another controller looks. Controllers of other hosts do not wait, nor do discovery controllers, which use no disk.
  *
- * The number of lost controllers with writes is at most the number of the transport's threads, because each of these
- * writes occupies a thread.
+ * A lost controller keeps its table entry until its running writes have returned and its requested writes have been
+ * refused. A thread of the transport refuses them, so they wait while disks occupy all threads. A new controller needs
+ * an entry, too; so max_controllers limits the number of lost controllers.
  */
 #include "internal.h"
 
