@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Manages the namespaces: one for each disk. A disk may grow or shrink while the target runs. target_rescan then
- * changes the namespace and sends the hosts an event. Invariant: a namespace that hosts can use has at least one block.
+ * changes the namespace and sends the hosts an event. A semaphore keeps measuring and changing together: otherwise a
+ * thread could store an older size than another thread has stored meanwhile. Invariant: a namespace that hosts can use
+ * has at least one block.
  */
 #include <string.h>
 
@@ -64,6 +66,7 @@ uint32_t target_rescan(struct target *target)
 {
     uint32_t n_changed = 0;
 
+    host_semaphore_wait(&target->rescan_busy);
     for (uint32_t i = 0; i < target->subsystem.n_namespaces; i++) {
         struct target_namespace *ns = &target->namespaces[i];
         struct disk *disk = ns->disk;
@@ -72,6 +75,7 @@ uint32_t target_rescan(struct target *target)
         if (disk->operations->measure && disk->operations->measure(disk, &size))
             n_changed += target_resize(target, ns, size);
     }
+    host_semaphore_post(&target->rescan_busy);
     if (n_changed)
         target_report_events(target);
     return n_changed;

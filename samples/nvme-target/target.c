@@ -308,6 +308,8 @@ bool target_start(struct target *target, const struct target_settings *settings,
     host_lock_init(&target->lock);
     host_semaphore_init(&target->domains_busy);
     host_semaphore_post(&target->domains_busy);
+    host_semaphore_init(&target->rescan_busy);
+    host_semaphore_post(&target->rescan_busy);
     host_semaphore_init(&target->keeper_wake);
     host_semaphore_init(&target->all_closed);
     target_wait_init(&wait);
@@ -362,6 +364,7 @@ void target_stop(struct target *target)
     host_free(target->subsystem.controllers);
     host_semaphore_fini(&target->all_closed);
     host_semaphore_fini(&target->keeper_wake);
+    host_semaphore_fini(&target->rescan_busy);
     host_semaphore_fini(&target->domains_busy);
     host_lock_fini(&target->lock);
     host_lock_fini(&target->pairs_lock);

@@ -105,6 +105,8 @@ struct target {
     struct host_semaphore domains_busy;
     struct target_domain *domains;
     uint32_t n_domains; /* at most settings.max_controllers */
+    /* Serializes target_rescan: its count is 0 while a thread rescans, otherwise 1. */
+    struct host_semaphore rescan_busy;
 
     struct host_lock pairs_lock; /* guards the next members */
     struct target_pair *pairs;
@@ -135,7 +137,8 @@ void target_stop(struct target *target);
 /*
  * Compares the size of each disk with its namespace. Changes the namespaces that differ, and sends hosts that have
  * enabled it the event "namespace changed". A namespace without a block is invisible until its disk has grown. Returns
- * the number of changed namespaces. Requires that target_start has succeeded. May wait.
+ * the number of changed namespaces. Several threads may call this at the same time. Requires that target_start has
+ * succeeded. May wait.
  */
 uint32_t target_rescan(struct target *target);
 
