@@ -11,7 +11,8 @@
 struct file_disk {
     struct disk disk; /* first */
     HANDLE handle;
-    volatile LONG flush_status; /* not NVME_SUCCESS: a flush has failed, so completed writes may be lost */
+    struct host_semaphore flush_busy; /* serializes flushes: its count is 0 while a thread flushes, otherwise 1 */
+    uint16_t flush_status; /* not NVME_SUCCESS: a flush has failed, so writes may be lost; guarded by flush_busy */
 };
 
 /* Returns the NVMe status for the status of a file operation. `media` is the status for a failure of the medium. */
@@ -62,24 +63,31 @@ static uint16_t file_write(struct disk *disk, uint64_t offset, const void *buffe
 
 /*
  * Fails for ever after one failure, because the system may report an error of a write to the device only once. A later
- * flush would succeed although data are lost. A retry by the host would fail, too.
+ * flush would succeed although data are lost. Flushes are serialized, so that a flush of another thread cannot succeed
+ * between the report and the change of flush_status. A retry by the host would fail, too. A fast mutex does not suit,
+ * because it raises the IRQL, and ZwFlushBuffersFile needs PASSIVE_LEVEL.
  */
 static uint16_t file_flush(struct disk *disk)
 {
     struct file_disk *file = (struct file_disk *)disk;
     IO_STATUS_BLOCK block;
     NTSTATUS status;
+    uint16_t result;
 
     if (disk->is_read_only)
         return NVME_SUCCESS; /* nothing was written, and a flush needs write access */
-    if (file->flush_status != NVME_SUCCESS)
-        return (uint16_t)file->flush_status;
-    status = ZwFlushBuffersFile(file->handle, &block);
-    if (!NT_SUCCESS(status) &&
-        !InterlockedExchange(&file->flush_status, file_status(status, NVME_WRITE_FAULT) | NVME_DNR))
-        host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
-            "target restarts", (unsigned)status);
-    return (uint16_t)file->flush_status; /* also if the flush of another thread has failed meanwhile */
+    host_semaphore_wait(&file->flush_busy);
+    if (file->flush_status == NVME_SUCCESS) {
+        status = ZwFlushBuffersFile(file->handle, &block);
+        if (!NT_SUCCESS(status)) {
+            file->flush_status = file_status(status, NVME_WRITE_FAULT) | NVME_DNR;
+            host_log("a flush has failed, status 0x%08x; completed writes may be lost, and all flushes fail until the "
+                "target restarts", (unsigned)status);
+        }
+    }
+    result = file->flush_status;
+    host_semaphore_post(&file->flush_busy);
+    return result;
 }
 
 static uint16_t file_zero(struct disk *disk, uint64_t offset, uint64_t length, bool deallocate)
@@ -114,8 +122,11 @@ static bool file_measure(struct disk *disk, uint64_t *size)
 
 static void file_close(struct disk *disk)
 {
-    ZwClose(((struct file_disk *)disk)->handle);
-    host_free(disk);
+    struct file_disk *file = (struct file_disk *)disk;
+
+    ZwClose(file->handle);
+    host_semaphore_fini(&file->flush_busy);
+    host_free(file);
 }
 
 static NTSTATUS file_open(host_path path, bool is_read_only, HANDLE *handle)
@@ -149,6 +160,8 @@ struct disk *disk_file_open(host_path path, bool is_read_only)
         host_free(file);
         return NULL;
     }
+    host_semaphore_init(&file->flush_busy);
+    host_semaphore_post(&file->flush_busy);
     file->disk.operations = &operations;
     file->disk.identity = disk_hash(path->Buffer, path->Length, 0);
     file->disk.size = (uint64_t)information.EndOfFile.QuadPart;
