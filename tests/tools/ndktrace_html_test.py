@@ -266,6 +266,13 @@ def test_output(path):
           (code, err))
     code, _, err = run(NDKTRACE, "html", file, cwd=path)
     check("the name without -o", code == 0 and (path / "ndktrace.html").read_text() == out, err)
+    before = os.umask(0)
+    for command in ("html", "pcap", "perfetto"):
+        output = path / f"private.{command}"
+        code, _, err = run(NDKTRACE, command, "-o", output, file)
+        check(f"only the owner reads the output of {command}", code == 0 and output.stat().st_mode & 0o777 == 0o600,
+              (code, err, output.exists() and oct(output.stat().st_mode)))
+    os.umask(before)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([NDKTRACE, "html", "-o", "-", file], stdout=full, stderr=subprocess.PIPE, timeout=120,
                               check=False, env=ENVIRONMENT)

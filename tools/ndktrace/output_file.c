@@ -3,7 +3,9 @@
 #include "output_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "trace_reader/trace_file.h"
@@ -29,6 +31,20 @@ static bool output_file_is_trace(const char *path)
     return true;
 }
 
+/* Opens the file for its owner alone, because the output may contain recorded payload. Returns NULL with errno set. */
+static FILE *output_file_open(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), error;
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (fd >= 0 && !out) {
+        error = errno;
+        (void)close(fd);
+        errno = error;
+    }
+    return out;
+}
+
 FILE *output_file_create(const char *path)
 {
     FILE *out;
@@ -39,7 +55,7 @@ FILE *output_file_create(const char *path)
         output_file_fail(path, "this is a trace file, and is not overwritten");
         return NULL;
     }
-    out = fopen(path, "we");
+    out = output_file_open(path);
     if (!out)
         output_file_fail(path, strerror(errno));
     return out;
