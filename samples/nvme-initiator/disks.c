@@ -323,11 +323,12 @@ VOID NvmeDisksWait(NVME_ADAPTER *Adapter)
 
     for (i = 0; i < NVME_MAX_GROUPS; i++) {
         NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, i);
+        NVME_CONTROLLER *controller = group ? NvmeDisksController(group) : NULL;
 
-        if (group) {
-            NvmeControllerWait(NvmeDisksController(group), deadline);
+        if (controller)
+            NvmeControllerWait(controller, deadline);
+        if (group)
             NvmeDisksRelease(group);
-        }
     }
 }
 
