@@ -168,10 +168,12 @@ static NVME_SCSI_UNIT DescribeUnit(const NVME_CONTROLLER_INFO *Info, const NVME_
  */
 static VOID UpdateDisk(NVME_DISK *Disk, BOOLEAN New, const NVME_SCSI_UNIT *Unit)
 {
-    if (New)
+    if (New) {
         Disk->Attention = FALSE;
-    else if (Disk->Unit.BlockCount != Unit->BlockCount || Disk->Unit.BlockSize != Unit->BlockSize)
+        Disk->Generation++;
+    } else if (Disk->Unit.BlockCount != Unit->BlockCount || Disk->Unit.BlockSize != Unit->BlockSize) {
         Disk->Attention = TRUE;
+    }
     Disk->Unit = *Unit;
 }
 
@@ -381,6 +383,7 @@ static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *Vie
     disk->Outstanding++;
     Srb->Group = Group;
     Srb->Lun = lun;
+    Srb->Generation = disk->Generation;
     View->Luns = Group->Luns;
     View->Present = HasLun(Group, lun);
     View->Unit = disk->Unit;
@@ -406,6 +409,32 @@ UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View)
     if (group && status != SRB_STATUS_PENDING)
         NvmeDisksRelease(group);
     return status;
+}
+
+/* Returns TRUE if a reset waits for the requests of the unit. Requires Adapter->Lock. */
+static BOOLEAN IsReset(const NVME_DISK_GROUP *Group, ULONG Lun)
+{
+    const LIST_ENTRY *entry;
+
+    for (entry = Group->Resets.Flink; entry != &Group->Resets; entry = entry->Flink) {
+        const NVME_SRB *reset = CONTAINING_RECORD(entry, NVME_SRB, Link);
+
+        if (reset->WaitsFor == &Group->Outstanding || reset->WaitsFor == &Group->Disks[Lun].Outstanding)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb)
+{
+    NVME_DISK_GROUP *group = Srb->Group;
+    BOOLEAN may;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&group->Adapter->Lock, &irql);
+    may = HasLun(group, Srb->Lun) && group->Disks[Srb->Lun].Generation == Srb->Generation && !IsReset(group, Srb->Lun);
+    KeReleaseSpinLock(&group->Adapter->Lock, irql);
+    return may;
 }
 
 /*

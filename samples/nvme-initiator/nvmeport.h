@@ -18,6 +18,7 @@ typedef struct _NVME_ADAPTER NVME_ADAPTER;
 typedef struct _NVME_DISK {
     BOOLEAN Attention; /* the next command must report that the capacity has changed */
     LONG Outstanding;  /* number of SRBs of this unit that have not completed */
+    ULONG Generation;  /* number of disks that have had this LUN until now */
     NVME_SCSI_UNIT Unit;
 } NVME_DISK;
 
@@ -52,6 +53,7 @@ typedef struct _NVME_SRB {
     PSCSI_REQUEST_BLOCK Srb;
     NVME_DISK_GROUP *Group;
     ULONG Lun;
+    ULONG Generation;     /* of the disk when the SRB began */
     LIST_ENTRY Link;      /* in Group->Resets; only for a reset */
     const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
     ULONG BlockSize;      /* block size of the unit, in bytes */
@@ -102,6 +104,11 @@ VOID NvmeDisksRelease(NVME_DISK_GROUP *Group);
  * fails, returns its status; the SRB is then not counted.
  */
 UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View);
+/*
+ * DISPATCH_LEVEL. Returns TRUE if a further NVMe command may be submitted for the SRB. Returns FALSE if the SRB's disk
+ * was removed or replaced, or if a reset waits for the SRB.
+ */
+BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb);
 /*
  * DISPATCH_LEVEL. Counts an SRB of the group's unit as completed. Completes the resets that have waited for this SRB,
  * and releases the SRB's reference to the group.

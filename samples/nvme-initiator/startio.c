@@ -100,18 +100,30 @@ static BOOLEAN HasSmallerParts(NVME_SRB *Srb)
     return TRUE;
 }
 
+/*
+ * Submits the next part, unless the SRB was aborted while the last part was at the controller. Storport does not expect
+ * data of an aborted SRB, and another disk may have replaced the SRB's disk.
+ */
+static VOID Continue(NVME_SRB *Srb)
+{
+    if (NvmeDisksMayContinue(Srb))
+        SendPart(Srb);
+    else
+        FailCommand(Srb, SRB_STATUS_BUS_RESET);
+}
+
 static VOID RequestCompleted(NVME_REQUEST *Request)
 {
     NVME_SRB *srb = Request->Context;
 
     if (Request->Status == STATUS_SUCCESS && srb->Left > Request->Length) {
         srb->Left -= Request->Length;
-        SendPart(srb);
+        Continue(srb);
     } else if (Request->Status == STATUS_SUCCESS || Request->Status == STATUS_IO_DEVICE_ERROR) {
         NvmeScsiFinish(&srb->Scsi, Request->NvmeStatus);
         EndCommand(srb, SetAnswer(srb));
     } else if (srb->Left && HasSmallerParts(srb)) {
-        SendPart(srb);
+        Continue(srb);
     } else {
         FailCommand(srb, SrbStatusOf(Request->Status));
     }

@@ -13,7 +13,7 @@ struct _NVME_CONTROLLER {
     NVME_CREATE Create;
     KSPIN_LOCK Lock;
     LIST_ENTRY Held;
-    BOOLEAN Holding, SlowAborts;
+    BOOLEAN Holding, SlowAborts, LateAborts;
     LONG AbortLater; /* the namespace whose requests the thread has to end */
     NVME_STATE State;
     ULONG Listed;
@@ -259,6 +259,9 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
     case FAKE_SLOW_ABORTS:
         Controller->SlowAborts = TRUE;
         break;
+    case FAKE_LATE_ABORTS:
+        Controller->LateAborts = TRUE;
+        break;
     case FAKE_NAMESPACES:
         Controller->Listed = Order->value;
         break;
@@ -372,6 +375,15 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 
 VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId)
 {
+    KIRQL irql;
+
+    if (Controller->LateAborts) {
+        KeAcquireSpinLock(&Controller->Lock, &irql);
+        Controller->Holding = FALSE;
+        KeReleaseSpinLock(&Controller->Lock, irql);
+        EndHeld(Controller, NamespaceId, STATUS_SUCCESS);
+        return;
+    }
     if (!Controller->SlowAborts) {
         EndHeld(Controller, NamespaceId, STATUS_CANCELLED);
         return;

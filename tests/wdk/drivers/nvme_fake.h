@@ -14,6 +14,7 @@ enum fake_action {
     FAKE_HOLD = 1, /* later requests are not completed until they are aborted, or with FAKE_RELEASE */
     FAKE_RELEASE,
     FAKE_SLOW_ABORTS, /* aborted requests end later, in another thread */
+    FAKE_LATE_ABORTS, /* an abort comes too late: the held requests succeed, and later requests are not held */
     FAKE_NAMESPACES, /* value: one bit for each namespace that the controller lists, from namespace 1 on */
     FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
     FAKE_STATE,      /* value: an NVME_STATE */

@@ -301,6 +301,7 @@ static void test_reconnecting(void **state)
 struct reader {
     pthread_t thread;
     uint8_t lun;
+    uint32_t timeout;  /* only for write_parts; seconds */
     atomic_int answer; /* 1: none yet */
 };
 
@@ -407,6 +408,49 @@ static void test_replaced(void **state)
     stop();
 }
 
+/* A write in parts, whose first part succeeds after its abort. */
+static void *write_parts(void *context)
+{
+    static uint8_t out[256 * FAKE_BLOCK];
+    struct reader *w = context;
+    ondk_wdk_scsi_command_t c = transfer(true, 0, 256, out);
+
+    memset(out, 0x77, sizeof out);
+    c.timeout = w->timeout;
+    atomic_store(&w->answer, send_command(&c) == OK && !c.scsi_status ? OK : IO_ERROR);
+    return NULL;
+}
+
+/* The later parts of a write reach neither a disk after its reset, nor the disk that has replaced it. */
+static void test_parts_after_abort(void **state)
+{
+    uint8_t block[FAKE_BLOCK]; /* of the last part */
+
+    (void)state;
+    for (uint8_t replaced = 0; replaced < 2; replaced++) {
+        struct reader writer = { .timeout = replaced ? NEVER : 1 };
+        ondk_wdk_scsi_command_t c = transfer(false, 255, 1, block);
+
+        start();
+        order(FAKE_LIMIT, 16384);
+        wait_for_optimal(32);
+        order(FAKE_LATE_ABORTS, 0);
+        order(FAKE_HOLD, 0);
+        assert_int_equal(pthread_create(&writer.thread, NULL, write_parts, &writer), 0);
+        if (replaced) {
+            nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* the first part is outstanding now */
+            order(FAKE_REPLACE, 1);
+        }
+        readers_join(&writer, 1, IO_ERROR);
+        c.lun = replaced;
+        while (send_command(&c) == NO_DEVICE)
+            ;
+        assert_int_equal(c.scsi_status, 0);
+        assert_int_equal(block[0], 0);
+        stop();
+    }
+}
+
 /* ---- Removal ----------------------------------------------------------------------------------------------------- */
 
 /* Requests that wait in the controller end when it is disconnected, each with the status of a removed device. */
@@ -467,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_reconnecting),
         cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_parts_after_abort),
         cmocka_unit_test(test_disconnect_outstanding),
         cmocka_unit_test(test_disconnect_running),
     };
