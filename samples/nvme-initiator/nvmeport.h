@@ -58,6 +58,7 @@ typedef struct _NVME_SRB {
     const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
     ULONG BlockSize;      /* block size of the unit, in bytes */
     ULONG PartSize;       /* maximum number of data bytes in one NVMe command */
+    ULONGLONG Deadline;   /* end of the time limit, in the units of KeQueryInterruptTime; 0: no limit in the SRB */
     ULONG Left;           /* data bytes of a read or write that no completed NVMe command has transferred */
     NVME_REQUEST Request;
     NVME_SCSI_REQUEST Scsi;

@@ -71,6 +71,18 @@ static UCHAR SrbStatusOf(NTSTATUS Status)
     }
 }
 
+#define SECOND 10000000ULL /* in the units of KeQueryInterruptTime */
+
+/* Returns the rest of the SRB's time limit in seconds, at least 1. Returns 0 if the SRB has no limit. */
+static ULONG SecondsLeft(const NVME_SRB *Srb)
+{
+    ULONGLONG now = KeQueryInterruptTime();
+
+    if (!Srb->Deadline)
+        return 0;
+    return now < Srb->Deadline ? (ULONG)((Srb->Deadline - now + SECOND - 1) / SECOND) : 1;
+}
+
 /*
  * Submits an NVMe command for the next part of the data. The data of an SRB may be larger than one NVMe command can
  * transfer.
@@ -80,6 +92,7 @@ static VOID SendPart(NVME_SRB *Srb)
     NVME_REQUEST *request = &Srb->Request;
 
     request->Offset = Srb->Scsi.Transferred - Srb->Left;
+    request->Seconds = SecondsLeft(Srb);
     request->Length = min(Srb->Left, Srb->PartSize - Srb->PartSize % Srb->BlockSize);
     request->Command.io.lba = Srb->Scsi.Command.io.lba + request->Offset / Srb->BlockSize;
     request->Command.io.blocks = (USHORT)(request->Length / Srb->BlockSize - 1);
@@ -138,6 +151,7 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
     RtlZeroMemory(request, sizeof(*request));
     request->Command = Srb->Scsi.Command;
     request->Seconds = Srb->Srb->TimeOutValue;
+    Srb->Deadline = request->Seconds ? KeQueryInterruptTime() + request->Seconds * SECOND : 0;
     request->Completion = RequestCompleted;
     request->Context = Srb;
     Srb->Left = 0;
