@@ -58,22 +58,31 @@ static void *packets_grow(struct packets *p, void *array, size_t count, size_t s
     return grown;
 }
 
+/* Returns true if there is room for another packet, and false if out of memory. */
+static bool packets_has_room(struct packets *p)
+{
+    size_t room = p->room ? 2 * p->room : 1024;
+    struct packet *grown;
+
+    if (p->count < p->room)
+        return true;
+    grown = reallocarray(p->packets, room, sizeof *grown);
+    if (!grown)
+        return false;
+    p->packets = grown;
+    p->room = room;
+    return true;
+}
+
 /* Stores a packet of the flow: see flow_emit. */
 static uint8_t *packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
 {
-    size_t room = p->room ? 2 * p->room : 1024;
-    struct packet *grown = p->packets;
-    uint8_t *bytes = malloc(made->captured);
+    uint8_t *bytes = packets_has_room(p) ? malloc(made->captured) : NULL;
 
-    if (p->count == p->room)
-        grown = reallocarray(p->packets, room, sizeof *grown);
-    if (!grown || !bytes) {
+    if (!bytes) {
         p->is_out_of_memory = true;
-        free(bytes);
         return NULL;
     }
-    p->room = p->count == p->room ? room : p->room;
-    p->packets = grown;
     memcpy(bytes, made->bytes, made->captured);
     p->packets[p->count] = (struct packet){ .time_ns = time_ns,
                                             .interface = f->interface,
