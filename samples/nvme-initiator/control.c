@@ -202,10 +202,10 @@ static NTSTATUS List(NVME_CONTROL *Control)
 static NTSTATUS Dispatch(NVME_CONTROL *Control)
 {
     const NVME_IOCTL_REQUEST *request = &Control->Request;
-
     ULONG flags = request->Operation == NVME_IOCTL_CONNECT ? NVME_IOCTL_RETRY : 0;
 
-    if (request->Size != sizeof(*request) || (request->Flags & ~flags) || !IsTerminated(request->Address, sizeof(request->Address)) ||
+    if (request->Size != sizeof(*request) || (request->Flags & ~flags) ||
+        !IsTerminated(request->Address, sizeof(request->Address)) ||
         !IsTerminated(request->Subsystem, sizeof(request->Subsystem)))
         return STATUS_INVALID_PARAMETER;
     switch (request->Operation) {
