@@ -562,12 +562,15 @@ static void test_unanswered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffers),       cmocka_unit_test(test_files),          cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_sequential),    cmocka_unit_test(test_parallel_limit), cmocka_unit_test(test_manual),
-        cmocka_unit_test(test_cancel_queued), cmocka_unit_test(test_cancel_marked),  cmocka_unit_test(test_cancel_race),
-        cmocka_unit_test(test_stop),          cmocka_unit_test(test_drain),          cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_purge_owned),   cmocka_unit_test(test_wait_for_handler),
-        cmocka_unit_test(test_scopes),        cmocka_unit_test(test_rules),          cmocka_unit_test(test_unanswered),
+        cmocka_unit_test(test_buffers),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_objects),        cmocka_unit_test(test_sequential),
+        cmocka_unit_test(test_parallel_limit), cmocka_unit_test(test_manual),
+        cmocka_unit_test(test_cancel_queued),  cmocka_unit_test(test_cancel_marked),
+        cmocka_unit_test(test_cancel_race),    cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_drain),          cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_purge_owned),    cmocka_unit_test(test_wait_for_handler),
+        cmocka_unit_test(test_scopes),         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_unanswered),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
