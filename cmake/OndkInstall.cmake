@@ -79,7 +79,9 @@ function(ondk_install_package)
   # With the paths by which documents refer to each other.
   set(doc ${CMAKE_INSTALL_DATAROOTDIR}/doc/openndk)
   install(DIRECTORY docs examples samples DESTINATION ${doc} COMPONENT openndk-doc
-    FILES_MATCHING PATTERN *.md PATTERN *.svg PATTERN *.[ch] PATTERN build PATTERN netio.def PATTERN man EXCLUDE)
+    USE_SOURCE_PERMISSIONS
+    FILES_MATCHING PATTERN *.md PATTERN *.svg PATTERN *.[ch] PATTERN build PATTERN netio.def PATTERN nvmectl
+    PATTERN man EXCLUDE)
   install(FILES README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION ${doc} COMPONENT openndk-doc)
   install(FILES tests/interop/README.md DESTINATION ${doc}/tests/interop COMPONENT openndk-doc)
   if(ONDK_WDK)
