@@ -30,7 +30,7 @@ out=$("$2" --run-for 0 --ioctl "$("$nvmectl" connect 127.0.0.1 $name)" --ioctl "
     --ioctl "$("$nvmectl" disconnect 0)" "$3" 2>&1) && status=0 || status=$?
 [ "$status" = 4 ] || fail "ndkrun has ended with $status, not with 4: a device control has failed"
 [ "$(echo "$out" | grep -c '0x4D038: STATUS_SUCCESS')" = 2 ] || fail "connect or disconnect has failed"
-echo "$out" | grep -q 0xC000000E || fail "another status"
+echo "$out" | grep -q STATUS_NO_SUCH_DEVICE || fail "another status"
 "$nvmectl" connect 127.0.0.1 2>/dev/null && fail "a name is missing"
 "$nvmectl" disconnect x 2>/dev/null && fail "x is no number"
 "$nvmectl" discover "$(printf '%080d' 0)" >/dev/null 2>&1 && fail "the address is too long"
