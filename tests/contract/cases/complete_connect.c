@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* CMP: NdkCompleteConnect and NdkCompleteConnectEx. */
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "contract/kit/peer.h"
@@ -417,6 +418,20 @@ static void on_disconnect_reason(void *context, ULONG reason)
     kit_increment(&t->calls);
 }
 
+/*
+ * Resets the connection, or ends only the peer's direction. A close instead could reset the connection, too, because
+ * the provider sends an empty write to a peer that is silent, and the kernel resets a closed socket with unread bytes.
+ */
+static void end_of_peer(int *s, bool reset)
+{
+    if (!reset) {
+        shutdown(*s, SHUT_WR);
+        return;
+    }
+    raw_close(*s, true);
+    *s = -1;
+}
+
 static ULONG reason_active(bool reset)
 {
     static struct peer_acceptor p;
@@ -430,8 +445,7 @@ static ULONG reason_active(bool reset)
                                                               kit_request_done, &call);
     peer_acceptor_ready(&p, PEER_WRITE);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    raw_close(p.s, reset);
-    p.s = -1;
+    end_of_peer(&p.s, reset);
     kit_wait_count(&t.calls, 1);
     peer_acceptor_close(&p);
     CHECK_EQ(atomic_load(&t.calls), 1);
@@ -452,8 +466,7 @@ static ULONG reason_passive(bool reset)
     CHECK(raw_recv_frame(p.s, true, &p.reply));
     peer_initiator_ready(&p, PEER_FPDU);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
-    raw_close(p.s, reset);
-    p.s = -1;
+    end_of_peer(&p.s, reset);
     kit_wait_count(&t.calls, 1);
     peer_initiator_close(&p);
     CHECK_EQ(atomic_load(&t.calls), 1);
