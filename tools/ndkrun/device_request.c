@@ -159,6 +159,16 @@ static bool request_wait(struct request *r, uint32_t report_ms, FILE *out)
     return call_wait(&r->call, -1, true) || request_end_cancelled(r, out);
 }
 
+/* Prints the output, which exists unless the status is an error. The driver may return a length that is too large. */
+static void request_print_output(const struct request *r, FILE *out)
+{
+    uint32_t room = r->command->output_length;
+    bool is_error = r->status >> 30 == 3; /* as NT_ERROR */
+
+    if (room && !is_error)
+        hex_dump(r->output, r->length < room ? r->length : room, out);
+}
+
 static enum device_result request_print(const struct request *r, FILE *out)
 {
     switch (r->outcome) {
@@ -170,8 +180,7 @@ static enum device_result request_print(const struct request *r, FILE *out)
         return DEVICE_FAILED;
     default:
         fprintf(out, "ndkrun: %s: %s, %u bytes\n", r->name, status_text(r->status), r->length);
-        if (r->command->output_length)
-            hex_dump(r->output, r->length, out);
+        request_print_output(r, out);
         return NT_SUCCESS((NTSTATUS)r->status) ? DEVICE_SUCCEEDED : DEVICE_FAILED;
     }
 }
@@ -184,7 +193,7 @@ enum device_result device_request_send(const struct device_command *command, uin
     if (r) {
         r->command = command;
         (void)device_command_describe(command, r->name);
-        r->output = command->output_length ? malloc(command->output_length) : NULL;
+        r->output = command->output_length ? calloc(1, command->output_length) : NULL;
     }
     if (!r || (command->output_length && !r->output)) {
         fprintf(out, "ndkrun: %s: out of memory\n", command->device);
