@@ -45,9 +45,9 @@ void front_add_closed_activity(struct activity *sum)
     provider_add_closed_activity(sum);
 }
 
-void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum)
+void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed)
 {
-    provider_add_activity(adapter, sum);
+    provider_add_activity(adapter, sum, crashed);
 }
 
 static void front_start(void)

@@ -17,7 +17,7 @@ void front_close_provider(NDK_ADAPTER *adapter) PRIVATE_EXPORT(front_close_provi
 
 /* Adds the sum of the adapters that this process has closed to *sum. */
 void front_add_closed_activity(struct activity *sum) PRIVATE_EXPORT(front_add_closed_activity);
-/* Adds what an open adapter has done to *sum. `adapter` is the provider's own. */
-void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum) PRIVATE_EXPORT(front_add_activity);
+/* Adds what an open adapter has done to *sum, as provider_add_activity does. */
+void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed) PRIVATE_EXPORT(front_add_activity);
 
 #endif

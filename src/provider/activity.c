@@ -78,10 +78,11 @@ static void activity_add_qp(struct object *o, void *context)
     activity_add_requests(context, info.requests);
 }
 
-void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum)
+void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed)
 {
-    struct adapter *a = adapter_behind(adapter);
+    struct adapter *a = adapter_of(adapter);
 
     activity_add_fabric(sum, a);
-    live_list_walk(&a->live, NdkObjectTypeQp, activity_add_qp, sum);
+    if (!crashed)
+        live_list_walk(&a->live, NdkObjectTypeQp, activity_add_qp, sum);
 }

@@ -12,7 +12,10 @@ struct adapter;
 void activity_add_closed(struct adapter *a);
 /* Adds the sum of the adapters that this process has closed to *sum. Any thread, any IRQL. */
 void provider_add_closed_activity(struct activity *sum);
-/* Adds the counters of an open adapter to *sum, and those of its queue pairs. Any thread. */
-void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum);
+/*
+ * Adds the counters of an open adapter to *sum, and those of its open queue pairs. `adapter` is the provider's own. If
+ * `crashed` is true, takes no lock, and leaves out the counters of open queue pairs. Any thread.
+ */
+void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed);
 
 #endif

@@ -102,7 +102,7 @@ bool adapters_add_activity(struct activity *sum, bool crashed)
     if (crashed ? pthread_mutex_trylock(&lock) : pthread_mutex_lock(&lock))
         return true;
     for (struct entry *e = entries; e; e = e->next)
-        front_add_activity(e->adapter, sum);
+        front_add_activity(e->adapter, sum, crashed);
     pthread_mutex_unlock(&lock);
     return true;
 }
