@@ -34,7 +34,7 @@ def agrees(reported, listed):
 
 def main():
     expected, command = read_list(sys.argv[1]), sys.argv[2:]
-    environment = dict(os.environ, ONDK_VERIFY='report')
+    environment = dict(os.environ, ONDK_VERIFY='report,stall=0') # a slow machine breaks no rule
     run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     seen, details, since, names = collections.defaultdict(set), {}, set(), set()
     text = []
