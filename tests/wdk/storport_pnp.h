@@ -5,5 +5,7 @@
 
 /* Runs the tests. Returns the number of those that failed. */
 int storport_pnp_run(void);
+/* Forks, so it must run before the process has a second thread. storport_pnp_run leaves it out. */
+void test_removal_refused(void **state);
 
 #endif
