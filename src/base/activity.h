@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares the numbers of what adapters have done, for the summary of a run (ndkrun). */
+/* Declares the counts of what adapters have done. The summary of a run (ndkrun) prints them. */
 #ifndef BASE_ACTIVITY_H
 #define BASE_ACTIVITY_H
 
@@ -7,7 +7,7 @@
 
 #include "base/rdma.h"
 
-/* Sums over adapters. The counters of connections are those of ondk_counters_t. */
+/* Each count is a sum over adapters. The counts of connections are computed from ondk_counters_t. */
 struct activity {
     uint64_t initiated, accepted, failed, refused, dropped, lost, cq_overflows;
     uint64_t in_bytes, out_bytes, in_frames, out_frames;

@@ -27,7 +27,7 @@ enum {
 };
 
 static _Atomic uint64_t descriptor_set[MAX_DESCRIPTORS / BITS_PER_WORD];
-static atomic_int words_used; /* number of words at the start of the set that contain all bits set so far */
+static atomic_int words_used; /* all bits that were ever set are in this many words at the start of the set */
 
 /* ---- in a child ---- */
 
@@ -155,8 +155,8 @@ int descriptors_eventfd(int flags)
 }
 
 /*
- * Creates a file in memory that cannot be executed, because the kernel logs a warning for an executable one. Before
- * Linux 6.3 the flag is not supported and is omitted.
+ * Creates a file in memory that cannot be executed, because the kernel logs a warning for an executable one. Linux
+ * before 6.3 refuses the flag MFD_NOEXEC_SEAL, so the file is then created without it.
  */
 static int descriptors_create_memfd(const char *name)
 {

@@ -24,8 +24,8 @@
 enum { FORK_FIRST = 101, FORK_NEXT };
 
 /*
- * Enclose a change that a child of fork must see completely or not at all. The change must be short and must not wait.
- * Changes must not be nested.
+ * These two calls enclose a change. A child of fork sees the change completely or not at all. The change must be short
+ * and must not wait. Changes must not be nested.
  */
 void fork_change_begin(void);
 void fork_change_end(void);

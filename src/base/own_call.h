@@ -6,7 +6,7 @@
 #ifndef BASE_OWN_CALL_H
 #define BASE_OWN_CALL_H
 
-extern _Thread_local unsigned own_calls; /* number of such calls that this thread is in */
+extern _Thread_local unsigned own_calls; /* this thread is inside this many nested OWN_CALLs */
 
 /* Evaluates `call` as a call of the library itself, and returns its value. */
 #define OWN_CALL(call)                                                                                                 \

@@ -211,8 +211,8 @@ bool owner_is_leased(struct owner *o);
 bool owner_is_owned(struct owner *o);
 
 /*
- * Implement the members `futex_wait`, `futex_wake` and `now` of struct owner_ops, with the kernel's futex and
- * CLOCK_MONOTONIC. Ignore `ctx`.
+ * These functions can be the members `futex_wait`, `futex_wake` and `now` of struct owner_ops. They use the kernel's
+ * futex and CLOCK_MONOTONIC, and ignore `ctx`.
  */
 void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline);
 void owner_futex_wake(void *ctx, _Atomic uint32_t *word);

@@ -18,8 +18,9 @@
 #include "base/spin.h"
 
 enum {
-    SEEDED_STEP = 2, /* keeps the counter odd, because a counter of 0 would select the kernel's numbers */
-    MAX_AHEAD = 32,  /* 256 bytes, which getrandom returns completely or not at all */
+    /* Even, so the odd counter stays odd and never becomes 0, which would select the kernel's numbers. */
+    SEEDED_STEP = 2,
+    MAX_AHEAD = 32, /* one fetch gets this many numbers: 256 bytes, which getrandom returns all or none of */
 };
 
 /* Numbers that were fetched from the kernel and are still unused. */

@@ -9,13 +9,17 @@
 atomic_bool schedule_is_random;
 
 /*
- * The lower half is the seed. The upper half counts the calls of schedule_set_seed, so that each call changes the
- * number.
+ * The lower half is the seed. The upper half counts the calls of schedule_set_seed, so that each call changes
+ * round_number, even with the same seed.
  */
 static _Atomic uint64_t round_number;
-static atomic_uint next_thread; /* number of threads that have reached a point since schedule_set_seed */
+/* The number of threads that have reached a schedule_point since the last schedule_set_seed. */
+static atomic_uint next_thread;
 
-/* The calling thread's sequence. `round` is round_number at its beginning; 0: none yet. */
+/*
+ * The calling thread's sequence. `round` is the round_number with which the sequence began, or 0 if the thread has no
+ * sequence yet.
+ */
 static _Thread_local struct {
     uint64_t round, state;
 } sequence;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Delays threads at random, so that a program's races occur more often. Each thread has a sequence of delays of its
- * own, which depends only on the seed and on how many threads have reached a point before it. Off by default: a point
- * then costs one branch.
+ * own, which depends only on the seed and on how many threads have reached a schedule_point before it. Off by default:
+ * a schedule_point then costs one branch.
  */
 #ifndef BASE_SCHEDULE_H
 #define BASE_SCHEDULE_H
@@ -20,7 +20,7 @@ void schedule_set_seed(uint32_t seed) PRIVATE_EXPORT(schedule_set_seed);
 /* Delays the calling thread for 0 to 1000 us. The thread's sequence determines the time. */
 void schedule_delay(void) PRIVATE_EXPORT(schedule_delay);
 
-/* A point at which another thread may run first: a routine returns to the consumer, or a callback begins. */
+/* Delays the thread if delays are on. Called where a routine returns to the consumer, and where a callback begins. */
 static inline void schedule_point(void)
 {
     if (__builtin_expect(atomic_load_explicit(&schedule_is_random, memory_order_relaxed), 0))
