@@ -17,8 +17,8 @@
 #include "trace/wdk_events.h"
 
 /*
- * K(kind, C type): how a field of this kind is stored. Readers print u as decimal numbers, and x as hexadecimal
- * numbers.
+ * K(kind, C type): a field of this kind is stored as this C type. Readers print the kinds u8 to u64 as decimal numbers,
+ * and x8 to x64 as hexadecimal numbers.
  */
 #define TRACE_KINDS(K)                                                                                                 \
     K(u8, uint8_t)                                                                                                     \
@@ -32,7 +32,7 @@
     K(ptr, uint64_t)    /* an address in the process */                                                                \
     K(ns, uint64_t)     /* a duration */                                                                               \
     K(status, uint32_t) /* an NTSTATUS */                                                                              \
-    K(flags, uint32_t)  /* flags of its list of names; printed as names with | between them */                         \
+    K(flags, uint32_t)  /* flags; the field's list has their names, which are printed with | between them */           \
     K(addr, struct trace_addr)                                                                                         \
     K(text16, struct trace_text16)                                                                                     \
     K(bytes, uint16_t) /* number of bytes that follow the fields; only the last field can have this kind */

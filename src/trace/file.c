@@ -36,7 +36,7 @@ enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 
 /* ---- the name ---- */
 
-/* The reason that file_locked_by returns for a file to which another copy of this library in this process records. */
+/* file_locked_by returns this reason if another copy of this library records to the file, in this same process. */
 static const char file_is_own[] = "this process records to it";
 
 /* Returns as text for the user why the lock of the trace file cannot be acquired. */

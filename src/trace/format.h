@@ -35,7 +35,8 @@ _Static_assert(sizeof(struct trace_file_header) == 224 && offsetof(struct trace_
                "the layout of docs/trace-format.md");
 
 struct trace_segment {
-    _Atomic uint64_t sequence;  /* number of the segment's use, ascending; 0: never used, or just being taken over */
+    /* Higher than in all segments taken over earlier; 0: never used, or being taken over now. */
+    _Atomic uint64_t sequence;
     _Atomic uint32_t committed; /* number of bytes of complete events after this header */
     uint32_t reserved;
 };

@@ -27,7 +27,7 @@ _Static_assert((int)TRACE_LAST_MAX == (int)TAIL_MAX, "a tail has room for all ev
 
 static struct last_state {
     struct trace_file file;
-    dev_t device; /* with inode: the file of file.fd, because a program may close any descriptor */
+    dev_t device; /* device and inode identify the file, because the program may close file.fd */
     ino_t inode;
     struct tail tail;
 } * last_state;
@@ -41,7 +41,7 @@ void trace_last_prepare(int fd)
     struct stat now;
 
     last_state = NULL;
-    if (old) { /* made by the parent process, whose other threads do not exist in this process */
+    if (old) { /* from the parent process; no thread of this process uses it */
         trace_file_close(&old->file);
         free(old);
     }

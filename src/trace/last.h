@@ -22,9 +22,9 @@ struct trace_last_event {
 
 /*
  * Writes up to `max` of the last events of this process to `events`, the oldest first. If one of `addresses` is not 0,
- * up to half of these events are the last related ones. An event is related if it, or another event of its connection,
- * contains one of the addresses. Returns the number of events, which is 0 if the process does not record. May be called
- * in a signal handler.
+ * up to half of these events are the last events that are related to the addresses. An event is related if it, or
+ * another event of its connection, contains one of the addresses. Returns the number of events, which is 0 if the
+ * process does not record. May be called in a signal handler.
  */
 unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max);
 

@@ -40,8 +40,12 @@ static struct {
     struct trace_file_header *file;
     uint8_t *segments;
     uint32_t segment_count;
-    struct ring_owner *owners;   /* one element for each segment */
-    _Atomic uint64_t next;       /* number of tries to take over a segment; the next one tries next % segment_count */
+    struct ring_owner *owners; /* one element for each segment */
+    /*
+     * The number of tries to take over a segment so far. The next try is for the segment with the index next %
+     * segment_count.
+     */
+    _Atomic uint64_t next;
     _Atomic uint64_t sequence;   /* sequence number of the latest segment that was taken over */
     _Atomic uint32_t left_over;  /* 1 + index of a segment with room whose thread has ended; 0: none */
     pthread_key_t on_thread_end; /* destructor of this key releases the segment of a thread that ends */

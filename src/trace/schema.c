@@ -27,7 +27,8 @@ static const struct {
     size_t size;
 } schema_kinds[] = { TRACE_KINDS(SCHEMA_KIND) };
 enum { TRACE_EVENTS(SCHEMA_ORDINAL) };
-static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) }; /* by number: 1 + index in schema_types */
+/* An index is an event number. The element is 1 + the index of the event in schema_types. */
+static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) };
 /* clang-format on */
 
 static trace_next_name schema_next_names[TRACE_NAMES_COUNT];

@@ -20,7 +20,7 @@ enum { SCHEMA_NO_NAMES = -1 };
 struct schema_event_field {
     const char *name;
     enum schema_field_kind kind;
-    int names; /* list of the values' names, an enum trace_names, or SCHEMA_NO_NAMES */
+    int names; /* enum trace_names: the list with the values' names; SCHEMA_NO_NAMES: they have none */
 };
 
 struct schema_event_type {

@@ -107,8 +107,8 @@ struct setting_options {
 };
 
 /*
- * Parses a word after a comma. Returns false if it is no option, or if the option was there already. Sets o->is_wrong
- * if the word must be an option.
+ * Parses a word after a comma. Returns false if the word is not a valid option, or if it repeats an option. In that
+ * case sets o->is_wrong if the word begins with "payload="; the whole value is then refused.
  */
 static bool setting_parse_option(const char *word, size_t len, struct setting_options *o)
 {

@@ -21,7 +21,7 @@ struct trace_setting {
     char path[PATH_MAX]; /* the file's path, with %p replaced by the process ID and %% by %; empty if is_ring */
     bool has_pid;        /* a child of fork has its own ring or file, because is_ring is true or the name has %p */
     uint32_t mib;
-    uint32_t payload; /* number of bytes of each FPDU's payload that are recorded, at most TRACE_MAX_PAYLOAD */
+    uint32_t payload; /* this many bytes of each FPDU's payload are recorded, at most TRACE_MAX_PAYLOAD */
 };
 
 /* Parses a value of ONDK_TRACE. Returns false if it is not valid. */

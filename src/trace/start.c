@@ -26,7 +26,7 @@ enum { START_WAIT_MS = 1000 };
 
 static struct {
     int fd;
-    dev_t device; /* with inode: the file of fd, because a program may close any descriptor */
+    dev_t device; /* device and inode identify the file, because the program may close fd */
     ino_t inode;
     bool is_late;
 } recording;

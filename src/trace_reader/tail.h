@@ -20,7 +20,7 @@ struct tail {
     /* The caller sets the members below. */
     unsigned max;                           /* number of wanted events, at most TAIL_MAX */
     unsigned max_related;                   /* maximum number of events that are chosen only because they are related */
-    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* addresses of one object; 0: none */
+    uint64_t addresses[TAIL_MAX_ADDRESSES]; /* all addresses of one object: its own, and its proxy's; 0: none */
     /* The result, sorted by time. */
     unsigned count;
     struct tail_event *sorted[TAIL_MAX];

@@ -50,7 +50,7 @@ struct trace_file {
     char program[65], host[65], library[33];
     uint32_t pid, segment_size, segment_count, header_size;
     uint64_t realtime_ns, monotonic_ns, lost;
-    int64_t offset_ns; /* subtracted from the time of day to align it with other files; set by the user */
+    int64_t offset_ns; /* subtracted from the time of day to align it with other files; set by the caller */
     struct schema schema;
     struct trace_segment_state *states; /* one element for each segment */
     uint8_t *copy;                      /* buffer for the events of one segment */
