@@ -30,8 +30,8 @@
  */
 void calltrace_begin(NDK_ADAPTER *adapter);
 /*
- * Ends one calltrace_begin. Must be called once for each of them, shortly before or after the close of the adapter. The
- * last call frees what the layer stores for the adapter. Returns false if nothing is stored.
+ * Ends one calltrace_begin. Must be called once for each calltrace_begin, shortly before or after the close of the
+ * adapter. The last call frees what the layer stores for the adapter. Returns false if nothing is stored.
  */
 bool calltrace_end(const NDK_ADAPTER *adapter);
 

@@ -8,8 +8,8 @@
 #include "base/addr.h"
 
 /*
- * The completion routine of a call that may be pending. The routine that replaces it frees the struct when the call
- * completes. If the call does not pend, traced_call_end frees the struct.
+ * The consumer's completion routine of a call that may be pending. The layer's routine, which replaces it, frees the
+ * struct when the call completes. If the call does not pend, traced_call_end frees the struct.
  */
 struct traced_request {
     NDK_FN_REQUEST_COMPLETION done;
@@ -185,7 +185,8 @@ static VOID traced_on_closed(PVOID context)
 NTSTATUS traced_close(struct traced_call *c, NDK_FN_CLOSE_OBJECT close, NDK_OBJECT_HEADER *object,
                       NDK_FN_CLOSE_COMPLETION done, void *context)
 {
-    struct traced_object *o = done ? traced_object_remove(object) : NULL; /* else nothing could free it later */
+    /* If `done` is NULL, nothing could free the struct later, so it stays in the table. */
+    struct traced_object *o = done ? traced_object_remove(object) : NULL;
     NTSTATUS status;
 
     c->context = context;

@@ -10,14 +10,14 @@
 #include "base/private_export.h"
 #include "ndk/ndkpi.h"
 
-/* Work like ondk_open_adapter and ondk_close_adapter, but never wrap the adapter for verification. */
+/* These functions work like ondk_open_adapter and ondk_close_adapter, but never wrap the adapter for verification. */
 NTSTATUS front_open_provider(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
     PRIVATE_EXPORT(front_open_provider);
 void front_close_provider(NDK_ADAPTER *adapter) PRIVATE_EXPORT(front_close_provider);
 
-/* Adds the sum of the adapters that this process has closed to *sum. */
+/* Adds to *sum the counts of all adapters that this process has closed. */
 void front_add_closed_activity(struct activity *sum) PRIVATE_EXPORT(front_add_closed_activity);
-/* Adds what an open adapter has done to *sum, as provider_add_activity does. */
+/* Adds to *sum the counts of an open adapter, as provider_add_activity does. */
 void front_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed) PRIVATE_EXPORT(front_add_activity);
 
 #endif

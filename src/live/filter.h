@@ -12,7 +12,8 @@
 enum { LIVE_MAX_EVENT = 512 };
 
 struct live_filter {
-    bool events[LIVE_MAX_EVENT]; /* by event number; a call's return and completion are printed if the call is */
+    /* The index is the event number; a call's element also selects its return and completion. */
+    bool events[LIVE_MAX_EVENT];
 };
 
 /* Parses a list of words: see live_select. If a word is not valid, writes the reason to `problem` and returns false. */

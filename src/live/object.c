@@ -199,8 +199,9 @@ bool live_is_close(uint16_t number)
 enum { LIVE_NUMBER_BITS = 32 };
 #define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* flag: the address was not printed yet */
 
-static struct live_table live_names;   /* provider's address of an object to its name */
-static struct live_table live_proxies; /* provider's address to consumer's address; with LIVE_BACK the reverse */
+static struct live_table live_names; /* maps the provider's address of an object to the object's name */
+/* Maps the provider's address to the consumer's; keys with LIVE_BACK map in reverse. */
+static struct live_table live_proxies;
 static bool live_proxies_exist;
 static unsigned live_counts[LIVE_TYPES_COUNT];
 enum { LIVE_BACK = 1 }; /* the `routine` of a reverse entry's key */

@@ -163,7 +163,7 @@ static void live_print_return(const struct live_event *e, uint16_t routine)
     if (t)
         f = routine ? live_thread_find(t, routine, object) : live_thread_find_callback(t, object);
     if (!f)
-        return; /* the call has begun before the printing */
+        return; /* the call began before the printing was turned on */
     t->depth--; /* the memory of *f stays valid until a new frame is added */
     if (f->is_visible && live_has_field(e, "status")) {
         live_text_add(&result, " = ");
