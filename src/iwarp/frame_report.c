@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports FPDUs to the owner, which may record them. The invariant: nothing in this file changes the queue pair, except
- * what is reported.
+ * Reports FPDUs to the owner, which may record them. The invariant: this file changes nothing of the queue pair except
+ * the settings of the reports.
  */
 #include "iwarp/qp_internal.h"
 

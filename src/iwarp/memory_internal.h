@@ -50,13 +50,13 @@ _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
 uint64_t table_number(const struct mem_table *t); /* unique in the process, even among tables that were destroyed */
-uint32_t slot_stag(struct mem_region *r);         /* the STag of the generation in r->generation */
+uint32_t slot_stag(struct mem_region *r);         /* returns the STag of generation r->generation */
 /*
  * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
  * Returns 0, ENOMEM or ENOSPC.
  */
 int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
-void slot_publish(struct mem_region *r, uint64_t prepared); /* prepared: WORD_PREPARED, or 0 to make it alive */
+void slot_publish(struct mem_region *r, uint64_t prepared); /* `prepared` is WORD_PREPARED, or 0 to make r alive */
 void slot_abandon(struct mem_region *r);                    /* frees a slot that was not published */
 /*
  * Finds and protects the slot with this STag. If with_prepared is set, also finds a prepared registration. Returns NULL
@@ -84,7 +84,7 @@ enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint3
 /* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
-void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r still has its reference */
+void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r keeps its reference on g */
 void group_unref(struct mem_group *g); /* releases a reference; afterwards the group may be freed */
 
 #endif

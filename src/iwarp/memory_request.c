@@ -67,9 +67,9 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 }
 
 /*
- * Describes the newest registration: see memory.h. Reads the region's members without protecting the region. The lock
- * is sufficient: while it is held, the region cannot leave the list, and its members are written again only after it
- * has left.
+ * Describes the newest registration: see memory.h. Reads the region's members without protecting the region. This is
+ * safe, because the region cannot leave the list while the lock is held, and its members are not written before it has
+ * left the list.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {

@@ -66,7 +66,8 @@ struct iw_srq_config {
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
 /* Drops the queued receives without a completion, and frees the queue. Requires that no queue pair uses the queue. */
 void iw_srq_destroy(struct iw_srq *srq);
-int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* posts a receive; returns what iw_qp_post does */
+/* Posts a receive. Returns the same values as iw_qp_post. */
+int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r);
 /*
  * Sets depth and threshold. A value of 0 changes nothing. A new threshold arms the queue. If fewer receives than the
  * threshold are queued, `low` is called at once. Returns 0, EINVAL if depth is less than the number of queued
@@ -85,7 +86,7 @@ enum iw_frame_crc { IW_CRC_NONE, IW_CRC_GOOD, IW_CRC_BAD };
 struct iw_frame {
     bool is_sent;
     enum iw_frame_crc crc;
-    uint32_t ulpdu; /* the length in the FPDU */
+    uint32_t ulpdu; /* the value of the FPDU's length field */
     bool has_header;
     struct ddp_header header; /* valid if has_header is true */
     const uint8_t *bytes;     /* the beginning of the ULPDU: a whole DDP header if has_header is true */
@@ -163,7 +164,8 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
 /*
  * In requests, a token is an STag, and a remote address is a TO. Fast register, bind and invalidate send nothing, and
  * are carried out in order. An invalidation is carried out only after everything ahead of it has been passed to the
- * transport. If one of these requests fails, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
+ * transport. If a fast register, bind or invalidate fails, it completes with RDMA_STATUS_LOCAL_ACCESS, and the stream
+ * goes on.
  *
  * A completion's `error` is the code of the Terminate that ended the request, or WIRE_OK if none did. But if the
  * status is RDMA_STATUS_LOCAL_ACCESS, `error` is the result of the memory check. For a fast register or bind whose
@@ -206,8 +208,8 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* initiator requests that h
 
 /*
  * Reports all FPDUs from now on: see iw_qp_events.frame. The report has the contents of a control message, and of other
- * payloads at most the first `max_payload` bytes. If max_payload is not 0, a stream that begins later places each
- * payload only when it is complete. To be called by the owner.
+ * payloads at most the first `max_payload` bytes. If max_payload is not 0, a stream that begins later places a payload
+ * only when its whole FPDU has arrived. To be called by the owner.
  */
 void iw_qp_report_frames(struct iw_qp *qp, uint32_t max_payload);
 
@@ -259,7 +261,7 @@ bool iw_qp_tx_framed_all(const struct iw_scratch *s);
  */
 struct iw_rx_mark {
     uint64_t fpdus, bytes; /* received so far */
-    uint64_t send, read;   /* number of the message << 32, plus the number of its bytes that have arrived */
+    uint64_t send, read;   /* upper 32 bits: which message; lower 32 bits: how many of its bytes have arrived */
     bool in_fpdu, in_send, in_write, in_read; /* an FPDU, a send, a write or a read response is unfinished */
 };
 /*

@@ -74,8 +74,8 @@ struct entry {
     void *context;
     uint64_t remote_to;
     uint32_t remote_stag;
-    uint32_t length;    /* the sum of all SGEs */
-    uint32_t received;  /* bytes of the received message, or of a read's response; if ENTRY_FAILED: enum wire_error */
+    uint32_t length;    /* the sum of the SGEs' lengths */
+    uint32_t received;  /* how many bytes of the message or response have arrived; in ENTRY_FAILED: enum wire_error */
     uint32_t sink_stag; /* reads: the STag that the response must have */
     uint32_t stag;      /* in a local request: rdma_request.token; in a receive: the STag that the send invalidated */
     uint32_t sge_count;
@@ -308,8 +308,8 @@ size_t tx_batch_copy(const struct tx_batch *b, size_t begin, size_t end, uint8_t
 
 /* frame_report.c */
 /*
- * Reports a sent FPDU. Its header is at `fpdu`, as is the rest of a control message. The payload of another message is
- * in the batch, in which the FPDU begins at the byte `begin`.
+ * Reports a sent FPDU. The FPDU of a control message is complete at `fpdu`. Any other FPDU has only its headers at
+ * `fpdu`, and its payload is read from the batch, in which the FPDU begins at the byte `begin`.
  */
 void frame_report_sent(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t begin);
 void frame_report_received_now(struct iw_qp *qp, enum iw_frame_crc crc, const uint8_t *bytes, size_t len,
@@ -346,12 +346,16 @@ enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, 
 
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
-struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL if none is in flight, or if tx.rtr_read is set */
+/* Returns the oldest read in flight. Returns NULL if there is none, or if tx.rtr_read is set. */
+struct entry *reads_oldest(const struct iw_qp *qp);
 enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-/* Ends the stream with a Terminate about a Read Request that cannot be answered: number `response` of qp->inbound. */
+/*
+ * Ends the stream with a Terminate about a Read Request that cannot be answered. `response` is its position in
+ * qp->inbound.
+ */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 
 /* srq.c */

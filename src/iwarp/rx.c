@@ -387,7 +387,10 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
         return 0;
     frame_report_received(qp, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
-    /* A control message here is too long: it has more than TERMINATE_MAX_PAYLOAD bytes. segment_validate refuses it. */
+    /*
+     * A control message that reaches this line has more than TERMINATE_MAX_PAYLOAD bytes, so segment_validate refuses
+     * it.
+     */
     error = segment_validate(qp, &g.header, g.payload);
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
@@ -489,8 +492,8 @@ static inline bool rx_is_at_limit(const struct iw_qp *qp)
 }
 
 /*
- * Makes the queue pair the owner of the staging area, because the remaining bytes exceed the turn's limit. If there is
- * no memory for another staging area, removes the limit instead and returns false.
+ * Makes the queue pair the owner of the staging area, because the turn has reached its limit and bytes remain. If there
+ * is no memory for another staging area, removes the limit instead and returns false.
  */
 static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {

@@ -219,7 +219,10 @@ static bool source_append(struct iw_scratch *s, uint32_t n, bool copied)
     return true;
 }
 
-/* Adds `want` bytes of the message from `offset` on, or as many as fit into the batch. Sets *got to the number. */
+/*
+ * Adds `want` bytes of the message from `offset` on, or as many as fit into the batch. Sets *got to how many were
+ * added.
+ */
 static enum wire_error source_gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
                                      uint32_t *got)
 {
