@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums the counters of adapters. An adapter that is closed leaves its counters in a sum of the process. */
+/*
+ * Sums the counters of adapters. When an adapter closes, its counters are added to the process's sum of closed
+ * adapters.
+ */
 #ifndef PROVIDER_ACTIVITY_H
 #define PROVIDER_ACTIVITY_H
 
@@ -8,9 +11,12 @@
 
 struct adapter;
 
-/* Adds the adapter's counters to the sum of the closed adapters. All objects of the adapter must have been closed. */
+/*
+ * Adds the adapter's counters to the process's sum of closed adapters. All objects of the adapter must have been
+ * closed.
+ */
 void activity_add_closed(struct adapter *a);
-/* Adds the sum of the adapters that this process has closed to *sum. Any thread, any IRQL. */
+/* Adds the process's sum of closed adapters to *sum. Any thread, any IRQL. */
 void provider_add_closed_activity(struct activity *sum);
 /*
  * Adds the counters of an open adapter to *sum, and those of its open queue pairs. `adapter` is the provider's own. If

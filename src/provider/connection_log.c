@@ -39,8 +39,8 @@ static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];
 
 /*
- * Returns the random key of the hash. The first call draws the key, not the start of the process: a simulation writes
- * no lines, and must not change its sequence of random numbers.
+ * Returns the random key of the hash. The key is drawn in the first call and not when the process starts. So a
+ * simulation, which writes no lines, draws no key, and its sequence of random numbers stays the same.
  */
 static uint64_t limit_key(void)
 {

@@ -35,7 +35,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;      /* limits and private data are valid */
-    bool has_addresses; /* `local` and `remote` are the connection's addresses; if false, the requested addresses */
+    bool has_addresses; /* true: `local` and `remote` are the connection's addresses; false: the requested addresses */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -102,9 +102,9 @@ struct connector *connector_new_passive(struct listener *listener, struct object
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * Enclose each call of the consumer that begins an operation. In between, neither the connector nor the fabric's
- * connection is freed. If close or a failed NdkConnect must end the connection meanwhile, the last connector_exit does
- * it.
+ * A call of the consumer that begins an operation runs between connector_enter and connector_exit. During this time,
+ * neither the connector nor the fabric's connection is freed. If close or a failed NdkConnect must end the connection
+ * meanwhile, the last connector_exit ends it.
  */
 void connector_enter(struct connector *c);
 void connector_exit(struct connector *c);

@@ -21,9 +21,9 @@ struct lams {
 void lams_init(struct lams *l);
 
 /*
- * Implement NdkBuildLAM and NdkReleaseLAM. lam_build never returns STATUS_PENDING, so it does not call `done`. It
- * validates the MDL chain before it checks the buffer's size. The adapter's close waits until every mapping has been
- * released. lam_release ignores an unknown pointer.
+ * These functions implement NdkBuildLAM and NdkReleaseLAM. lam_build never returns STATUS_PENDING, so it does not call
+ * `done`. It validates the MDL chain before it checks the buffer's size. The adapter's close waits until every mapping
+ * has been released. lam_release ignores an unknown pointer.
  */
 NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
                    NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo);

@@ -171,7 +171,7 @@ static inline struct object *object_of(NDK_OBJECT_HEADER *header)
 #define OBJECT_ASSERT_LAYOUT(tag)                                                                                      \
     static_assert(offsetof(struct tag, pub) == 0 && offsetof(struct tag, obj) == OBJECT_OFFSET, #tag)
 
-/* NDK_FN_CLOSE_OBJECT and NDK_FN_QUERY_EXTENSION_INTERFACE. */
+/* The functions of the types NDK_FN_CLOSE_OBJECT and NDK_FN_QUERY_EXTENSION_INTERFACE. */
 NTSTATUS object_ndk_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS object_ndk_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version,
                                     NDK_EXTENSION_INTERFACE *out);

@@ -17,9 +17,9 @@
  */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
 /*
- * Return the same strings as ondk_reason_name and ondk_reason_text, in static storage or in `text`. The library itself
- * must use these functions, because each call of a public function overwrites the string that an earlier call has
- * returned to the program.
+ * These functions return the same strings as ondk_reason_name and ondk_reason_text. The strings are in static storage
+ * or in `text`. The library itself must use these functions, because each call of a public function overwrites the
+ * string that an earlier call has returned to the program.
  */
 enum { REASON_NAME = 64, REASON_TEXT = 256 };
 const char *reason_write_name(uint32_t code, char text[REASON_NAME]);
