@@ -65,7 +65,7 @@ enum net_use {
 struct net_liveness {
     uint32_t idle_ms;     /* time of silence after which the peer is probed; rounded up to seconds; 0: no probes */
     uint32_t interval_ms; /* time from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* maximum time without an acknowledgement; 0: TCP's limit for data, three probes */
+    uint32_t unacked_ms;  /* maximum time without an acknowledgement; 0: TCP's own limit for data, and three probes */
 };
 
 struct net_ops {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sets TCP's own limits for peers that do not answer. While all data is acknowledged, keepalive probes find a dead
- * peer. While data is unacknowledged, TCP_USER_TIMEOUT does. If TCP_USER_TIMEOUT is set, it also limits the probes,
+ * peer. While data is unacknowledged, TCP_USER_TIMEOUT finds it. If TCP_USER_TIMEOUT is set, it also limits the probes,
  * instead of TCP_KEEPCNT. Both end the connection with ETIMEDOUT, or with the error that a router or the neighbour
  * lookup has reported meanwhile. The invariant: the kernel accepts all values that are set, so setting them cannot
  * fail.

@@ -60,7 +60,8 @@ struct port_range {
     uint64_t foreign[N_WORDS];
     uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the previous one ([1]), perhaps in TIME_WAIT */
     time_t foreign_since, used_since;
-    unsigned max_skips, n_skips; /* n_skips: claims since the last try of a fresh port; at most max_skips */
+    /* n_skips counts claims that skip fresh ports; after max_skips of them, a claim tries one. */
+    unsigned max_skips, n_skips;
 };
 
 struct net_reservation {
@@ -154,7 +155,7 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. If drop_foreign is set, also clears `foreign` if it is new. */
+/* Clears the maps that are too old. If drop_foreign is set, clears `foreign` at any age. */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();

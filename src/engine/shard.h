@@ -74,7 +74,7 @@ struct shard_timer {
         TAILQ_ENTRY(shard_timer) link;
     };
     uint64_t deadline; /* nanoseconds on the executor's clock */
-    uint64_t order;    /* timers with the same deadline fire in the order of this number, in which they were set */
+    uint64_t order;    /* higher than in all timers set earlier; timers with equal deadlines fire in this order */
     bool armed;
     uint8_t fifo; /* while armed: the index of the timer's FIFO, or MAX_TIMER_FIFOS if the timer is in the tree */
     void (*fire)(struct shard_timer *timer); /* called after the timer is disarmed; may set it again */
