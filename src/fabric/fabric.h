@@ -308,9 +308,9 @@ struct fabric_info {
 
 /* Counters since the fabric's creation. A value may be a moment old. */
 struct fabric_counters {
-    uint64_t connects, accepts; /* connections that the active side, and that the passive side, has established */
+    uint64_t connects, accepts; /* connections established by this side's connect, or by its accept */
     uint64_t failures;          /* connects and accepts that failed */
-    uint64_t refused, dropped;  /* requests refused, and unfinished connections dropped, before a consumer saw them */
+    uint64_t refused, dropped;  /* before a consumer saw them: refused requests, dropped connections */
     uint64_t active;            /* connections that are established at present */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
@@ -328,7 +328,7 @@ struct fabric_cq_info {
 };
 
 struct fabric_qp_info {
-    /* Numbers since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
+    /* Counts since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
     struct rdma_counts requests[RDMA_KINDS];             /* since the creation */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares functions for the host's adapters, which are its interfaces with their addresses, and selects each adapter's
- * fabric.
+ * Declares the functions that list the host's adapters and create an adapter's fabric. Each interface that has an
+ * address is an adapter.
  */
 #ifndef FABRIC_HOST_H
 #define FABRIC_HOST_H

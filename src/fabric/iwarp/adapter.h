@@ -22,7 +22,7 @@ struct mem_table;
 
 enum {
     IWARP_MAX_SHARDS = 64,
-    IWARP_SINK_SIZE = 16384, /* bytes in one read of discarded input */
+    IWARP_SINK_SIZE = 16384, /* one read discards at most this many bytes */
 };
 
 /*
@@ -42,7 +42,7 @@ enum iwarp_count_kind {
     COUNT_FPDUS_RECEIVED,
     COUNT_BYTES_SENT,
     COUNT_BYTES_RECEIVED,
-    COUNT_REQUESTS, /* the three numbers of struct rdma_counts, for each kind of request of closed queue pairs */
+    COUNT_REQUESTS, /* requests of closed queue pairs: for each kind, the members of struct rdma_counts */
     SHARD_COUNTS = COUNT_REQUESTS + 3 * RDMA_KINDS
 };
 

@@ -12,26 +12,27 @@
 #include <stdio.h>
 
 enum conn_state {
-    /* active side, which connects */
+    /* This side does what the comment of a state describes. First the states of the active side, which connects: */
     CONN_IDLE, /* connect may be called, even after a failed connect */
     CONN_TCP_CONNECTING,
     CONN_REQUEST_SENT, /* sends the MPA request, then waits for the reply */
     CONN_REPLIED,      /* the peer accepted; waits until the consumer calls conn_complete */
     CONN_COMPLETING,   /* sends ready-to-receive, or waits for its answer */
-    /* passive side, which accepts */
+    /* The states of the passive side, which accepts: */
     CONN_WAIT_REQUEST, /* accepted by the listener; waits for the MPA request */
     CONN_REQUESTED,    /* the consumer has the request; waits until it calls conn_accept or conn_reject */
     CONN_REPLYING,     /* sends the MPA reply */
     CONN_WAIT_RTR,     /* waits for ready-to-receive */
-    /* both roles */
+    /* The states of both sides: */
     CONN_ESTABLISHED,
-    CONN_DRAINING,    /* sends what was posted before the disconnect */
+    CONN_DRAINING,    /* disconnects: sends the requests that were posted before the disconnect */
     CONN_NOTICE_SENT, /* this side's output is shut down; waits for the peer's end of stream */
-    CONN_PEER_CLOSED, /* the peer has half-closed first; requests are not flushed before this side's disconnect */
-    CONN_CLOSING,     /* disconnect after the peer's half-close: sends what was posted earlier */
-    CONN_LINGERING,   /* ended; sends the last frame (Terminate, reject), then waits for the peer's end of stream */
-    CONN_DEAD,        /* ended and without a socket; waits until the consumer calls conn_close */
-    CONN_LAST_WORDS,  /* like CONN_LINGERING, but close was called, or no consumer has the connection */
+    CONN_PEER_CLOSED, /* the peer has half-closed first; requests are flushed only when this side disconnects */
+    CONN_CLOSING,     /* disconnects after the peer: sends the requests that were posted before the disconnect */
+    /* Ended; sends the last frame (a Terminate or a reject), then waits for the peer's end of stream. */
+    CONN_LINGERING,
+    CONN_DEAD,       /* ended and without a socket; waits until the consumer calls conn_close */
+    CONN_LAST_WORDS, /* like CONN_LINGERING, but close was called, or no consumer has the connection */
     CONN_CLOSED,
     CONN_STATES
 };

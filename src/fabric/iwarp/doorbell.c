@@ -16,7 +16,8 @@ enum {
     MAX_UNSENT = 64,          /* maximum number of requests that one system call sends */
     MAX_WAIT_NS = 20000,      /* after this time a waiting request is overdue; a few system calls take as long */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
-    MAX_READ_BYTES = 32768,   /* the sum of waiting reads' lengths; more bytes are worth a system call of their own */
+    /* Maximum sum of the waiting reads' lengths; more bytes are worth a system call of their own. */
+    MAX_READ_BYTES = 32768,
 };
 
 enum verdict { TRANSMIT, WAIT };
@@ -125,9 +126,9 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 
 /*
  * Leaves the transmission to a poll of the consumer. If a consumer has the polling lease (engine/shard.h), the
- * transmission waits for a poll, at most for the poll number MAX_POLLS. Without a lease the transmission does not wait.
- * The next poll drives the shard nevertheless, because only a poll that drives the shard can begin a lease. A poll of
- * either CQ counts.
+ * transmission waits for one of the next MAX_POLLS polls. Without a lease the transmission does not wait. The next poll
+ * drives the shard nevertheless, because only a poll that drives the shard can begin a lease. A poll of either CQ
+ * counts.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

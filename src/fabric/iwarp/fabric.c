@@ -25,7 +25,7 @@ enum {
     MAX_INLINE = 1024,
     MAX_DEPTH = 16384,
     MAX_CQ_DEPTH = 262144,
-    MAX_FAST_PAGES = 1024, /* 4 MiB in separate pages */
+    MAX_FAST_PAGES = 1024, /* maximum number of pages of a fast registration, together 4 MiB */
     LARGE_REQUEST = 65536,
     MAX_PRIVATE = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
 };
