@@ -59,16 +59,16 @@ struct address_key {
     uint8_t host[16];
 };
 /*
- * Stores the provider's address in *key. Sets key->family to 0 if the address is neither IPv4 nor IPv6, or if its host
- * or port is 0.
+ * Stores the address, which must be in the provider's format, in *key. Sets key->family to 0 if the address is neither
+ * IPv4 nor IPv6, or if its host or port is 0.
  */
 void address_key_set(struct address_key *key, const void *address, size_t length);
 /* Returns true if a and b are the same address. Returns false if either family is 0. */
 bool address_key_equal(const struct address_key *a, const struct address_key *b);
 
 /*
- * Writes the provider's address to `text`, for example "10.0.0.1:4420" or "[::1]:4420". If the address is neither IPv4
- * nor IPv6, writes an empty text.
+ * Writes the address, which must be in the provider's format, to `text`, for example "10.0.0.1:4420" or "[::1]:4420".
+ * If the address is neither IPv4 nor IPv6, writes an empty text.
  */
 void address_print(char *text, size_t size, const void *address, size_t length);
 

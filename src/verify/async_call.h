@@ -24,8 +24,8 @@ void async_call_set_subject(struct async_call *c, void *subject);
 /* Stores the MDL chain that the call uses. Must be called before the provider's function. c may be NULL. */
 void async_call_set_mdls(struct async_call *c, const MDL *mdl);
 /*
- * Return the completion routine, and its context, to pass to the provider. `done` and `context` are those of the
- * consumer. c may be NULL.
+ * These functions return the completion routine and the context that the caller passes to the provider. `done` and
+ * `context` are those of the consumer. c may be NULL.
  */
 NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *async_call_context(struct async_call *c, void *context);

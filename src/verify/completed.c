@@ -2,7 +2,7 @@
 /*
  * Checks the buffers of completed requests: see completed.h. No lock is held while the memory is examined. Meanwhile
  * another thread may end the connection, and the consumer may then free or change the buffers. So a freed or changed
- * buffer is reported only if the queue still has not ended after the examination.
+ * buffer is reported only if posted_has_ended still returns false after the examination.
  */
 #include "verify/completed.h"
 #include "verify/memory.h"

@@ -27,8 +27,12 @@ struct connector {
     struct proxy *qp; /* the queue pair of the latest connect or accept, with a reference; NULL if there was none */
     struct connector_state state;
     struct address_key local, peer; /* the addresses of this end and of the peer; family 0: not known */
-    uint64_t began;                 /* number of the latest NdkConnect or connect event, in the order of the process */
-    bool is_passive;                /* the connector is in the list of connector_add_passive */
+    /*
+     * The value of connections_begun after this connector's latest NdkConnect or connect event. A later event has a
+     * higher value.
+     */
+    uint64_t began;
+    bool is_passive; /* the connector is in the list of connector_add_passive */
     LIST_ENTRY(connector) passive;
     unsigned steps;         /* number of phase changes so far */
     bool is_stall_reported; /* the stall of this phase was reported: see stall_connector.h */
@@ -83,8 +87,8 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
  */
 bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added);
 /*
- * Call the consumer's disconnect routine. The provider receives these functions in place of that routine. `context` is
- * a struct disconnect_event.
+ * These functions call the consumer's disconnect routine. The provider receives them in place of that routine.
+ * `context` is a struct disconnect_event.
  */
 void connector_on_disconnect_event(PVOID context);
 void connector_on_disconnect_event_ex(PVOID context, ULONG reason);

@@ -34,10 +34,10 @@ enum phase_event {
     PHASE_DISCONNECT,  /* NdkDisconnect */
     PHASE_GET_DATA,    /* NdkGetConnectionData */
     PHASE_GET_ADDRESS, /* NdkGetLocalAddress, NdkGetPeerAddress */
-    /* results of the calls */
+    /* results of these calls */
     PHASE_CONNECT_DONE,
     PHASE_CONNECT_FAILED,
-    PHASE_ESTABLISH_DONE, /* NdkCompleteConnect or NdkAccept */
+    PHASE_ESTABLISH_DONE, /* NdkCompleteConnect or NdkAccept has succeeded */
     PHASE_ESTABLISH_FAILED,
     PHASE_NOT_STARTED, /* the provider has refused the call that began the phase; not used for NdkConnect */
     PHASE_REJECT_DONE,

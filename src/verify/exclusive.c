@@ -70,8 +70,8 @@ static void exclusive_report(struct exclusive *e, const struct call *c, const st
 }
 
 /*
- * Stores the call c as one side of the breach, which `is_later` chooses. If the other side is stored already, reports
- * the breach.
+ * Stores the call c as the later side of the breach if `is_later` is true, otherwise as the earlier side. If the other
+ * side is stored already, reports the breach.
  */
 static void exclusive_write(struct exclusive *e, const struct call *c, bool is_later)
 {

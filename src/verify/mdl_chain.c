@@ -4,7 +4,7 @@
 
 #include "verify/mdl_chain.h"
 
-enum { MAX_CHAIN = 1 << 20 }; /* number of MDLs that are checked; a longer chain may be a ring by mistake */
+enum { MAX_CHAIN = 1 << 20 }; /* maximum number of MDLs that are checked; a longer chain may be a ring by mistake */
 
 void mdl_check_chain(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length)
 {

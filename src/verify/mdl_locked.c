@@ -4,7 +4,8 @@
 
 #include "verify/mdl_locked.h"
 
-enum { MAX_CHAIN = 1 << 16 };          /* number of MDLs; a longer chain may be a ring by mistake */
+/* Maximum number of MDLs that are examined; a longer chain may be a ring by mistake. */
+enum { MAX_CHAIN = 1 << 16 };
 enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* the first parameter of Windows' bug check for this error */
 
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length)

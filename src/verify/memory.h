@@ -25,8 +25,8 @@ bool memory_can_ask_often(void);
 /* Begins to check each free() for memory that NDK uses. Does nothing without AddressSanitizer. Idempotent. */
 void memory_watch_frees(void);
 /*
- * Enclose code that holds a lock which the check of freed memory would acquire. The check skips memory that is freed in
- * between.
+ * These functions enclose code that holds a lock which the check of freed memory would acquire. Memory that the thread
+ * frees inside such code is not checked.
  */
 void memory_begin_lock(void);
 void memory_end_lock(void);

@@ -6,10 +6,10 @@
 #include "verify/queue.h"
 
 /*
- * Enclose the provider's function for a post: queue_begin_post must run before that function, and queue_end_post after
- * it. `use` is QUEUE_INITIATE for a post to q's initiator queue, or QUEUE_RECEIVE for a post to q's receive queue.
- * queue_begin_post sets post->passed, the RequestContext to pass to the provider. `status` is the status that the
- * provider has returned. queue_end_post returns `status`.
+ * queue_begin_post must run before the provider's function for a post, and queue_end_post after it. `use` is
+ * QUEUE_INITIATE for a post to q's initiator queue, or QUEUE_RECEIVE for a post to q's receive queue. queue_begin_post
+ * sets post->passed, the RequestContext to pass to the provider. `status` is the status that the provider has returned.
+ * queue_end_post returns `status`.
  */
 void queue_begin_post(struct queue *q, int use, struct post *post);
 NTSTATUS queue_end_post(struct queue *q, int use, struct post *post, NTSTATUS status);

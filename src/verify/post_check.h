@@ -2,8 +2,9 @@
 /*
  * Checks the state of a queue when a request is posted. A request uses a slot of the queue until the consumer has
  * polled the request's result. A silent request uses its slot until the consumer has polled the next result. Hardware
- * frees a slot no earlier, but another provider may, and then accepts more requests. Shared receive queues are not
- * checked: their notification asks for more receives before the results of the used receives are polled.
+ * frees a slot no earlier. A provider in software may free a slot earlier, and then accepts more requests. Shared
+ * receive queues are not checked: their notification asks for more receives before the results of the used receives are
+ * polled.
  */
 #ifndef VERIFY_POST_CHECK_H
 #define VERIFY_POST_CHECK_H

@@ -143,7 +143,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 
 /* ---- Close ---- */
 
-/* Implement the close entries of the dispatch tables. Adapters have none. */
+/* These functions implement the close entries of the dispatch tables. Adapters have no close entry. */
 NTSTATUS proxy_close_cq(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_pd(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);
 NTSTATUS proxy_close_mr(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context);

@@ -61,7 +61,8 @@ struct queue {
     _Atomic uint64_t swept;          /* pairs with a closed_as up to this value have been removed from `pairs` */
     atomic_int arms; /* number of NdkArmCq calls minus number of notifications; may be above 1: see cq_end_arm */
     _Atomic uint64_t polled_ms; /* time of the latest poll, from posted_now_ms */
-    atomic_int users;       /* requests of the CQ's queue pairs, also silent ones, that no polled result has ended */
+    /* Number of requests of the CQ's queue pairs, silent ones too, that no polled result has ended. */
+    atomic_int users;
     atomic_int open_chains; /* number of open chains in the CQ's queue pairs: see posted_chain.h */
 };
 
@@ -76,8 +77,9 @@ struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, const str
 void queue_add_pair(struct queue *cq, struct queue *qp, int use);
 
 /*
- * Enclose a poll of the provider's completion queue and the translation of its results. `closed` is the value that
- * queue_poll_begin has returned. `emptied` is true if the poll returned fewer results than the consumer asked for.
+ * queue_poll_begin must run before a poll of the provider's completion queue, and queue_poll_end after the translation
+ * of its results. `closed` is the value that queue_poll_begin has returned. `emptied` is true if the poll returned
+ * fewer results than the consumer asked for.
  */
 uint64_t queue_poll_begin(struct queue *cq);
 /*

@@ -9,7 +9,7 @@
 #include "verify/proxy.h"
 #include "verify/tokens.h"
 
-enum { REGION_TOKENS = 6 }; /* three registrations, each with a local and a remote token */
+enum { REGION_TOKENS = 6 }; /* room for three registrations, each with a local and a remote token */
 
 struct region {
     struct proxy p;

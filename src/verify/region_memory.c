@@ -6,7 +6,7 @@
 #include "verify/proxy.h"
 #include "verify/region_memory.h"
 
-enum { MAX_CHAIN = 1 << 16 }; /* number of MDLs; a longer chain may be a ring by mistake */
+enum { MAX_CHAIN = 1 << 16 }; /* maximum number of MDLs that are recorded; a longer chain may be a ring by mistake */
 
 static const char *mdl_memory_of(const MDL *mdl)
 {

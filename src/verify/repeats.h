@@ -23,7 +23,7 @@ struct repeated {
     uint32_t count;                        /* number of all reports */
     uint32_t written;                      /* number of written reports of this place in the current output */
     uint32_t listed; /* latest value of `count` in the output, in a report or in a line of report_write_repeats */
-    uint32_t output; /* number of the output that contains the `written` reports: see repeats_start_output */
+    uint32_t output; /* identifies the output that contains the `written` reports: see repeats_start_output */
 };
 
 /*

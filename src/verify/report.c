@@ -27,7 +27,7 @@ atomic_int verify_mode = VERIFY_OFF;
 static atomic_uint breach_count, advice_count;
 static atomic_bool line_open; /* the latest text that the host has written to the output does not end with a line end */
 static _Atomic(struct rule_table *) tables = &verify_rule_table;
-static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* of report_set_advice; NULL: none */
+static _Atomic(const struct rule *) made_advice[VERIFY_MAX_ADVICE]; /* the rules of report_set_advice; NULL: none */
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local unsigned output_locked; /* number of times that this thread has locked output_lock */

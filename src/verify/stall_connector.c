@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports three failures of a consumer to call: it does not answer a connection request, does not complete a connect,
- * or does not answer a disconnect event. In each of these phases the peer waits for the consumer. See
- * stall_connector.h.
+ * Reports three mistakes of a consumer: it does not answer a connection request, does not complete a connect, or does
+ * not answer a disconnect event. In each of these phases the peer waits for the consumer. See stall_connector.h.
  */
 #include "verify/stall_connector.h"
 

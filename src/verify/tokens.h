@@ -43,7 +43,7 @@ struct token {
     UINT32 value;
     enum token_state state;
     bool reused;          /* an earlier registration of the region had the same token */
-    const char *end;      /* if ending or ended: the last words of a report, for example "NdkDeregisterMr has ended" */
+    const char *end;      /* the last words of a report about an ended token, for example "NdkDeregisterMr has ended" */
     uint64_t ended_by;    /* in TOKEN_ENDING: serial of the queue pair whose request invalidates the token */
     uint64_t ended_place; /* in TOKEN_ENDING: place of that request in the initiator queue; 0: not known */
     uint64_t number; /* number of the registration that made the token; each region numbers its registrations from 1 */

@@ -112,7 +112,7 @@ void *verify_unwrap(void *object) PRIVATE_EXPORT(verify_unwrap);
 /* A use of memory by NDK. The memory must not be freed until the use has ended. */
 struct verify_use {
     const struct rule *rule; /* the rule that is broken if the memory is freed */
-    const void *object;      /* the address inside the memory that is in use */
+    const void *object;      /* the address that NDK uses; it is inside the memory */
     const char *what;        /* for example "context of a pending request" */
     const char *routine;     /* name of the call that began the use, for example "NdkConnect"; NULL: not known */
     const char *owner_type;  /* type of the object that was called or that uses the memory, for example "NDK_QP" */
