@@ -20,9 +20,9 @@
 #include "ntdef.h"
 
 /*
- * Write at most `cap` units (char or WCHAR) and no terminator. Write nothing after the first character that does not
- * fit. Return the number of units of the complete text. *written receives the number of units written. `written` may be
- * NULL.
+ * These functions write at most `cap` units (char or WCHAR) and no terminator. They write nothing after the first
+ * character that does not fit. They return the number of units of the complete text. *written receives the number of
+ * units written. `written` may be NULL.
  */
 size_t format_narrow(char *out, size_t cap, size_t *written, const char *format, va_list args);
 size_t format_wide(WCHAR *out, size_t cap, size_t *written, const WCHAR *format, va_list args);

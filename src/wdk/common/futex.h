@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that sleep on a word and wake the sleepers. futex_wake does not read the word, so its memory may already be
- * freed.
+ * Functions that sleep on a word and wake the sleepers. futex_wake does not read the word, so the word's memory may
+ * already be freed.
  */
 #ifndef WDK_FUTEX_H
 #define WDK_FUTEX_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Registers the names of values in the events of the kernel (trace/wdk_events.h), and finds some of them by value. */
+/*
+ * Registers the names of values in the events of the kernel (trace/wdk_events.h), and finds some of these names by
+ * value.
+ */
 #include "wdk/common/kernel_names.h"
 
 #include "wdm.h"

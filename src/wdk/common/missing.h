@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names interfaces and addresses that a driver asks for and the host does not have, and the options of ndkrun that
- * supply them. Each is named once, and at most 16 in all, because a driver may try for ever. While checks are off,
- * nothing is named. The types are plain C, because net/if.h and netioapi.h share names.
+ * supply them. Each is named once, and at most 16 interfaces and 16 addresses are named, because a driver may try for
+ * ever. While checks are off, nothing is named. The types are plain C, because net/if.h and netioapi.h share names.
  */
 #ifndef WDK_MISSING_H
 #define WDK_MISSING_H

@@ -28,7 +28,7 @@ size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_
 size_t text_length(const void *text, size_t unit, size_t max);
 size_t text_wide_length(const WCHAR *s);
 
-/* Return a terminated copy, which the caller frees, or NULL if out of memory. */
+/* These functions return a terminated copy, which the caller frees, or NULL if out of memory. */
 WCHAR *text_wide_copy(const char *s) PRIVATE_EXPORT(text_wide_copy);
 char *text_narrow_copy(const WCHAR *s, size_t length);
 

@@ -15,7 +15,7 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    GUARD = 64, /* bytes in front of and behind a block from malloc */
+    GUARD = 64, /* size in bytes of each of the two guard areas, in front of and behind a block from malloc */
     FREED_FILL = 0x6b,
     MAX_QUARANTINE_BLOCKS = 8192,
     MAX_QUARANTINE_BYTES = 64 << 20,
@@ -33,7 +33,7 @@ static struct pool_block *blocks;
 static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
 static unsigned quarantine_blocks;
 static size_t quarantine_bytes;
-static _Thread_local bool inside; /* this thread holds the lock, so the driver has not caused a fault */
+static _Thread_local bool inside; /* this thread holds the lock, so a fault of this thread is not the driver's */
 
 __attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {

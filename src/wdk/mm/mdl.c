@@ -274,7 +274,8 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
 BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 {
     irql_check_max(__func__, DISPATCH_LEVEL);
-    return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7)); /* aligned: 8 bytes in one page */
+    /* Aligned to 8, so that the 8 bytes are in one page. */
+    return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7));
 }
 
 /* ---- Pages and contiguous memory --------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    MAX_ORDER = 10,         /* blocks of at most 4 MiB */
+    MAX_ORDER = 10,         /* a run has at most 1 << MAX_ORDER pages (4 MiB) */
     MAX_RESIDENT_PAGES = 4, /* the memory of larger runs is returned to the host when the block is freed */
     FRESH_FILL = 0xcd,      /* fills a new block that need not be zeroed */
     DEFAULT_MAPPINGS = 65530,

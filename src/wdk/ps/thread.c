@@ -175,7 +175,7 @@ HANDLE PsGetCurrentProcessId(VOID)
     return (HANDLE)(intptr_t)the_process.id;
 }
 
-/* Only the thread itself can end it: there is no time between the request and the end. */
+/* A thread can only end itself, and then ends at once. So a thread that is terminating has already ended. */
 BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 {
     irql_check_max("PsIsThreadTerminating", DISPATCH_LEVEL);

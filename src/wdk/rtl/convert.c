@@ -348,7 +348,10 @@ NTSTATUS RtlUnicodeStringToInt64(PCUNICODE_STRING String, ULONG Base, PLONG64 Nu
     *Number = ondk_wcstoi64(text, &end, (int)Base);
     if (EndPointer)
         *EndPointer = String->Buffer + (end - text);
-    /* The largest or the smallest value is the number itself only if the unsigned conversion returns the same value. */
+    /*
+     * INT64_MAX or INT64_MIN is also the result for a number out of range. The unsigned conversion of such a number
+     * returns another value.
+     */
     return (*Number == INT64_MAX || *Number == INT64_MIN) && ondk_wcstoui64(text, NULL, (int)Base) != (uint64_t)*Number
                ? STATUS_INTEGER_OVERFLOW
                : STATUS_SUCCESS;

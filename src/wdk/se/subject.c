@@ -46,8 +46,8 @@ VOID SeCaptureSubjectContextEx(PETHREAD Thread, PEPROCESS Process, PSECURITY_SUB
 }
 
 /*
- * Nothing changes the system's token, so the lock excludes nobody. As on Windows, it is a critical region until the
- * unlock.
+ * Nothing changes the system's token, so the lock excludes nobody. As on Windows, the thread is in a critical region
+ * until the unlock.
  */
 VOID SeLockSubjectContext(PSECURITY_SUBJECT_CONTEXT SubjectContext)
 {

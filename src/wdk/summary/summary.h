@@ -19,7 +19,7 @@ enum summary_section {
     SUMMARY_IRP,         /* completed IRPs of one major function and status */
     SUMMARY_SCSI,        /* SCSI commands of one kind and status */
     SUMMARY_RULE,        /* reports of a broken rule, or of advice */
-    SUMMARY_LEFT,        /* things of one kind that exist */
+    SUMMARY_LEFT,        /* things of one kind that drivers have left */
     SUMMARY_SECTIONS
 };
 

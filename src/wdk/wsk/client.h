@@ -14,7 +14,7 @@ struct wsk_client;
 
 /*
  * Begins a driver's call through the provider's table. WskDeregister then waits until wsk_client_end_call. If the
- * handle is no client, or the client has neither captured the provider nor an open adapter, reports the call and
+ * handle is no client, or the client has not captured the provider and has no open adapter, reports the call and
  * returns NULL.
  */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle);

@@ -74,8 +74,9 @@ ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek
 ssize_t wsk_host_discard(int fd, size_t max);
 
 /*
- * The packet information of a datagram. A received datagram has the destination and the receiving interface. A datagram
- * to send has the source address and the interface to use. `truncated` is valid even if `present` is false.
+ * The packet information of a datagram. For a received datagram it has the destination and the receiving interface. For
+ * a datagram to send it has the source address and the interface to use. `truncated` is valid even if `present` is
+ * false.
  */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
