@@ -152,7 +152,7 @@ PKEVENT IoCreateSynchronizationEvent(PUNICODE_STRING EventName, PHANDLE EventHan
 
 /* ---- Events by handle -------------------------------------------------------------------------------------------- */
 
-/* Checks the attributes. Sets *name to NULL if the event has none. */
+/* Checks the attributes. Sets *name to the event's name, or to NULL if the attributes contain no name. */
 static NTSTATUS event_check_attributes(const OBJECT_ATTRIBUTES *attributes, PCUNICODE_STRING *name)
 {
     *name = NULL;

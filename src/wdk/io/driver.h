@@ -35,13 +35,19 @@ struct driver_model {
      * unload then fails.
      */
     bool (*can_remove)(PDRIVER_OBJECT driver);
-    /* Called after can_remove, before DriverUnload. Afterwards the model must not call the driver. */
+    /*
+     * Called after can_remove, before DriverUnload. When this callback has returned, the model must not call the
+     * driver.
+     */
     void (*remove)(PDRIVER_OBJECT driver);
     struct driver_model *next; /* set by driver_add_model */
 };
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
-/* Call the callbacks of all models. If a callback of start or can_remove returns false, the others are not called. */
+/*
+ * These functions call the callbacks of all models. If a callback of start or can_remove returns false, the others are
+ * not called.
+ */
 bool models_start(PDRIVER_OBJECT driver);
 void models_entry_failed(PDRIVER_OBJECT driver);
 void models_before_remove(PDRIVER_OBJECT driver);

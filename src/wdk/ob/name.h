@@ -12,8 +12,9 @@
 #include "wdm.h"
 
 /*
- * Add a name for an object, a symbolic link, or a symbolic link to an object that may have no name. Fail with
- * STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or STATUS_INSUFFICIENT_RESOURCES.
+ * name_add_object adds a name for an object. name_add_link adds a symbolic link. name_add_alias adds a symbolic link to
+ * an object that may have no name. They fail with STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID or
+ * STATUS_INSUFFICIENT_RESOURCES.
  */
 NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
 NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
