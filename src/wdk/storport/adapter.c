@@ -230,7 +230,7 @@ static const char *port_adapter_call_find(struct port_adapter *a)
 
 /*
  * Calls HwInitialize at PASSIVE_LEVEL. Windows calls it at the level of the adapter's interrupt, with the interrupt
- * spin lock; a virtual miniport has neither.
+ * spin lock held. A virtual miniport has no interrupt.
  */
 static bool port_adapter_initialize(struct port_adapter *a)
 {
@@ -393,7 +393,7 @@ static void port_adapter_close(struct port_adapter *a)
         port_adapter_free(a);
 }
 
-/* Returns NULL, or the reason why the adapter did not start. */
+/* Sends IRP_MN_START_DEVICE. Returns NULL, or the reason why the adapter did not start. */
 static const char *port_adapter_send_start(struct port_adapter *a)
 {
     NTSTATUS status = port_pnp_send(a, IRP_MN_START_DEVICE);

@@ -54,7 +54,7 @@ static NTSTATUS port_pnp_remove(struct port_adapter *a)
 NTSTATUS port_pnp_dispatch(PDEVICE_OBJECT device, PIRP irp)
 {
     struct port_adapter *a = port_of_device(device);
-    NTSTATUS status = irp->IoStatus.Status; /* of a request that the port does not handle */
+    NTSTATUS status = irp->IoStatus.Status; /* returned for a request that the port does not handle */
 
     switch (a ? IoGetCurrentIrpStackLocation(irp)->MinorFunction : IRP_MN_QUERY_ID) {
     case IRP_MN_START_DEVICE:

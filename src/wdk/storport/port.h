@@ -202,7 +202,7 @@ void port_scan(struct port_adapter *a);
 bool port_scan_later(struct port_adapter *a);
 /* Ends the notices, and calls the miniport's routine. Called after a scan that began after the notices. */
 void port_end_notices(struct port_adapter *a, const struct port_notices *notices);
-/* The notifications of StorPortNotification for the two kinds of notices. Return a STOR_STATUS. */
+/* These functions implement StorPortNotification for the two kinds of notices. They return a STOR_STATUS. */
 ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULONGLONG flags);
 ULONG port_notice_state(struct port_adapter *a, ULONG entities, STOR_ADDRESS *address, PHW_STATE_CHANGE routine,
                         void *context);
