@@ -54,7 +54,10 @@ struct wdf_call {
     bool region; /* the callback runs in a critical region of the framework */
 };
 void wdf_call_begin(struct wdf_call *c, struct wdf_sync *sync);
-/* Reports a changed IRQL, a critical region and locks that the callback has left, and restores them. */
+/*
+ * Reports a changed IRQL, a change of the count of critical regions, and locks that are still held. Restores the IRQL
+ * and the count of critical regions.
+ */
 void wdf_call_end(struct wdf_call *c, const char *name, const void *callback);
 
 /* Work that a worker does later. The memory must stay allocated until then, for example by a reference. */

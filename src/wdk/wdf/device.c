@@ -48,7 +48,10 @@ static struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT i
     return NULL;
 }
 
-/* Returns the structure. Reports a wrong pointer with the caller's address. */
+/*
+ * Returns the argument DeviceInit of the calling routine. If the pointer is wrong, reports the address of the routine's
+ * caller, and returns NULL.
+ */
 #define INIT_OF(routine) wdf_init_of(#routine, DeviceInit, __builtin_return_address(0))
 
 PWDFDEVICE_INIT WdfControlDeviceInitAllocate(WDFDRIVER Driver, CONST UNICODE_STRING *SDDLString)

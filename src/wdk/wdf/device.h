@@ -11,9 +11,11 @@
 #include "wdk/wdf/callback.h"
 #include "wdk/wdf/object.h"
 
-enum { WDF_QUEUED_TYPES = WdfRequestTypeDeviceControlInternal + 1 }; /* types of requests that may have a queue */
+enum { WDF_QUEUED_TYPES = WdfRequestTypeDeviceControlInternal + 1 }; /* how many request types may have a queue */
 
-/* The routine for IRPs of a major function, and the minor functions that it is for, one bit each. */
+/*
+ * A routine for the IRPs of one major function. `minors` has one bit for each minor function that the routine is for.
+ */
 struct wdf_preprocess {
     PFN_WDFDEVICE_WDM_IRP_PREPROCESS routine;
     uint64_t minors[4];

@@ -105,7 +105,7 @@ static NTSTATUS device_request(struct wdf_device *d, PIRP irp)
     return STATUS_PENDING;
 }
 
-/* A device whose setup is not finished, or which is being deleted, is not opened. */
+/* Handles IRP_MJ_CREATE. The open fails if the device's setup is not finished, or if the device is being deleted. */
 static NTSTATUS device_create_file(struct wdf_device *d, PIRP irp)
 {
     struct wdf_queue *q;
@@ -208,7 +208,10 @@ NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(WDFDEVICE Device, PIRP Irp)
     return device_dispatch(d, Irp);
 }
 
-/* The device's last file may be closed after the deletion of the device. Then nobody waits for the close. */
+/*
+ * Counts the dispatch as activity of the device's tree, because the last file of a deleted device may be closed later,
+ * and then nobody else waits for the close.
+ */
 NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
 {
     UCHAR major = IoGetCurrentIrpStackLocation(irp)->MajorFunction;

@@ -99,7 +99,7 @@ void wdf_file_discard(struct wdf_device *d, struct wdf_file *f)
     (void)wdf_object_delete(&f->object);
 }
 
-/* File callbacks run at PASSIVE_LEVEL, so they hold only a lock that allows this. */
+/* Returns the lock that file callbacks hold, or NULL. They run at PASSIVE_LEVEL, so they cannot hold a spin lock. */
 static struct wdf_sync *file_sync(struct wdf_file *f, struct wdf_device *d)
 {
     struct wdf_sync *sync = wdf_callback_sync(f ? &f->object : &d->object);

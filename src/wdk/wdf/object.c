@@ -210,7 +210,9 @@ static NTSTATUS wdf_check_attributes(enum wdf_kind kind, const WDF_OBJECT_ATTRIB
     return STATUS_SUCCESS;
 }
 
-/* Sets the execution level and the scope from the attributes, or from the parent. A driver's defaults are weakest. */
+/*
+ * Sets the execution level and the scope: each from the attributes, or from the parent if the attributes do not set it.
+ */
 static void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *a,
                                        const struct wdf_object *parent)
 {

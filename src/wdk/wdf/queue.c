@@ -47,8 +47,8 @@ static struct wdf_request *queue_request_of(LIST_ENTRY *e)
 /* ---- Taking requests --------------------------------------------------------------------------------------------- */
 
 /*
- * Moves a waiting request to the driver's requests. Requires that the request's cancel routine was removed. Requires
- * the lock.
+ * Moves a waiting request from the list `waiting` to the list `owned`. Requires the lock. The request's cancel routine
+ * must have been removed.
  */
 static void queue_move_to_driver(struct wdf_queue *q, struct wdf_request *r)
 {
@@ -92,8 +92,8 @@ struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file)
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
 /*
- * Cancels a request that was moved to the driver's requests: calls EvtIoCanceledOnQueue if the driver has put the
- * request into the queue, otherwise completes it. Called with no lock held.
+ * Cancels a request that was moved to the list `owned`: calls EvtIoCanceledOnQueue if the driver has put the request
+ * into the queue, otherwise completes it. Called with no lock held.
  */
 static void queue_cancel_retrieved(struct wdf_queue *q, struct wdf_request *r)
 {
@@ -383,8 +383,8 @@ void wdf_queue_finish_one(struct wdf_queue *q)
 }
 
 /*
- * The request leaves the driver's list first. If the other queue accepts no requests, the request returns to that list,
- * so the driver owns it as before.
+ * The request leaves the list `owned` of its queue first. If the other queue accepts no requests, the request returns
+ * to this list, so the driver owns it as before.
  */
 NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front)
 {

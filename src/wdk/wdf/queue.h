@@ -32,7 +32,7 @@ struct wdf_queue {
     LIST_ENTRY link; /* in the device's list */
     WDF_IO_QUEUE_CONFIG config;
     ULONG max_owned;      /* a request is delivered only while the driver owns fewer requests than this */
-    struct wdf_sync sync; /* unless the scope is that of the device */
+    struct wdf_sync sync; /* the queue's own lock; unused if the scope is that of the device */
     struct wdf_deferred deferred;
     pthread_mutex_t lock; /* guards the members below; no other lock except those of object.c is acquired under it */
     pthread_cond_t done;
@@ -74,17 +74,15 @@ void wdf_queue_finish_one(struct wdf_queue *q);
  */
 NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front);
 /*
- * Moves the first waiting request of this file (NULL: of any file) that is not being cancelled to the driver's
- * requests, and returns it. Returns NULL if there is none. Requires the lock.
+ * Finds the first waiting request of this file (NULL: of any file) that is not being cancelled. Moves it to the list
+ * `owned`, and returns it. Returns NULL if there is none. Requires the lock.
  */
 struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file);
-/*
- * Moves a waiting request to the driver's requests. Returns false if the request is being cancelled. Requires the lock.
- */
+/* Moves a waiting request to the list `owned`. Returns false if the request is being cancelled. Requires the lock. */
 bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r);
 /* Returns true if the request waits in the queue. Does not access the request. Requires the lock. */
 bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *r);
-/* Returns true if the waiting request is of the file (NULL: of any file). Requires the lock. */
+/* Returns true if the waiting request belongs to the file (NULL: to any file). Requires the lock. */
 bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 /* Cancels the requests of the file (NULL: all) that wait now. */
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);

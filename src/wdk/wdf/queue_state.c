@@ -182,7 +182,10 @@ WDF_IO_QUEUE_STATE WdfIoQueueGetState(WDFQUEUE Queue, PULONG QueueRequests, PULO
     return (WDF_IO_QUEUE_STATE)state;
 }
 
-/* Delivers for a call of the driver. The driver may delete the queue as soon as the last handler has returned. */
+/*
+ * Delivers what can be delivered now. Holds a reference, because the driver may delete the queue as soon as the last
+ * handler has returned.
+ */
 static void queue_dispatch(struct wdf_queue *q)
 {
     wdf_object_ref(&q->object);
@@ -272,7 +275,10 @@ static void queue_change(WDFQUEUE queue, const struct change *c)
     queue_dispatch(q);
 }
 
-/* Also waits for handlers that have completed their requests, as the driver may free what these use afterwards. */
+/*
+ * Waits until the change has ended and no handler runs. A handler may still run after it has completed its request, and
+ * the driver may free what the handler uses as soon as this function returns.
+ */
 static void queue_wait(struct wdf_queue *q, enum wdf_change change)
 {
     pthread_mutex_lock(&q->lock);

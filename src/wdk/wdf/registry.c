@@ -384,7 +384,7 @@ NTSTATUS WdfRegistryAssignMemory(WDFKEY Key, PCUNICODE_STRING ValueName, ULONG V
     return wdf_key_write("WdfRegistryAssignMemory", Key, ValueName, ValueType, buffer + offset, (ULONG)size);
 }
 
-/* Adds the zero that ends a REG_SZ. */
+/* Writes the text as a REG_SZ, with a terminating zero. */
 static NTSTATUS wdf_key_write_string(const char *routine, WDFKEY key, PCUNICODE_STRING value, PCUNICODE_STRING text)
 {
     NTSTATUS status;

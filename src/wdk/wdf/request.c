@@ -142,7 +142,7 @@ void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR inform
     irp->Tail.Overlay.DriverContext[3] = NULL;
     if (q)
         wdf_queue_unlink(q, r);
-    r->irp = NULL; /* a request in the queue's list has an IRP */
+    r->irp = NULL; /* only now, because each request in the queue's list must have an IRP */
     wdf_object_release(&r->object);
     IoCompleteRequest(irp, boost);
     if (q)
@@ -184,7 +184,10 @@ static bool request_end_ownership(struct wdf_request *r)
     return false;
 }
 
-/* A request that is marked cancelable is completed by its cancel callback, or after it was unmarked. */
+/*
+ * Reports the completion of a request that is marked cancelable, and unmarks the request. Returns false if the cancel
+ * callback will complete the request.
+ */
 static bool request_uncancel_for_completion(const char *routine, struct wdf_request *r)
 {
     wdf_report_request(routine, r, IS_CANCELABLE,
@@ -261,7 +264,10 @@ static void request_cancel_now(void *context)
     wdf_activity_end(root);
 }
 
-/* The callback may complete the request. Then the queue, whose lock the callback holds, may be deleted meanwhile. */
+/*
+ * Adds references, because the callback may complete the request, and the queue, whose lock the callback holds, may
+ * then be deleted before the callback returns.
+ */
 void wdf_request_cancel_claimed(struct wdf_request *r)
 {
     struct wdf_object *constraints = request_constraints(r);
@@ -344,7 +350,8 @@ VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequ
     if (request_mark_cancelable("WdfRequestMarkCancelable", Request, EvtRequestCancel, __builtin_return_address(0),
                                 &r) != STATUS_CANCELLED)
         return;
-    atomic_store(&r->cancel_state, CANCEL_CLAIMED); /* until a worker calls, WdfRequestUnmarkCancelable refuses */
+    /* WdfRequestUnmarkCancelable must fail from now on, not only when the callback runs. */
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
     sync = wdf_callback_sync(request_constraints(r));
     if (sync && wdf_sync_is_mine(sync))
         request_call_cancel(r, NULL); /* the handler that calls this routine has the lock */

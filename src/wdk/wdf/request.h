@@ -50,7 +50,7 @@ struct wdf_mdl {
     bool locked;
 };
 
-/* Creates the request of an IRP, which the framework owns. */
+/* Creates a request for the IRP. The framework owns the request. */
 NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **out);
 WDF_REQUEST_TYPE wdf_request_type(PIRP irp);
 /*

@@ -171,7 +171,10 @@ static bool request_locate(const struct wdf_request *r, bool input, struct data 
     }
 }
 
-/* A buffer of a program that is neither buffered nor direct is only for WdfRequestRetrieveUnsafeUser...Buffer. */
+/*
+ * Finds the input or output buffer. Fails for a program's buffer that is neither buffered nor direct: only
+ * WdfRequestRetrieveUnsafeUser...Buffer return it.
+ */
 static NTSTATUS request_data(const char *routine, WDFREQUEST request, bool input, struct wdf_request **out,
                              struct data *data)
 {

@@ -17,7 +17,7 @@
 
 enum { UNITS_PER_MS = 10000 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the members that name it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards some members of timers and work items, see there */
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
  * The work item whose callback this thread runs, or NULL once the callback has deleted the item; and the timer whose
@@ -38,7 +38,7 @@ struct wdf_timer {
     struct wdf_sync *sync; /* held during the callback, or NULL */
     bool passive;          /* a worker calls the callback at PASSIVE_LEVEL */
     WORK_QUEUE_ITEM item;  /* for a passive timer */
-    unsigned unfinished;   /* a passive timer's callbacks that are queued or running; under the lock */
+    unsigned unfinished;   /* a passive timer's callbacks that are queued or running; guarded by `lock` */
     atomic_uint stopping;  /* threads in wdf_timer_stop_and_wait; if not 0, WdfTimerStart fails */
 };
 
