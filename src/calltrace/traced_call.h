@@ -60,7 +60,10 @@ void traced_call_end_callback(const struct traced_call *c);
 
 /* Stores the consumer's completion routine and its context in c->request. Must run before the provider's function. */
 void traced_call_set_request(struct traced_call *c, NDK_FN_REQUEST_COMPLETION done, void *context);
-/* Return the completion routine and its context to pass to the provider. `done` and `context` are the consumer's. */
+/*
+ * These two functions return the completion routine and its context that must be passed to the provider. `done` and
+ * `context` are the consumer's.
+ */
 NDK_FN_REQUEST_COMPLETION traced_call_routine(const struct traced_call *c, NDK_FN_REQUEST_COMPLETION done);
 void *traced_call_context(const struct traced_call *c, void *context);
 
@@ -73,7 +76,10 @@ void *traced_call_context(const struct traced_call *c, void *context);
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);
-/* Return the completion routine and its context to pass to the provider. `done` and `context` are the consumer's. */
+/*
+ * These two functions return the completion routine and its context that must be passed to the provider. `done` and
+ * `context` are the consumer's.
+ */
 NDK_FN_CREATE_COMPLETION traced_create_routine(const struct traced_object *o, NDK_FN_CREATE_COMPLETION done);
 void *traced_create_context(struct traced_object *o, void *context);
 /*

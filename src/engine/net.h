@@ -65,11 +65,12 @@ enum net_use {
 struct net_liveness {
     uint32_t idle_ms;     /* time of silence after which the peer is probed; rounded up to seconds; 0: no probes */
     uint32_t interval_ms; /* time from one probe to the next; rounded up to seconds */
-    uint32_t unacked_ms;  /* maximum time without an acknowledgement; 0: TCP's own limit for data, and three probes */
+    /* Maximum time without an acknowledgement; 0: TCP's own limit for data, or three probes if there is no data. */
+    uint32_t unacked_ms;
 };
 
 struct net_ops {
-    /* Creates and destroys a shard's poller. */
+    /* These two functions create and destroy the poller of a shard. */
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
@@ -82,8 +83,9 @@ struct net_ops {
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*
-     * Makes ready sockets end the wait of the shard's thread again. Requires the token. Called before a consumer's
-     * polling lease ends, because during the lease only `poll` finds the ready sockets.
+     * Starts to watch the sockets again, so that a ready socket ends the wait of the shard's thread. Requires the
+     * token. Called before a consumer's polling lease ends, because during the lease only `poll` finds the ready
+     * sockets.
      */
     void (*watch)(struct net *net, void *poller);
     /*
@@ -109,9 +111,9 @@ struct net_ops {
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
     /*
-     * Acquire and release a reference on a reservation. A listener and its accepted connections share a reservation,
-     * and so do a shared endpoint and its connections. The last unref releases the address before it returns. Any
-     * thread may call these functions.
+     * These two functions acquire and release a reference on a reservation. A listener and its accepted connections
+     * share a reservation, and so do a shared endpoint and its connections. The last unref releases the address before
+     * it returns. Any thread may call these functions.
      */
     void (*reservation_ref)(struct net_reservation *r);
     void (*reservation_unref)(struct net_reservation *r);
@@ -158,8 +160,8 @@ struct net_ops {
     unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
     /*
-     * Send and receive bytes. Both functions return the number of bytes, or -errno. After -EAGAIN, the caller waits for
-     * ready(). recv returns 0 at the peer's end of stream.
+     * These two functions send and receive bytes. They return the number of bytes, or -errno. After -EAGAIN, the caller
+     * waits for ready(). recv returns 0 at the peer's end of stream.
      */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
@@ -184,8 +186,8 @@ struct net_ops {
     int (*get_error)(struct net_socket *socket);
     void (*shut_write)(struct net_socket *socket); /* half-closes: the peer reads all data, then the end of stream */
     /*
-     * Move a socket to another shard. The owner of the old shard calls detach, then the owner of the new shard calls
-     * attach. If the socket becomes ready during the move, the new shard reports it.
+     * These two functions together move a socket to another shard. The owner of the old shard calls detach, then the
+     * owner of the new shard calls attach. If the socket becomes ready during the move, the new shard reports it.
      */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);

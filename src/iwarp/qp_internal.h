@@ -107,7 +107,7 @@ enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 struct tx_state {
     uint8_t kind;       /* enum tx_kind: the message in progress */
     uint8_t rtr;        /* enum mpa_rtr: the ready-to-receive message that is still to be sent */
-    bool response_turn; /* the next response precedes the next request; set by a request, cleared by a response */
+    bool response_turn; /* the next response precedes the next request; set after a request, cleared after a response */
     bool rtr_read;      /* the ready-to-receive read is in flight, as the oldest of the reads */
     uint32_t next;      /* the position of the request in progress, or of the next request */
     uint32_t response;  /* the position of the response in progress, or of the next response */
@@ -201,7 +201,7 @@ struct pieces {
 /* An FPDU of a batch. */
 struct tx_fpdu {
     size_t end;            /* size of the batch's FPDUs up to and including this one, in bytes */
-    const uint8_t *begin;  /* the FPDU's length and headers, in the arena */
+    const uint8_t *begin;  /* the place in the arena of the FPDU's length field and headers */
     struct tx_state after; /* the state of sending after this FPDU has been sent */
 };
 

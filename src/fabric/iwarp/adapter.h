@@ -92,8 +92,8 @@ struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
 /*
- * Begin and end watching the adapter's interface (interface.c). If the interface is removed, all connections end. Both
- * functions may block. iwarp_interface_watch returns 0 or errno.
+ * These two functions start and stop watching the adapter's interface (interface.c). If the interface is removed, all
+ * connections end. Both functions may block. iwarp_interface_watch returns 0 or errno.
  */
 int iwarp_interface_watch(struct iwarp_fabric *f);
 void iwarp_interface_unwatch(struct iwarp_fabric *f);

@@ -63,7 +63,8 @@ struct fabric_conn {
     struct iwarp_fabric *fabric;
     uint32_t number;  /* unique in the process, for the trace */
     atomic_uint refs; /* conn_object.c lists the owners of references */
-    struct spin lock; /* guards ops, their arguments, scheduled, posted_to; held while home or state is written */
+    /* Guards `ops`, the arguments of the ops, `scheduled` and `posted_to`; held while `home` or `state` is written. */
+    struct spin lock;
     unsigned ops;
     bool scheduled;
     atomic_int unanswered;         /* enum unanswered */

@@ -57,8 +57,8 @@ enum fabric_reason listener_refusal(const struct fabric_listener *l);
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 void listener_resume(struct fabric_listener *l); /* ends waits_for_drop; any thread; releases the caller's reference */
 /*
- * Count the requests that the consumer has not answered. Only the owner of the listener's shard may call
- * listener_count_request and listener_count_abandoned. Any thread may call listener_count_answer.
+ * These functions keep the counts of requests that the consumer has not answered. Only the owner of the listener's
+ * shard may call listener_count_request and listener_count_abandoned. Any thread may call listener_count_answer.
  */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);

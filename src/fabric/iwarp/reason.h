@@ -6,11 +6,14 @@
 #include "fabric/fabric.h"
 #include "iwarp/qp.h"
 
-/* Map the errno of an operation to a reason. Every errno has a reason. iwarp_reason_end maps the end of a stream. */
+/*
+ * Each of these functions maps the errno of one operation to a reason. Every errno has a reason. iwarp_reason_end maps
+ * the end of a stream.
+ */
 enum fabric_reason iwarp_reason_reserve(int error);
-enum fabric_reason iwarp_reason_listen(int error); /* listening on a reserved address */
+enum fabric_reason iwarp_reason_listen(int error); /* the operation: to listen on a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);
-enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
+enum fabric_reason iwarp_reason_stream(int error); /* the operation: send or recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /*
  * Returns the reason of the completion *c. For a request that was flushed or lost, returns the reason of `end`, or
