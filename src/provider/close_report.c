@@ -35,7 +35,7 @@ enum {
     MAX_SHOWN = 4,   /* maximum number of objects of one type that a report describes */
     MAX_REPORTS = 4, /* maximum number of closes that one round reports; further closes that are due are only counted */
     MAX_WHERE = 3 * ADDR_TEXT,
-    MAX_EVENTS = 10, /* of the trace */
+    MAX_EVENTS = 10, /* maximum number of the trace's last events that a report lists */
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that the reports of leaked objects fill a disk only slowly */
     GRACE_NS = 1000000000, /* maximum time for which abort() waits for a thread that writes to the log */

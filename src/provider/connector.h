@@ -96,8 +96,8 @@ struct connector *connector_new_passive(struct listener *listener, struct object
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
 
 /*
- * Acquire and release the connector's lock. connector_unlock asserts the invariants of the members that the lock
- * guards.
+ * These two functions acquire and release the connector's lock. connector_unlock asserts the invariants of the members
+ * that the lock guards.
  */
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
@@ -115,8 +115,8 @@ void connector_exit(struct connector *c);
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
 /*
- * Bind and unbind a queue pair. A queue pair can be bound to only one connector at a time. connector_bind_qp returns
- * false if the queue pair is already bound.
+ * These two functions bind a queue pair to a connector, and unbind it. A queue pair can be bound to only one connector
+ * at a time. connector_bind_qp returns false if the queue pair is already bound.
  */
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);

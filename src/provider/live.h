@@ -46,8 +46,8 @@ void live_list_insert(struct live_list *live, struct object *o);
 /* Sets o->live_retiring. Must be called before the fabric's object that belongs to `o` ends. */
 void live_list_set_retiring(struct live_list *live, struct object *o);
 /*
- * Hide the object (set live_hidden), and remove the object from its list. Both functions may be called for an object
- * that was never inserted.
+ * live_list_hide sets the object's live_hidden. live_list_remove removes the object from its list. Both functions may
+ * be called for an object that was never inserted.
  */
 void live_list_hide(struct live_list *live, struct object *o);
 void live_list_remove(struct live_list *live, struct object *o);

@@ -22,8 +22,8 @@ static inline bool log_is_on(uint32_t level)
 }
 
 /*
- * Reads ONDK_LOG in the first call. Further calls do nothing. PASSIVE_LEVEL. Until then the level is warn, and lines go
- * to standard error.
+ * Reads ONDK_LOG in the first call. Further calls do nothing. Must be called at PASSIVE_LEVEL. Before the first call,
+ * the level is warn, and lines go to standard error.
  */
 void log_start(void);
 /*

@@ -160,7 +160,7 @@ bool request_is_pending(const struct request *r);
 
 /* ---- Entries of dispatch tables that are the same for all types ---- */
 
-enum { OBJECT_OFFSET = sizeof(NDK_QP) }; /* all public structs have one size */
+enum { OBJECT_OFFSET = sizeof(NDK_QP) }; /* all public structs have the same size */
 static_assert(sizeof(NDK_QP) == sizeof(NDK_ADAPTER) && sizeof(NDK_QP) == sizeof(NDK_CONNECTOR), "one size");
 
 /* Returns the struct object that follows the public struct `header`. */

@@ -341,7 +341,7 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
 {
     char name[IF_NAMESIZE];
 
-    interface_name(a->if_index, name); /* each time, because it may change */
+    interface_name(a->if_index, name); /* read for each snapshot, because the name may change */
     fprintf(out, "%s{\"adapter\":%u,\"if_index\":%u,", first ? "" : ",", (unsigned)a->number, (unsigned)a->if_index);
     json_put_text(out, "if_name", name);
     fprintf(out, ",\"ndk_version\":\"%u.%u\"", (unsigned)a->version.Major, (unsigned)a->version.Minor);

@@ -53,11 +53,11 @@ enum {
 
 static struct {
     pthread_mutex_t lifetime, list;
-    LIST_HEAD(, adapter) adapters; /* guarded by list */
+    LIST_HEAD(, adapter) adapters; /* guarded by `list` */
     uint32_t number;               /* the number of the newest adapter; guarded by `list` */
     int socket;                    /* -1: there is no server; guarded by `lifetime` */
     int trace_socket;              /* -1: the trace is not passed; guarded by `lifetime` */
-    pthread_t thread;              /* guarded by lifetime */
+    pthread_t thread;              /* guarded by `lifetime` */
     atomic_bool stopping;
 } server = {
     .lifetime = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1, .trace_socket = -1
