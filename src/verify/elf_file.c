@@ -29,7 +29,7 @@ static bool elf_is_supported(const elf_header *h)
 }
 
 /*
- * Returns the number of bytes at the start of the file that are mapped, at most MAX_COMPARED. Returns 0 if it is not
+ * Returns how many bytes from the start of the file are mapped, at most MAX_COMPARED. Returns 0 if this number is not
  * known.
  */
 static size_t elf_mapped_size(const struct elf_file *file)

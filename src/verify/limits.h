@@ -9,7 +9,10 @@
 
 #include "verify/queue.h"
 
-/* Check the arguments of calls that create or resize a queue. p is the object on which the call is made. */
+/*
+ * These functions check the arguments of calls that create or resize a queue. p is the object on which the call is
+ * made.
+ */
 void limits_check_cq(const struct proxy *p, const char *routine, ULONG depth);
 void limits_check_srq(const struct proxy *p, const char *routine, ULONG depth, ULONG sges);
 void limits_check_qp(const struct proxy *p, const char *routine, const struct queue_size *sizes, ULONG inline_size);

@@ -6,9 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed, and then returns true. If none of them is closed for
- * stall_ms, although the consumer could close at least one, reports the open objects and mappings once. If none is
- * closed for another stall_ms after the report, returns false.
+ * Waits until all objects and mappings of the adapter are closed, and then returns true. If stall_ms pass in which none
+ * of them is closed, although the consumer could close at least one, reports the open objects and mappings once. If
+ * stall_ms pass again in which none is closed, returns false.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

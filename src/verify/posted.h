@@ -146,8 +146,8 @@ bool posted_complete(struct posted *posted, void **context);
  */
 void posted_set_ended(struct posted *posted);
 /*
- * Returns a request's place, which is the number of its post in the queue. `context` is the RequestContext that the
- * provider has returned for the request. Returns 0 if the request has no record.
+ * Returns a request's place: the queue's posts are numbered from 1, and a request has the number of its post. `context`
+ * is the RequestContext that the provider has returned for the request. Returns 0 if the request has no record.
  */
 uint64_t posted_place(struct posted *posted, void *context);
 /*

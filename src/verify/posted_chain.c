@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps chains of deferred requests: see posted_chain.h. A post outside of a chain writes nothing here, because most
- * posts are outside of a chain.
+ * Keeps chains of deferred requests: see posted_chain.h. Most posts are outside of a chain. To be fast, such a post
+ * writes nothing here.
  */
 #include "verify/call.h"
 #include "verify/posted.h"

@@ -167,8 +167,8 @@ void proxy_unref(struct proxy *p);
 bool proxy_exists(const void *pub);
 
 /*
- * Acquire and release the proxies' lock, which guards the lists of proxies, and the members of a proxy that change
- * during calls. The lock order: the proxies' lock before the lock of posted requests.
+ * These two functions acquire and release the proxies' lock, which guards the lists of proxies, and the members of a
+ * proxy that change during calls. The lock order: the proxies' lock before the lock of posted requests.
  */
 void proxy_lock_all(void);
 void proxy_unlock_all(void);

@@ -215,9 +215,10 @@ void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
 
 /*
- * Print a text that is no report, for example a bug check. report_begin locks the output and returns it. The caller
- * then prints its text. report_end prints the stacks, which begin at the return address `by`, and flushes and unlocks
- * the output. `entry` is the routine that the consumer has called, or NULL if it is not known.
+ * A text that is no report, for example a bug check, is printed between report_begin and report_end. report_begin locks
+ * the output and returns it. The caller then prints its text. report_end prints the stacks, which begin at the return
+ * address `by`, and flushes and unlocks the output. `entry` is the routine that the consumer has called, or NULL if it
+ * is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

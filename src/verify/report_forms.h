@@ -30,7 +30,7 @@ struct report {
 /* Prints a report as text. `head` prints the first lines of a breach. */
 void report_print_text(FILE *out, const struct report *r, report_printer *head);
 void report_print_repeated_text(FILE *out, const struct repeated *r);
-/* Print the stack of the call, the earlier stacks, and the events of a report. */
+/* These functions print parts of a report: the stack of the call, the earlier stacks, and the events. */
 void report_print_call(FILE *out, const struct stack *call);
 void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int count);
 void report_print_events(FILE *out, const struct report_event *events, unsigned count);

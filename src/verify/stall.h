@@ -16,13 +16,13 @@
 enum { STALL_NS_PER_MS = 1000000 };
 
 /*
- * Start and stop the thread of the doctor. The first stall_start creates the thread. The thread ends when stall_stop
- * was called as often as stall_start.
+ * These two functions start and stop the thread of the doctor. The first stall_start creates the thread. The thread
+ * ends when stall_stop was called as often as stall_start.
  */
 void stall_start(void);
 void stall_stop(void);
 
-/* Set and get the setting stall_ms, in milliseconds. With 0 no stall is reported. */
+/* These two functions set and return the setting stall_ms, in milliseconds. If it is 0, no stall is reported. */
 void stall_set_limit_ms(uint32_t ms);
 uint32_t stall_limit_ms(void);
 

@@ -16,7 +16,10 @@
 
 enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128, MAX_NAME = 64 };
 
-/* The reasons why calls wait. The first entry applies whose prefix is the start of the routine's name. */
+/*
+ * The reasons why calls wait. An entry is for the routines whose names begin with its prefix. The first such entry
+ * applies.
+ */
 static const struct {
     const char *prefix, *reason;
 } call_reasons[] = {

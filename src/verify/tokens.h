@@ -103,8 +103,8 @@ enum sge_use { SGE_SOURCE, SGE_RECEIVE, SGE_READ };
 void tokens_check_post(const struct proxy *queue, const char *routine, const NDK_SGE *sgl, ULONG sges, ULONG flags,
                        enum sge_use use);
 /*
- * Check a read or a write before it is posted. `remote` is its remote token. If the read invalidates the token of its
- * first SGE, that token becomes TOKEN_UNSURE.
+ * These functions check a read or a write before it is posted. `remote` is its remote token. If the read invalidates
+ * the token of its first SGE, that token becomes TOKEN_UNSURE.
  */
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
