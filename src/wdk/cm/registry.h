@@ -28,7 +28,10 @@ struct registry_key {
 
 extern POBJECT_TYPE const registry_key_type;
 
-/* Acquire or release the registry's lock, which is required for every access to the members of a key. */
+/*
+ * These two functions acquire and release the registry's lock, which is required for every access to the members of a
+ * key.
+ */
 void registry_lock(void);
 void registry_unlock(void);
 

@@ -22,8 +22,8 @@ void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);
 
 /*
- * Convert the family of a sockaddr. address_family_to_host replaces Windows' value of AF_INET6 by the host's value.
- * address_family_to_driver does the reverse. Neither changes a family other than AF_INET6.
+ * These two functions convert the family of a sockaddr. address_family_to_host replaces Windows' value of AF_INET6 by
+ * the host's value. address_family_to_driver does the reverse. Neither changes a family other than AF_INET6.
  */
 void address_family_to_host(void *sockaddr, size_t length);
 void address_family_to_driver(void *sockaddr, size_t length);

@@ -55,7 +55,7 @@ bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /* Stores the number of live things of each kind. */
 void live_count_kinds(uint32_t counts[LIVE_KINDS]);
-/* Returns the name of a kind as one word, for example "system-thread". Static storage. */
+/* Returns the name of a kind as one word, for example "system-thread". The name is in static storage. */
 const char *live_kind_word(enum live_kind kind);
 /*
  * Returns the number of live things that end without a further call by the driver: threads, set timers, DPCs, queued

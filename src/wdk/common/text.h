@@ -32,7 +32,10 @@ size_t text_wide_length(const WCHAR *s);
 WCHAR *text_wide_copy(const char *s) PRIVATE_EXPORT(text_wide_copy);
 char *text_narrow_copy(const WCHAR *s, size_t length);
 
-/* Map one UTF-16 unit to upper or lower case. Names in the registry and in \Device are compared with this mapping. */
+/*
+ * These two functions map one UTF-16 unit to upper and to lower case. Names in the registry and in \Device are compared
+ * with this mapping.
+ */
 WCHAR text_upcase(WCHAR c);
 WCHAR text_downcase(WCHAR c);
 

@@ -42,8 +42,8 @@ void device_count_close(PDEVICE_OBJECT device);
 /* Disables the device interfaces of a device that is deleted. */
 void interface_device_deleted(PDEVICE_OBJECT device);
 /*
- * Copies the link's name of the enabled interface of the class that was registered first. The caller frees the Buffer.
- * Returns false if no interface of the class is enabled, or if out of memory.
+ * Finds the interface of this class that is enabled and was registered first, and copies the name of its link. The
+ * caller frees the Buffer. Returns false if no interface of the class is enabled, or if out of memory.
  */
 bool interface_find_enabled(const GUID *class, UNICODE_STRING *link);
 

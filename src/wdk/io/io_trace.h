@@ -10,7 +10,7 @@
 /* Begins to record if ONDK_TRACE requests it. On failure, prints the reason to the stream of reports. */
 void io_trace_start(void);
 
-/* Call the driver's routine, and record the call. */
+/* These functions call the driver's routine and record the call. */
 NTSTATUS io_trace_driver_entry(PDRIVER_OBJECT driver, PUNICODE_STRING registry_path);
 void io_trace_driver_unload(PDRIVER_OBJECT driver);
 

@@ -160,8 +160,8 @@ static void request_copy_output(PIRP irp, struct irp_block *b)
 }
 
 /*
- * Copies buffered output, and frees the buffer and the MDLs. Nothing is copied if the status is an error. Success and
- * warnings (STATUS_BUFFER_OVERFLOW) copy.
+ * Copies buffered output, and frees the buffer and the MDLs. The output is copied unless the status is an error. A
+ * warning, for example STATUS_BUFFER_OVERFLOW, is no error.
  */
 void irp_release_buffers(PIRP irp, struct irp_block *b)
 {

@@ -145,9 +145,9 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 }
 
 /*
- * Manage the thread's list of held locks, which is used while checks are on. `by` is the return address of the routine
- * that acquires the lock. Locks beyond THREAD_MAX_LOCKS are only counted. While a thread holds such locks,
- * thread_may_have_lock returns true for every lock.
+ * These functions change and search the thread's list of held locks, which is used while checks are on. `by` is the
+ * return address of the routine that acquires the lock. Locks beyond THREAD_MAX_LOCKS are only counted. While a thread
+ * holds such locks, thread_may_have_lock returns true for every lock.
  */
 void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
 void thread_remove_lock(const void *lock);

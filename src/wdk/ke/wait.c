@@ -105,7 +105,7 @@ static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
     return abandoned;
 }
 
-/* Changes the object's state like a satisfied wait. Returns true if the object was an abandoned mutex. */
+/* Changes the object's state as a satisfied wait does. Returns true if the object was an abandoned mutex. */
 static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 {
     switch (h->Type) {

@@ -422,7 +422,7 @@ static void port_adapter_run_start(void *context)
         s->known->adapter = a;
         return;
     }
-    if (atomic_load(&a->running)) /* the driver has failed the request after the port had started the adapter */
+    if (atomic_load(&a->running)) /* the driver has failed IRP_MN_START_DEVICE after the port had started the adapter */
         port_adapter_stop(a);
     port_adapter_close(a);
 }

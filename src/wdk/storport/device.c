@@ -19,7 +19,10 @@ static NTSTATUS port_device_complete(PIRP irp, NTSTATUS status, ULONG_PTR inform
     return status;
 }
 
-/* Completes opens and closes. An open fails until the adapter has started, and after its removal. */
+/*
+ * Completes IRP_MJ_CREATE, IRP_MJ_CLEANUP and IRP_MJ_CLOSE. An open fails until the adapter has started, and after its
+ * removal.
+ */
 NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
 {
     struct port_adapter *a = port_of_device(device);
@@ -33,7 +36,7 @@ enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
 struct port_control {
     void *buffer;     /* input and output */
     ULONG in, out;    /* sizes of input and output */
-    ULONG_PTR filled; /* bytes of output */
+    ULONG_PTR filled; /* how many bytes of output were written */
 };
 
 /* Maps an SRB status to the status that Windows returns. */

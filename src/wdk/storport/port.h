@@ -218,7 +218,7 @@ DRIVER_DISPATCH port_pnp_dispatch;
  * adapter's number.
  */
 const char *port_adapter_start(struct port_adapter *a);
-/* Reports the removal to the miniport and stops it. The caller frees the devices and the adapter. */
+/* Reports the removal to the miniport and stops the miniport. The caller frees the devices and the adapter. */
 void port_adapter_stop(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);
 DRIVER_DISPATCH port_device_control;

@@ -66,7 +66,7 @@ static void port_scan_update_unit(struct port_adapter *a, UCHAR path, UCHAR targ
 enum scan_answer {
     SCAN_NO_ANSWER,
     SCAN_NO_UNIT, /* the target answers, but cannot have a unit with this number (peripheral qualifier 3) */
-    SCAN_UNIT     /* the unit exists, or is not connected now */
+    SCAN_UNIT     /* the unit exists, or could exist but is not connected now */
 };
 
 /* Sends INQUIRY, and stores whether the unit exists. */

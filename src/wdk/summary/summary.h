@@ -39,7 +39,7 @@ struct summary_row {
     char text[SUMMARY_TEXT]; /* further words, for example a failure's addresses and its reason; "": none */
 };
 
-/* Returns the name of a section, for example "request". Static storage. */
+/* Returns the name of a section, for example "request". The name is in static storage. */
 const char *summary_section_name(enum summary_section section) PRIVATE_EXPORT(summary_section_name);
 
 typedef void summary_callback(void *context, const struct summary_row *row);

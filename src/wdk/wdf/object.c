@@ -32,7 +32,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards trees, refere
 
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER; /* broadcast when an activity has ended */
 
-/* The properties of each kind: its name, what its attributes may set, and the highest IRQL of its deletion. */
+/*
+ * The properties of each kind: its name, what its attributes may set, and the highest IRQL at which it may be deleted.
+ */
 static const struct kind {
     const char *name;
     bool has_scope, has_level;

@@ -168,8 +168,8 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
 /* ---- Insertion --------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the cancel routine of a request that was inserted. If the request is cancelled already, moves it to the driver's
- * requests and returns false; the caller must then cancel it. Requires the lock.
+ * Sets the cancel routine of a request that was inserted. If the request is cancelled already, moves it to the list
+ * `owned` and returns false; the caller must then cancel it. Requires the lock.
  */
 static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
 {

@@ -460,7 +460,10 @@ NTSTATUS WdfIoQueueRetrieveRequestByFileObject(WDFQUEUE Queue, WDFFILEOBJECT Fil
     return queue_retrieve(q, f->file, OutRequest);
 }
 
-/* Returns the first request behind `e` that is of the file (NULL: of any file), with a reference. Requires the lock. */
+/*
+ * Returns the first request behind `e` that belongs to the file (NULL: to any file), with a reference. Requires the
+ * lock.
+ */
 static struct wdf_request *queue_find_behind(struct wdf_queue *q, LIST_ENTRY *e, PFILE_OBJECT file)
 {
     for (e = e->Flink; e != &q->waiting; e = e->Flink) {

@@ -189,7 +189,7 @@ NTSTATUS WdfRegistryRemoveValue(WDFKEY Key, PCUNICODE_STRING ValueName)
 
 /*
  * Reads a value. *out receives memory that the caller frees. Returns STATUS_OBJECT_TYPE_MISMATCH if the value has
- * another type than `type`; REG_NONE: any.
+ * another type than `type`. If `type` is REG_NONE, accepts any type.
  */
 static NTSTATUS wdf_key_read(const char *routine, WDFKEY key, PCUNICODE_STRING value, ULONG type,
                              KEY_VALUE_PARTIAL_INFORMATION **out)

@@ -21,8 +21,8 @@ struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle
 void wsk_client_end_call(struct wsk_client *c);
 
 /*
- * Adds or drops a reference to the client. Sockets and name queries hold such references. WskDeregister waits until no
- * reference is left.
+ * These two functions add and drop a reference to the client. Sockets and name queries hold such references.
+ * WskDeregister waits until no reference is left.
  */
 void wsk_client_ref(struct wsk_client *c);
 void wsk_client_unref(struct wsk_client *c);

@@ -25,7 +25,10 @@ static inline size_t wsk_address_size(unsigned family)
     return family == WSK_INET6 ? WSK_INET6_SIZE : WSK_INET_SIZE;
 }
 
-/* Convert between Windows' sockaddr and the host's. wsk_address_to_host returns the size of the host's sockaddr. */
+/*
+ * These two functions convert between Windows' sockaddr and the host's. wsk_address_to_host returns the size of the
+ * host's sockaddr.
+ */
 void wsk_address_from_host(struct wsk_address *a, const void *sockaddr);
 size_t wsk_address_to_host(void *sockaddr, const struct wsk_address *a);
 /*
