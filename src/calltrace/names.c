@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the names of values in the events of calls, which the schema of a trace contains. */
+/* Lists the names of values in the events of calls. The schema of a trace contains these names. */
 #include "calltrace/names.h"
 
 #include <ndk/ndkpi.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the timers of a shard. Only the shard's owner accesses them. Nearly all timers are set to one of a few
- * durations. A new timer is usually due after all earlier timers of the same duration, so these timers form a FIFO. To
- * set or stop a timer in a FIFO accesses only its neighbours. In a tree with the timers of a thousand connections, this
- * would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is sorted, and
- * first_deadline is the earliest deadline of all timers.
+ * durations. A new timer is usually due after all earlier timers of the same duration, so these timers form a FIFO.
+ * Setting or stopping a timer in a FIFO accesses only the timer's neighbours. In a tree with the timers of a thousand
+ * connections, this would cost a dozen cache misses. Timers that fit no FIFO are in a tree. The invariant: each FIFO is
+ * sorted, and first_deadline is the earliest deadline of all timers.
  */
 #include <assert.h>
 #include <stddef.h>

@@ -148,9 +148,9 @@ void mem_unmap(struct mem_region *r);
 int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag);
 /*
- * Prepares a window over [to, to + len) of the region with the STag `of`, which is alive or prepared. The window uses
- * the region's addresses, and has a reference on the region's group until the window is freed. Returns 0, ENOMEM,
- * ENOSPC, or:
+ * Prepares a window over [to, to + len) of the region with the STag `of`. This region must be alive or prepared. The
+ * window uses the region's addresses, and has a reference on the region's group until the window is freed. Returns 0,
+ * ENOMEM, ENOSPC, or:
  *   ENOENT     this domain has no such region, or `of` names a window
  *   ERANGE     the range is not inside the region
  *   EACCES     the region lacks the right (remote write requires local write)

@@ -145,7 +145,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 /*
  * Looks up the first piece of the range, and stores its address and length in source and source_len. `local` means that
  * the range is in a request's own SGE. The region of the piece stays protected until the next lookup. If the iovec
- * references the region, it stays protected until the batch ends.
+ * references the region, the region stays protected until the batch ends.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)

@@ -12,8 +12,8 @@
 #include "trace/schema.h"
 
 /*
- * The groups of events. The word "all" selects only the groups of drivers' calls, which have is_in_all, because these
- * calls would be hard to find among the frames of connections.
+ * The groups of events. The word "all" selects only the groups with is_in_all, which are the drivers' calls. Among the
+ * frames of connections, these calls would be hard to find.
  */
 static const struct {
     const char *name;

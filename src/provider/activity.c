@@ -66,7 +66,10 @@ void provider_add_closed_activity(struct activity *sum)
         to->all[i] += atomic_load_explicit(&closed[i], memory_order_relaxed);
 }
 
-/* Adds the counts of an open queue pair. Leaves out a queue pair that is ending, because the fabric adds its counts. */
+/*
+ * Adds the counts of an open queue pair. If the queue pair is ending, adds nothing, because the fabric's counters then
+ * include those of the queue pair.
+ */
 static void activity_add_qp(struct object *o, void *context)
 {
     struct qp *qp = (struct qp *)((char *)o - offsetof(struct qp, obj));

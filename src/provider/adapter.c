@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes adapters, and reports their limits. Every object of an adapter has a reference on it. The invariant:
- * the closing thread destroys the fabric and its threads only after the last reference has been dropped.
+ * Opens and closes adapters, and reports their limits. Every object of an adapter has a reference on the adapter. The
+ * invariant: the closing thread destroys the fabric and its threads only after the last reference has been dropped.
  */
 #include <openndk/adapter.h>
 

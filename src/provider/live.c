@@ -14,8 +14,8 @@
 enum { BATCH = 32 }; /* number of objects that are visited before the lock is released for a moment */
 
 /*
- * A walk through a list, in progress. If live_list_remove removes the walk's `next`, it sets `next` to the object after
- * that.
+ * A walk through a list, in progress. If the object `next` is removed from the list, live_list_remove sets `next` to
+ * the object after it.
  */
 struct live_walk {
     struct object *next; /* NULL: all objects have been visited */

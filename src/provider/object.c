@@ -267,7 +267,7 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
     o->create_context = context;
     o->finish.run = object_run_created;
     object_ref(o, REF_CALLBACK);
-    /* o is not accessed after this call, because the consumer may receive and close o before it returns. */
+    /* o is not accessed after this call, because the consumer may receive and close o before the call returns. */
     object_call(o, &o->finish);
     return STATUS_PENDING;
 }

@@ -106,8 +106,8 @@ void object_depend(struct object *o, struct object *antecedent);
  */
 void object_undepend(struct object *o, struct object *antecedent);
 /*
- * Returns true if o has a CHILD reference on the antecedent. The antecedent may have been freed, because the function
- * only compares pointers.
+ * Returns true if o has a CHILD reference on the antecedent. It does not matter if the antecedent has been freed: the
+ * function only compares pointers.
  */
 bool object_depends_on(struct object *o, const struct object *antecedent);
 bool object_is_closing(const struct object *o);

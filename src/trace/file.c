@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates trace files, and rings in memory. There are two invariants. First, the only files that are overwritten are
- * trace files of the same user that no process writes any more. Second, all space of a file is allocated when it is
- * created, because a write to a mapped page without space would end the program.
+ * Creates trace files, and rings in memory. There are two invariants. First, an existing file is replaced only if it is
+ * a trace file of the same user, and no process records to it any more. Second, all space of a file is allocated when
+ * it is created, because a write to a mapped page without space would end the program.
  *
  * A process that records has a lock on its file (flock). It keeps the descriptor open for the lock and for readers
  * (trace/attach.h). To replace an old trace file, the process locks it, removes it, and creates a new file. So a reader

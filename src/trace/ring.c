@@ -243,7 +243,7 @@ static void ring_stop_in_child(void)
     atomic_store(&ring_on, false);
 }
 
-/* Deletes the key when the library is unloaded, because its destructor is then no longer in memory. */
+/* Deletes the key when the library is unloaded, because the key's destructor is then no longer in memory. */
 __attribute__((destructor)) static void ring_unload(void)
 {
     if (ring.file)
@@ -261,7 +261,7 @@ bool ring_start(struct trace_file_header *file)
 
     /*
      * If ring.file is set, this process is a child of fork. It keeps the parent's key of thread-specific data. It
-     * replaces the parent's array of owners, which is not freed.
+     * replaces the parent's array of owners, and does not free that array.
      */
     if (!owners || (!ring.file && pthread_key_create(&ring.on_thread_end, ring_handle_thread_end))) {
         free(owners);

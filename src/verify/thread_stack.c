@@ -4,9 +4,9 @@
  * program counter. So the stack is copied, and each caller is found as unwind_row.h describes. Frame pointers alone do
  * not suffice, because the functions of the C library have none.
  *
- * At first the frame pointer is not known. If the row of a function needs the frame pointer, it is computed from the
- * size of the memory that the function has reserved. If the computed place has no return address, the copy is searched
- * for the first return address that follows a call of this function.
+ * At first the frame pointer is not known. If the row of a function needs the frame pointer, the frame pointer is
+ * computed from the size of the memory that the function has reserved. If the computed place has no return address, the
+ * copy is searched for the first return address that follows a call of this function.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -2,8 +2,8 @@
 /*
  * Decides by a table of rules whether a posted request waits for a poll. doorbell_may_wait applies the rules, and
  * docs/states.md lists them. The invariant: the condition of each rule is cheap and changes nothing.
- * doorbell_is_overdue is called only if a rule lets the request wait, because it counts waiting requests and may read
- * the clock.
+ * doorbell_is_overdue counts waiting requests and may read the clock, so it is called only if a rule lets the request
+ * wait.
  */
 #include "fabric/iwarp/doorbell.h"
 

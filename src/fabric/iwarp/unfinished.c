@@ -72,7 +72,7 @@ static struct {
     struct source_tree by_source;
     struct rank_tree by_rank;
     unsigned count;
-    uint64_t inserted;  /* the number of the next connection */
+    uint64_t inserted;  /* the number that the next inserted connection gets */
     uint64_t first_own; /* connections with smaller numbers were inserted before a fork, by the parent process */
 } table;
 

@@ -34,8 +34,9 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
 
 /*
  * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. Such a
- * routine calls the driver and then signals the thread that waits for that call. It may still run when the driver is
- * unloaded, because it then no longer uses the driver. At most eight routines can be registered. Idempotent.
+ * routine calls the driver and then signals the thread that waits for that call. Such a routine does no harm if it
+ * still runs when the driver is unloaded, because it then no longer uses the driver. At most eight routines can be
+ * registered. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 

@@ -319,8 +319,8 @@ NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status,
 
 /*
  * The locks of the files' positions. A transfer to a file of the host holds the lock from the reading of the position
- * until its change. A transfer to a device holds it only for each access to the position, because a driver may take
- * long.
+ * until the position has been changed. A transfer to a device holds it only for each access to the position, because a
+ * driver may take long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };

@@ -118,7 +118,7 @@ uint64_t processor_group(uint32_t group)
 
 /*
  * Binds a thread (0: the calling thread) to all processors that the process could use at its start. The host refuses
- * this if the process may no longer use any of them. Then the function requests all processors, and the host binds the
+ * this if the process may use none of them any more. Then the function requests all processors, and the host binds the
  * thread to those that the process may use.
  */
 static void processor_bind_to_allowed(pid_t thread)

@@ -33,7 +33,7 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Returns true if `t` must be moved to the processor of the calling thread, which wakes it. Otherwise Linux may let `t`
+ * Returns true if the calling thread, which wakes `t`, must move `t` to its own processor. Otherwise Linux may let `t`
  * wait up to 4 ms for the processor on which it ran last. A provider's thread yields its processor when its callbacks
  * have returned, so a worker that a callback wakes can continue on that processor. Returns false if the driver has
  * chosen processors for `t`.

@@ -9,8 +9,8 @@
 
 /*
  * Adds the counters of all adapters, closed and open, to *sum. Returns false if the provider is foreign, because its
- * adapters have no such counters. If `crashed` is true, leaves out the open queue pairs. If then another thread is
- * changing the list of open adapters, leaves out the open adapters, too.
+ * adapters have no such counters. If `crashed` is true, leaves out the open queue pairs. If another thread is changing
+ * the list of open adapters at that time, leaves out the open adapters, too.
  */
 bool adapters_add_activity(struct activity *sum, bool crashed);
 

@@ -32,8 +32,8 @@ struct summary_number {
 enum { SUMMARY_NUMBERS = 8, SUMMARY_TEXT = 512 };
 struct summary_row {
     enum summary_section section;
-    const char *name;   /* for example "send" or "IRP_MJ_READ"; NULL: none. Static storage */
-    const char *status; /* the name or number of a status; NULL: none. Valid during the visit */
+    const char *name;   /* for example "send" or "IRP_MJ_READ", in static storage; NULL: none */
+    const char *status; /* the name or number of a status, valid only during the visit; NULL: none */
     unsigned count;     /* number of valid elements of `numbers` */
     struct summary_number numbers[SUMMARY_NUMBERS];
     char text[SUMMARY_TEXT]; /* further words, for example a failure's addresses and its reason; "": none */

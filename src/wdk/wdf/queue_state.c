@@ -222,7 +222,7 @@ static void queue_cancel_owned(struct wdf_queue *q)
             struct wdf_request *candidate = CONTAINING_RECORD(e, struct wdf_request, link);
 
             if (wdf_request_claim(candidate))
-                r = candidate; /* nobody completes it before its cancel callback */
+                r = candidate; /* nobody completes the claimed request before its cancel callback runs */
         }
         pthread_mutex_unlock(&q->lock);
         if (r)
