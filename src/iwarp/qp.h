@@ -43,7 +43,7 @@ enum iw_end {
     IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
     IW_END_TRUNCATED,      /* the transport's end of stream came inside an FPDU or a message */
     IW_END_LOCAL_REQUEST,  /* this side's memory of a message in progress was no longer valid */
-    IW_END_FLUSH,          /* a flush ended a message that was partly sent or received, or a read in flight */
+    IW_END_FLUSH,          /* a flush ended a half-sent or half-received message, or ended a read in flight */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums the counters of adapters: see activity.h. The invariant: the sum of closed adapters is one array of atomic
- * numbers, so it needs no lock, and a fork cannot find it half changed by a lock's holder.
+ * numbers. So it needs no lock, and a child of fork can always use it.
  */
 #include "provider/activity.h"
 

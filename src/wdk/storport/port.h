@@ -103,7 +103,8 @@ struct port_adapter {
     atomic_bool running;
     bool link_down, resetting, watched;
     bool removing; /* set when the removal begins; from then on no timer is set and no work item is queued */
-    ULONG users;   /* number of work items and of threads that start or complete requests; the removal waits until 0 */
+    /* Number of work items and of threads that start or complete requests. The removal waits until this number is 0. */
+    ULONG users;
     bool scanning, scan_again, no_scan;
     struct port_notices notices;
     bool refused; /* HwStartIo returned FALSE: no request starts until a completion, a reset or port_watch */

@@ -325,7 +325,8 @@ static void queue_defer(struct wdf_queue *q)
 /*
  * Returns true if another call of wdf_queue_dispatch delivers what this call would deliver. If callbacks are
  * serialized, one thread delivers at a time. If this thread is in a handler of the queue, the call that has called the
- * handler delivers the next request. An exception is a new request in a queue without a limit. Requires the lock.
+ * handler delivers the next request. But if the queue has no limit, a request that has just arrived is delivered by
+ * this call. Requires the lock.
  */
 static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_sync *sync, bool arrival)
 {

@@ -230,7 +230,7 @@ struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk
                                       enum wsk_operation operation, PIRP irp);
 /*
  * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
- * is queued, and does both later. Frees a closing socket if this was its last request.
+ * is queued, and this function leaves both to r->cancel. Frees a closing socket if this was its last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
