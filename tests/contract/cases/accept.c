@@ -4,7 +4,7 @@
 
 #include "contract/kit/peer.h"
 
-/* A request of the provider that waits for the listener's consumer. */
+/* A connect request of the active side that the passive side has received and not answered yet. */
 struct asked {
     struct kit_pair pair;
     struct kit_call connect;

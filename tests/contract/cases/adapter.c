@@ -94,7 +94,7 @@ static NTSTATUS try_cq(struct kit_side *s, ULONG depth, NDK_CQ **cq)
     return final;
 }
 
-/* Receive depth, initiator depth, receive SGEs, initiator SGEs, inline size. */
+/* Indexes of a queue pair's sizes: receive depth, initiator depth, receive SGEs, initiator SGEs, inline size. */
 enum { RECEIVES, REQUESTS, RECEIVE_SGES, REQUEST_SGES, INLINE, SIZES };
 
 static NTSTATUS try_qp(struct kit_side *s, const ULONG sizes[SIZES], NDK_QP **qp)
@@ -119,7 +119,7 @@ static void limits(const NDK_ADAPTER_INFO *info, ULONG sizes[SIZES])
     sizes[INLINE] = info->MaxInlineDataSize;
 }
 
-/* Opens the side with queues of the maximum depth. */
+/* Replaces the side's queue pair and completion queue by the largest that the adapter supports. */
 static void enlarge(struct kit_side *s, const NDK_ADAPTER_INFO *info)
 {
     ULONG sizes[SIZES];
@@ -140,7 +140,7 @@ static void open_large(struct kit_pair *p, NDK_ADAPTER_INFO *info)
     kit_establish(&p->active, &p->passive, &p->listener);
 }
 
-/* count SGEs of 10 bytes, 20 apart, from `from` on. */
+/* Fills `sges` with `count` SGEs of 10 bytes. The first one begins at offset `from`, each other one 20 bytes later. */
 static void spread(const struct kit_side *s, NDK_SGE *sges, ULONG count, size_t from)
 {
     for (ULONG i = 0; i < count; i++)
@@ -394,7 +394,7 @@ CASE(adp_02_transfer_at_the_limit, KIT_SLOW)
     open_large(&p, &info);
     ULONG count = info.MaxInitiatorRequestSge < 64 ? info.MaxInitiatorRequestSge : 64;
     ULONG piece = info.MaxTransferLength / count + 1, left = info.MaxTransferLength;
-    uint8_t *from = malloc(piece), *to = malloc(piece); /* all pieces share one buffer */
+    uint8_t *from = malloc(piece), *to = malloc(piece); /* all source SGEs use `from`, all sink SGEs use `to` */
     CHECK(from && to && info.MaxReceiveRequestSge >= count);
     kit_pattern(from, piece, 8);
     NDK_MR *mrs[2] = { kit_mr(&p.active, from, piece, 0, &mdls[0], &tokens[0]),

@@ -77,7 +77,7 @@ enum { OFFSETS = sizeof offsets / sizeof offsets[0], LENGTHS = sizeof lengths / 
 
 /* ---- ADP-05 ---- */
 
-/* Describes the memory from `at` in so many pieces of random lengths, and a tail that is not mapped. */
+/* Describes the `length` bytes at `at` by a chain of `pieces` MDLs of random lengths. */
 static void chain(MDL *mdls, uint8_t *at, ULONG length, unsigned pieces, uint64_t *seed)
 {
     ULONG end = length;
@@ -113,7 +113,10 @@ CASE(adp_05_chains_cut_anywhere, 0)
     kit_close_adapter(a);
 }
 
-/* Checks that the mapping is refused and nothing is mapped, so the adapter can be closed. */
+/*
+ * Checks that the provider refuses to map the MDL. A refused call leaves no mapping that the adapter's close would wait
+ * for.
+ */
 static void check_refused(NDK_ADAPTER *a, MDL *mdl, SIZE_T length)
 {
     struct mapping m = { .size = sizeof m.at };
@@ -169,7 +172,7 @@ CASE(adp_05_more_than_the_chain_has, 0)
 
 /* ---- ADP-06 ---- */
 
-/* Each buffer that is too short gets the required size, and nothing is written behind a buffer that suffices. */
+/* Checks that a buffer that is too short is refused, with the required size, and that the required size suffices. */
 static void check_sizes(NDK_ADAPTER *a, uint8_t *at, SIZE_T length)
 {
     ULONG needed = 0x10 + pages_of(at, length) * 8;
@@ -207,7 +210,7 @@ CASE(adp_06_sizes_counts_and_offsets, 0)
     kit_close_adapter(a);
 }
 
-/* Returns the part of a mapping of length bytes in its i-th page. */
+/* Describes the part of a mapping that lies in its page number i. `length`: the length of the whole mapping. */
 static NDK_SGE page_sge(const struct mapping *m, SIZE_T length, ULONG i, UINT32 token)
 {
     SIZE_T from = i == 0 ? m->fbo : 0, before = i == 0 ? 0 : (SIZE_T)i * PAGE_SIZE - m->fbo;

@@ -113,7 +113,7 @@ CASE(cmp_02_twice, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, PEER_READ);
     status = complete_start(&p.side, &first);
-    /* The first is pending: its read is not answered. */
+    /* The first call is pending, because the peer has not answered the ready-to-receive read. */
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_ready(&p, PEER_READ);
     CHECK_STATUS(kit_final(&first, status), STATUS_SUCCESS);
@@ -192,7 +192,7 @@ CASE(cmp_03_accepting_connector_closed, KIT_FAMILIES)
     struct kit_config config = kit_config();
     NTSTATUS connecting, accepting;
 
-    config.rtr = NDKCONFORM_RTR_READ; /* the only form with an answer of the peer */
+    config.rtr = NDKCONFORM_RTR_READ; /* the only form that the peer answers */
     kit_configure(&config);
     kit_pair_open_idle(&p);
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -241,7 +241,7 @@ static void check_called_once(enum peer_form form, bool reset)
     static struct peer_acceptor p;
     struct kit_config config = kit_config();
 
-    config.nudge_ms = 0; /* closing a socket with unread data sends a reset */
+    config.nudge_ms = 0; /* no nudge: unread bytes in the peer's socket would turn its close into a reset */
     kit_configure(&config);
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, form);

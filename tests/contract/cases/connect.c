@@ -3,7 +3,7 @@
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 
-enum { MOST_DATA = 512 }; /* more than iWARP supports beside the read limits */
+enum { MOST_DATA = 512 }; /* bytes; more private data than fits beside the read limits */
 
 static NTSTATUS connect_with(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *to,
                              ULONG inbound, ULONG outbound)
@@ -181,7 +181,7 @@ CASE(con_03_both_sides_see_the_lower_of_two_limits, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Accepts as a raw peer. limits false: a frame without read limits. */
+/* Returns a raw peer's reply that accepts. If `limits` is false, the reply has no read limits. */
 static struct raw_frame reply_of(bool limits, uint8_t revision, uint16_t ird, uint16_t ord)
 {
     struct raw_frame f = raw_enhanced(true, ird, ord);
@@ -291,7 +291,9 @@ static void check_silent(int peer)
     CHECK(recv(peer, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 }
 
-/* The peer permits two at a time: the third one is sent when the first one was answered. */
+/*
+ * The peer permits two reads at a time. The provider sends the third read only after the peer has answered the first.
+ */
 /* covers: CON-03 */
 CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
 {

@@ -8,7 +8,7 @@
 #include "contract/kit/net.h"
 #include "contract/kit/raw.h"
 
-/* Skips the case where a provider cannot learn which sockets use an address, as under qemu. */
+/* Skips the case if the system does not report which sockets use an address, for example under qemu. */
 static void need_sock_diag(void)
 {
     int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -24,7 +24,7 @@ static NTSTATUS connect_from(struct kit_side *s, const struct sockaddr_storage *
     return kit_connect(s, source, to, NULL, 0);
 }
 
-/* A foreign socket that is only bound. */
+/* Returns a foreign socket (not the provider's) that is bound to the address, but neither listens nor is connected. */
 static int bound_socket(const struct sockaddr_storage *at, int reuse)
 {
     int s;
@@ -42,7 +42,7 @@ static void check_taken(struct kit_pair *p, const struct sockaddr_storage *at)
     CHECK_STATUS(connect_from(&p->active, at, &p->listener.address), STATUS_SHARING_VIOLATION);
 }
 
-/* After the cause is removed, the same connector gets the same address at once. */
+/* Checks that the address is free: the same connector connects from it at once. */
 static void check_free(struct kit_pair *p, const struct sockaddr_storage *at)
 {
     struct sockaddr_storage seen;
@@ -69,7 +69,7 @@ CASE(con_12_taken_by_a_listener, KIT_FAMILIES)
     check_free(&p, &other.address);
 }
 
-/* The connection is first connecting, then connected. */
+/* Another connector has the address: while it is connecting, after NdkConnect, and after NdkCompleteConnect. */
 /* covers: CON-12, CON-17 */
 CASE(con_12_taken_by_a_connector, KIT_FAMILIES)
 {
@@ -238,7 +238,7 @@ CASE(con_14_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     kit_pair_close(&p);
 }
 
-/* The system's ports are 32768 to 60999 by default, which shows a provider that lets the system choose. */
+/* The system's own range is 32768 to 60999 by default, so a provider that lets the system choose a port fails here. */
 /* covers: CON-14, CON-19 */
 CASE(con_14_ports_come_from_the_dynamic_range, KIT_FAMILIES)
 {
@@ -323,7 +323,7 @@ CASE(con_19_both_ends_are_told_truthfully, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Disconnects in every order, so that the remains (TIME_WAIT) are on either side. */
+/* Disconnects. The parity of `round` selects the side that begins, where the kernel keeps remains (TIME_WAIT). */
 static void end_by(struct kit_pair *p, int round)
 {
     struct kit_call call = { 0 };
@@ -419,7 +419,7 @@ CASE(con_19_over_link_local_addresses, KIT_NETNS)
     kit_join(&other);
 }
 
-/* Listens on the other host at an address that it receives, for one connection. */
+/* Runs on the other host: receives an address, listens there, and serves one connection. */
 static void far_passive(int wire)
 {
     static struct kit_side s;

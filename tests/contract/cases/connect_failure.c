@@ -17,7 +17,7 @@ static NTSTATUS connect_to(struct kit_side *s, const struct sockaddr_storage *to
     return kit_connect(s, &source, to, NULL, 0);
 }
 
-/* ---- without a way: a cable to a host that does not answer ---- */
+/* ---- no path: a cable to a host that does not answer ---- */
 
 struct way {
     struct kit_child other;
@@ -34,7 +34,7 @@ static void open_way(struct way *w)
     w->p.active.owns_adapter = true;
 }
 
-/* The address becomes one of this host, with a listener: the same connector connects. */
+/* Adds the address to this host, listens there, and checks that the same connector can connect to it. */
 static void recover(struct way *w, const char *address)
 {
     struct sockaddr_storage at = kit_address(address, 0);
@@ -98,7 +98,9 @@ CASE(con_06_unreachable_route, KIT_FAMILIES | KIT_NETNS)
     recover(&w, strange_host());
 }
 
-/* With the default time limit, the kernel's neighbour resolution must end before it. */
+/*
+ * The provider's time limit is the default one. The kernel's neighbour resolution must fail before this limit is over.
+ */
 /* covers: CON-06, CON-10, CON-17 */
 CASE(con_06_no_neighbour, KIT_FAMILIES | KIT_NETNS | KIT_DEFAULTS)
 {
@@ -184,7 +186,7 @@ CASE(con_08_rejected_with_private_data, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The time limits exceed that of the case, so the failure must be reported at once. */
+/* The provider's time limits are longer than the case's own, so NdkConnect must report the failure at once. */
 /* covers: CON-09, CON-17 */
 CASE(con_09_backlog_is_full, KIT_FAMILIES)
 {
@@ -269,7 +271,7 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
     kit_with_limit(silent_at_tcp);
 }
 
-/* The raw peer sends only that. Then the same connector connects again and is accepted. */
+/* The raw peer sends only the given string, and NdkConnect fails after `ms`. Then the same connector connects and is accepted. */
 static bool silent_after(uint32_t ms, const char *said)
 {
     static struct peer_acceptor p;
@@ -312,7 +314,7 @@ static bool silent_within_the_reply(uint32_t ms)
     return silent_after(ms, "MPA ID Rep Fr");
 }
 
-/* A part of a reply does not count. */
+/* The beginning of a reply does not extend the time limit. */
 /* covers: CON-11, CON-17 */
 CASE(con_11_silence_within_the_reply, KIT_FAMILIES)
 {
@@ -321,7 +323,7 @@ CASE(con_11_silence_within_the_reply, KIT_FAMILIES)
 
 /* ---- no descriptors ---- */
 
-/* Rejects all requests until the case ends it. */
+/* Runs in the peer's process: rejects all requests until the case closes the wire. */
 static void rejecting_peer(int wire)
 {
     struct sockaddr_storage at = kit_host(0);

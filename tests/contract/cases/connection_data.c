@@ -11,7 +11,7 @@ struct asked {
 
 enum { DATA = 50 };
 
-/* A request with private data that waits for the listener's consumer. */
+/* Connects with private data. Returns when the passive side has the request, which it has not answered yet. */
 static void ask(struct asked *a)
 {
     uint8_t data[DATA];

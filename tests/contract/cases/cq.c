@@ -58,7 +58,7 @@ CASE(cqx_01_resize_keeps_what_is_queued, 0)
 
     kit_side_open(&s, NULL);
     queue_up(&s, 100, 60);
-    check_contexts(&s, 100, 50); /* so that the ring wraps below */
+    check_contexts(&s, 100, 50); /* so that the ring wraps around in the following steps */
     queue_up(&s, 160, 60);
     queue_up(&s, 220, 20);
     check_contexts(&s, 150, 1);
@@ -103,7 +103,7 @@ static void arm(struct kit_side *s, ULONG type)
     s->cq->Dispatch->NdkArmCq(s->cq, type);
 }
 
-/* Posts a receive and sends it a message. Returns when its completion is queued. */
+/* Posts a receive on the passive side and sends the message for it. Returns when the receive's completion is queued. */
 static void message(struct kit_pair *p, ULONG flags)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, 8);
@@ -159,7 +159,7 @@ CASE(cqx_02_solicited_takes_solicited_ones_alone, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Successful requests of this end are not solicited either. */
+/* Completions of this end's own successful requests do not count as solicited. */
 /* covers: CQX-02 */
 CASE(cqx_02_own_requests_are_not_solicited, KIT_FAMILIES)
 {
@@ -187,7 +187,7 @@ CASE(cqx_03_new_completions_fire_at_once, KIT_FAMILIES)
     message(&p, PLAIN);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
     data_check_notified(&p, 1);
-    message(&p, PLAIN); /* the first one was not polled yet */
+    message(&p, PLAIN); /* the first completion was not polled yet */
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
     data_check_notified(&p, 2);
     CHECK_EQ(data_drain(&p.passive), 2);
@@ -200,13 +200,13 @@ CASE(cqx_03_new_completions_fire_at_once, KIT_FAMILIES)
     message(&p, SOLICIT);
     data_check_notified(&p, 4);
     message(&p, SOLICIT);
-    message(&p, PLAIN); /* a solicited one that is not the latest */
+    message(&p, PLAIN); /* the solicited completion is not the latest one */
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     data_check_notified(&p, 5);
     kit_pair_close(&p);
 }
 
-/* Inside the notification: completions since its begin are new. */
+/* Runs inside the notification. Completions that arrive after its begin count as new for the next arm. */
 static void arm_again(struct kit_side *s)
 {
     struct kit_pair *p = s->arg;

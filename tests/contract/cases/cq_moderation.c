@@ -8,7 +8,7 @@
 #include "contract/kit/data.h"
 
 enum {
-    DEPTH = 64,          /* the moderated queue */
+    DEPTH = 64,          /* depth of the moderated queue */
     HOURS = 4000000000u, /* microseconds, longer than any case */
     SHORT = 1000,
 };
@@ -45,7 +45,7 @@ static void arm(struct kit_pair *p, ULONG type)
     p->passive.cq->Dispatch->NdkArmCq(p->passive.cq, type);
 }
 
-/* Returns when they are in the passive side's queue. */
+/* Sends `count` messages. Returns when their completions are in the passive side's queue. */
 static void messages(struct kit_pair *p, int count, ULONG flags)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, 8);
@@ -111,7 +111,7 @@ CASE(cqx_08_the_count, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* New completions before the arm count; polled ones count, too. */
+/* The count includes new completions from before the arm, and completions that the consumer has polled already. */
 /* covers: CQX-08 */
 CASE(cqx_08_the_count_of_what, KIT_FAMILIES)
 {
@@ -200,7 +200,7 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
         data_check_notified(&p, i + 1);
         CHECK_EQ(data_drain(&p.passive), 2);
     }
-    CHECK_STATUS(moderate(&p.passive, MAXULONG, 2), STATUS_SUCCESS); /* and in the other order */
+    CHECK_STATUS(moderate(&p.passive, MAXULONG, 2), STATUS_SUCCESS); /* a smaller count first, then a larger one */
     CHECK_STATUS(moderate(&p.passive, MAXULONG, 4), STATUS_SUCCESS);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 3, 0);
@@ -210,7 +210,7 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A count that cannot be reached does not prevent the notification. */
+/* A failed request notifies at once, although the moderation's count is not reached. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
 {
@@ -246,7 +246,7 @@ CASE(cqx_08_a_full_queue_does_not_wait, KIT_FAMILIES)
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 6, 0);
     data_check_not_notified(&p, 1);
-    messages(&p, 1, 0); /* 7 new ones behind an old one */
+    messages(&p, 1, 0); /* the queue is full: 7 new completions and an old one */
     data_check_notified(&p, 2);
     CHECK_EQ(data_drain(&p.passive), 8);
     arm(&p, NDK_CQ_NOTIFY_ANY);
@@ -322,7 +322,7 @@ CASE(cqx_08_a_queue_apart_from_its_queue_pair, KIT_FAMILIES)
             CHECK_STATUS(kit_post_write(&p.active, 1, 0, 8, &p.passive, 0), STATUS_SUCCESS);
             kit_wait_count(&other[i].notified, n);
         }
-        CHECK_STATUS(moderate(&other[i], HOURS, 2), STATUS_SUCCESS); /* the close must not wait for it */
+        CHECK_STATUS(moderate(&other[i], HOURS, 2), STATUS_SUCCESS); /* the close must not wait for the interval */
         other[i].cq->Dispatch->NdkArmCq(other[i].cq, NDK_CQ_NOTIFY_ANY);
         CHECK_STATUS(kit_post_write(&p.active, 1, 0, 8, &p.passive, 0), STATUS_SUCCESS);
         CHECK_EQ(data_drain(&other[i]) > 0, 1);

@@ -41,7 +41,7 @@ CASE(cqx_05_the_next_waits_for_the_one_that_runs, KIT_FAMILIES)
     kit_pause();
     CHECK_EQ(atomic_load(&g.begun), 1);
     kit_increment(&g.open);
-    kit_wait_count(&g.begun, 2); /* after it, not instead of it */
+    kit_wait_count(&g.begun, 2); /* the second notification runs after the first one, not instead of it */
     kit_increment(&g.open);
     kit_wait_count(&g.ended, 2);
     kit_pause();
@@ -273,7 +273,7 @@ CASE(cqx_07_a_later_arm_is_met_at_once, KIT_FAMILIES)
     shallow_close(&s);
 }
 
-/* Only the overflow uses an arm for errors. */
+/* An arm for errors stays armed while the queue fills up; only the overflow notifies. */
 /* covers: CQX-06 */
 CASE(cqx_06_an_overflow_is_a_queue_error, KIT_FAMILIES)
 {
@@ -380,7 +380,7 @@ CASE(cqx_09_one_queue_for_many_and_both_directions, KIT_FAMILIES)
     many_close(&b);
 }
 
-/* The older call returns the same contexts. */
+/* NdkGetCqResults, the older call, returns the same contexts as NdkGetCqResultsEx. */
 /* covers: CQX-09 */
 CASE(cqx_09_contexts_with_the_older_call, KIT_FAMILIES)
 {

@@ -46,7 +46,7 @@ CASE(cqx_10_every_kind_that_succeeds, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Requests behind an unanswered read, when the peer disconnects. */
+/* Requests of every kind are queued behind an unanswered read. All fail when the peer disconnects. */
 /* covers: CQX-10, QPR-20 */
 CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
 {
@@ -76,7 +76,7 @@ CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* The same for a version without the reason. */
+/* NDK 1.2 defines no reason for a failure, but the other fields of the result are the same. */
 /* covers: CQX-10 */
 CASE(cqx_10_before_reasons_were_told, KIT_FAMILIES)
 {

@@ -56,8 +56,8 @@ CASE(dsc_01_waits_for_the_peers_notice, KIT_FAMILIES)
 enum { BIG = KIT_MEMORY };
 
 /*
- * More data than a socket buffer was posted. The peer has sent its notice, but does not read: nothing may complete
- * while its memory is still needed.
+ * More data was posted than a socket buffer holds. The peer has sent its notice, but does not read: nothing may
+ * complete while its memory is still needed.
  */
 /* covers: DSC-01 */
 CASE(dsc_01_after_the_work_posted_before, KIT_FAMILIES)
@@ -150,7 +150,7 @@ CASE(dsc_01_receives_posted_after_the_end_are_flushed, KIT_FAMILIES)
     p.s = -1;
     kit_wait_count(&p.side.disconnected, 1);
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
-    (void)kit_disconnect(&p.side); /* how it ends is not the question */
+    (void)kit_disconnect(&p.side); /* any status is valid here */
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_CANCELLED);
     peer_acceptor_close(&p);
 }
@@ -224,7 +224,8 @@ CASE(dsc_02_reset_ends_everything, KIT_FAMILIES)
 CASE(dsc_02_terminate_ends_everything, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
-    uint8_t ulpdu[64], control[4] = { 0x01, 0x02, 0, 0 }; /* RDMAP, remote protection, access; no headers */
+    /* Layer RDMAP, type remote protection error, code access violation; no headers follow */
+    uint8_t ulpdu[64], control[4] = { 0x01, 0x02, 0, 0 };
 
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);

@@ -9,7 +9,7 @@ struct patchwork {
     struct fast_memory memory;
     NDK_MR *mr;
     ULONG count, fbo, len;
-    ULONG *page; /* the memory's page for each page of the region */
+    ULONG *page; /* for each page of the region: its index in the memory */
     NDK_LOGICAL_ADDRESS *logical;
     uint64_t base;
     uint8_t *expected; /* the expected contents of memory.map */
@@ -22,7 +22,7 @@ static uint8_t *byte_of(const struct patchwork *w, uint8_t *map, ULONG offset)
     return map + (w->memory.memory - w->memory.map) + (size_t)w->page[at / PAGE_SIZE] * PAGE_SIZE + at % PAGE_SIZE;
 }
 
-/* Uses every page at most once; a larger memory has unused ones. */
+/* Chooses w->count of the memory's `of` pages, each at most once. */
 static void shuffle(struct patchwork *w, ULONG of, uint64_t *seed)
 {
     ULONG *all = malloc(of * sizeof *all);
@@ -74,7 +74,7 @@ static NTSTATUS patchwork_post(struct patchwork *w, struct kit_side *s, uintptr_
     return fast_register(s, context, w->mr, w->logical, w->count, w->fbo, w->len, (void *)(uintptr_t)w->base, FAST_ALL);
 }
 
-/* The position of the first byte, the length, and the base address. */
+/* Chooses the offset of the first byte in its page, the region's length, and the base address. */
 static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
 {
     ULONG most, extent;
@@ -337,7 +337,7 @@ CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- INV-04: at once ---- */
+/* ---- INV-04: use without waiting for the completion ---- */
 
 /* Posts without waiting: the registration, a send from it, and a send of its token to the peer, which writes to it. */
 /* covers: INV-04 */
@@ -410,7 +410,7 @@ CASE(inv_04_a_base_that_is_not_legal, KIT_FAMILIES)
     refused(&p, &r, STATUS_INVALID_PARAMETER, 4, 0, r.len, 0 - (uint64_t)PAGE_SIZE, FAST_ALL); /* it wraps */
     fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     CHECK_STATUS(fast_register(&p.passive, 3, r.mr, r.memory.lam->AdapterPageArray, 4, 10, 100, (void *)10, FAST_ALL),
-                 STATUS_SUCCESS); /* only the offset is wrong */
+                 STATUS_SUCCESS); /* as a refused request above, but the address has the right offset in its page */
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 3);
     fast_check_alive(&p, &r.memory, r.memory.memory + 10, r.mr->Dispatch->NdkGetRemoteTokenFromMr(r.mr), (void *)10,
                      100);

@@ -279,7 +279,7 @@ CASE(inv_03_while_the_peer_writes_through_a_window, KIT_FAMILIES)
     end_under_access(false, true);
 }
 
-/* ---- what ended may begin again ---- */
+/* ---- regions and windows are registered and bound again after an invalidation ---- */
 
 /* covers: INV-03, INV-09 */
 CASE(inv_03_ended_by_each_and_registered_again, KIT_FAMILIES)

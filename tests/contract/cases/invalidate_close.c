@@ -118,7 +118,7 @@ static int queue_all(struct peer_acceptor *p, struct fast_region *r, NDK_MW *mw,
     return 8;
 }
 
-/* Answers the read, too, so that requests that are still queued are executed after the close. */
+/* Answers the read of `request`, so that the requests behind its fence can execute. */
 static void answer_read(struct peer_acceptor *p, const uint8_t *request)
 {
     uint8_t ulpdu[64], data[10] = { 0 };
@@ -283,7 +283,7 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
 
 /* ---- a registration or bind that was not executed ---- */
 
-/* Connects the same side again, to a consumer. */
+/* Connects the side again. The new peer is q->active, a consumer like this one, and not a raw socket. */
 static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 {
     kit_close_connector(&p->side);
@@ -299,8 +299,8 @@ static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 }
 
 /*
- * The request is flushed while it waits for a read. An invalidation of the object still ends the access by the earlier
- * registration or bind, and the next one does not restore it.
+ * A registration or bind is flushed, or fails, while the object has an earlier one. An invalidation then still ends the
+ * access by the earlier one, and a later registration or bind does not restore that access.
  */
 static void flushed(bool window, bool fails)
 {

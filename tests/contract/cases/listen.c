@@ -35,7 +35,7 @@ CASE(lsn_01_listens_at_port_zero_and_tells_the_port, KIT_FAMILIES)
         for (int j = 0; j < i; j++)
             CHECK(kit_port(&l[i].address) != kit_port(&l[j].address));
     }
-    kit_establish(&p.active, &p.passive, &l[11]); /* it is the listener of the address */
+    kit_establish(&p.active, &p.passive, &l[11]); /* the request must arrive at the listener of this address */
     kit_exchange(&p.active, &p.passive);
     kit_close_connector(&p.passive);
     for (int i = 0; i < 20; i++)
@@ -411,7 +411,7 @@ CASE(lsn_07_taken_until_listener_and_connectors_are_closed, KIT_FAMILIES)
     kit_close_connector(&p.passive);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_exchange(&q.active, &q.passive);
-    kit_pair_disconnect(&q); /* no socket exists, but a connector */
+    kit_pair_disconnect(&q); /* the connection has no socket any more, but still a connector */
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_close_connector(&q.passive);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);

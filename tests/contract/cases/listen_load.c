@@ -69,8 +69,8 @@ CASE(lsn_08_silent_peers_are_dropped, KIT_FAMILIES)
 }
 
 /*
- * Each byte arrives within the limit, but not the whole request. The connection must end before the last byte, which
- * arrives long after the limit.
+ * Each byte arrives within the time limit for requests, but the whole request does not. The connection must end before
+ * the last byte, which arrives long after the limit.
  */
 static bool slow_peer(uint32_t ms)
 {
@@ -142,7 +142,7 @@ static bool has_ended(int peer)
     return poll(&wait, 1, 0) != 0;
 }
 
-/* Without a time limit the oldest ones are dropped because there are too many. */
+/* There is no time limit. If there are too many unfinished connections, the provider drops the oldest one. */
 /* covers: LSN-08 */
 CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
 {
@@ -159,7 +159,7 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     kit_pause();
     for (int i = PEERS - MOST; i < PEERS; i++)
         CHECK(!has_ended(peers[i]));
-    check_served(&p); /* it briefly uses a place, that of the oldest one */
+    check_served(&p); /* the new peer briefly uses a place, so the oldest connection is dropped */
     for (int i = PEERS - MOST + 1; i < PEERS; i++) {
         CHECK(!has_ended(peers[i]));
         raw_send_frame(peers[i], false, &f);
@@ -219,7 +219,8 @@ CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
     static const char *const hosts[] = {
         "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:2::3", "fd09:0:0:3::1", "fd09:0:0:4::1", "fd09:0:0:4::2",
     };
-    static const int dropped[] = { 1, 5 }; /* 2 has three, 3 two; then 4 has three, 2 and 3 two */
+    /* First source 2 has three connections and 3 has two; later 4 has three, 2 and 3 have two */
+    static const int dropped[] = { 1, 5 };
 
     for (size_t i = 0; kit_family() == AF_INET6 && i < sizeof hosts / sizeof hosts[0]; i++) {
         kit_ip("address add %s/64 dev lo nodad", hosts[i]);
@@ -318,7 +319,7 @@ CASE(lsn_08_no_descriptors, KIT_FAMILIES)
     kit_join(&peer);
 }
 
-/* Another process: connects many peers, and reports how many remain, when at most the requested number do. */
+/* Runs in another process: connects PEERS peers, waits until at most `most` remain, and reports how many remain. */
 static void silent_crowd(int wire)
 {
     enum { PEERS = 40 };
@@ -339,7 +340,7 @@ static void silent_crowd(int wire)
     kit_wait_join(wire);
 }
 
-/* max_unfinished 0: half of the descriptors that are free in NdkListen, which uses some itself. */
+/* With max_unfinished 0 the limit is half of the descriptors that are free during NdkListen, which uses some itself. */
 /* covers: LSN-08 */
 CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
 {
@@ -364,7 +365,7 @@ CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Some silent peers, then one with a request when no descriptor is free. */
+/* Runs in another process: connects silent peers. When the case has used up all descriptors, sends a request. */
 static void late_peer(int wire)
 {
     enum { PEERS = 3 };
@@ -387,8 +388,8 @@ static void late_peer(int wire)
 }
 
 /*
- * Opens all descriptors below the limit, so that only one that the provider closes is free. Threads that wait in accept
- * reserve one each. Returns the number in `filled`.
+ * Opens all descriptors below the limit. Then a descriptor becomes free only if the provider closes one. Threads that
+ * wait in accept reserve one each. Returns the number in `filled`.
  */
 enum { FILLED = 32 };
 static int fill_descriptors(int filled[FILLED])
@@ -493,7 +494,10 @@ static void request_and_disconnect(struct kit_pair *p)
     raw_close(peer, false);
 }
 
-/* Requests of disconnected peers do not use places of the backlog, up to as many again as the backlog. */
+/*
+ * Requests of disconnected peers do not use places of the backlog. As many of them as the backlog has places may wait
+ * in addition.
+ */
 /* covers: LSN-09 */
 CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
 {
@@ -509,7 +513,7 @@ CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
     for (int i = 0; i < BACKLOG; i++)
         request_and_disconnect(&p);
     for (int i = 0; i < BACKLOG; i++)
-        request_and_disconnect(&p); /* as many as before may wait and disconnect */
+        request_and_disconnect(&p); /* as many disconnected requests may wait as the backlog has places */
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&p.listener.requests), 2 * BACKLOG);

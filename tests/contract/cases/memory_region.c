@@ -377,7 +377,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns how many tokens repeat. */
+/* Returns how many values are equal to an earlier one. Sorts the values. */
 static unsigned repeated(uint32_t *values, size_t count)
 {
     unsigned n = 0;
@@ -388,7 +388,10 @@ static unsigned repeated(uint32_t *values, size_t count)
     return n;
 }
 
-/* A rule that predicts the next token would show in the differences, of all bits or of the high bits. */
+/*
+ * Checks that the differences of successive tokens do not repeat, neither of all bits nor of the high bits. Otherwise a
+ * peer could predict the next token.
+ */
 static void check_no_sequence(const uint32_t *tokens)
 {
     uint32_t sorted[TOKENS], steps[TOKENS - 1], high[TOKENS - 1];

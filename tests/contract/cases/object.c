@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: headers, tables and creation, for those of the ten object types that the adapter supports (others: NULL). */
+/* OBJ: headers, tables and creation of the ten object types. `made` has NULL for a type that the adapter lacks. */
 #include "contract/kit/data.h"
 
 enum kind { CQ, PD, ENDPOINT, CONNECTOR, LISTENER, MR, QP, SRQ, MW, KINDS };
@@ -36,7 +36,7 @@ static void no_notification(void *context, NTSTATUS status)
     (void)context, (void)status;
 }
 
-/* Creates one; the preceding ones exist. */
+/* Creates an object of the kind. The objects of all kinds before it in `enum kind` must exist. */
 static NTSTATUS create(struct zoo *z, enum kind kind, struct kit_call *call, void *out)
 {
     const NDK_ADAPTER_DISPATCH *a = z->adapter->Dispatch;
@@ -204,7 +204,7 @@ CASE(obj_02_every_entry_is_there, 0)
     zoo_close(&z);
 }
 
-/* Types that the adapter does not support: nothing is created, and no completion runs. */
+/* Checks the types that the adapter does not support: a call creates nothing, and its completion does not run. */
 static void check_absent(struct zoo *z, const NDK_ADAPTER_INFO *info)
 {
     NDK_PD *pd = (NDK_PD *)z->made[PD];
@@ -283,7 +283,7 @@ CASE(obj_04_unknown_extension, 0)
     CHECK_STATUS(
         z.adapter->Dispatch->NdkQueryExtension(&z.adapter->Header, &unknown, z.adapter->Header.Version, &extension),
         STATUS_NOT_SUPPORTED);
-    for (int k = 0; k < KINDS; k++) { /* the second entry of each table */
+    for (int k = 0; k < KINDS; k++) { /* NdkQueryExtension is the second entry of each table */
         NDK_PD *as_pd = (NDK_PD *)z.made[k];
 
         if (!as_pd)

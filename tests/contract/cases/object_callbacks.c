@@ -60,7 +60,7 @@ CASE(obj_07_refused_calls_are_answered_inline, KIT_FAMILIES)
 
 /* ---- OBJ-08 ---- */
 
-/* The objects that a completion routine closes. */
+/* An object that a completion routine closes. */
 struct closer {
     void *object;
     struct kit_call closing;

@@ -504,7 +504,7 @@ CASE(obj_13_not_before_the_successors_callback_returned, KIT_FAMILIES)
     check_not_before(&earlier);
 }
 
-/* ---- OBJ-14, and the adapter's pairs of OBJ-12 ---- */
+/* ---- OBJ-14, and OBJ-12 for the adapter: its close waits for its objects and for their callbacks ---- */
 
 struct closing_adapter {
     NDK_ADAPTER *adapter;
@@ -538,7 +538,7 @@ CASE(obj_14_adapter_close_waits_for_callbacks, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
     CHECK_STATUS(kit_close(p.side.mr), STATUS_SUCCESS);
-    CHECK_STATUS(close_start(p.side.qp, &call), STATUS_PENDING); /* until its connector is closed */
+    CHECK_STATUS(close_start(p.side.qp, &call), STATUS_PENDING); /* pends until the QP's connector is closed */
     struct kit_call others[3] = { 0 };
     NTSTATUS statuses[3] = { close_start(p.side.connector, &others[0]), close_start(p.side.cq, &others[1]),
                              close_start(p.side.pd, &others[2]) };

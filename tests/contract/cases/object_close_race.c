@@ -6,7 +6,9 @@
 
 enum { ROUNDS = 200 };
 
-/* One end of one attempt. The consumer's own lock keeps its calls away from an object that it has closed. */
+/*
+ * One end of an attempt to connect. The lock, the consumer's own, prevents calls with an object that is already closed.
+ */
 struct attempt {
     pthread_mutex_t lock;
     NDK_CONNECTOR *connector;
@@ -136,7 +138,7 @@ CASE(obj_11_close_at_any_moment, KIT_FAMILIES)
         close_attempt(&active[i]);
     }
     status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &closing);
-    if (status == STATUS_SUCCESS) /* no call has used it: the thread waits for one */
+    if (status == STATUS_SUCCESS) /* the routine was not called, but the thread waits for its call */
         kit_close_done(&closing);
     kit_wait_calls(&closing, 1);
     CHECK_EQ(pthread_join(thread, NULL), 0);

@@ -120,7 +120,7 @@ static void done(struct stage *t, NTSTATUS posted)
 
 /* ---- OBJ-12 ---- */
 
-/* The region's close waits for the window's, or for its invalidation. */
+/* The region's close waits until its window is closed or invalidated. */
 static void region_then_window(NDK_MR *mr, NDK_OBJECT_HEADER **window_to_invalidate, struct stage *t)
 {
     struct kit_call closing = { 0 };
@@ -187,11 +187,11 @@ CASE(obj_12_a_window_that_is_not_bound_any_more, KIT_FAMILIES)
     stage_close(&t);
 }
 
-/* ---- closed while requests of theirs are queued ---- */
+/* ---- objects are closed while requests that use them are queued ---- */
 
 enum { QUEUED = 5 };
 
-/* That may be delayed, because no request follows. */
+/* Posts only deferred requests, which the provider may delay because no other request follows. */
 static void post_deferred(const struct stage *t)
 {
     CHECK_STATUS(fast_register(t, 1, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
@@ -219,7 +219,7 @@ static void end_deferred(struct stage *t, enum ending ending)
     }
 }
 
-/* Each completes once, in order: executed, failed because its object is invalid, or flushed. */
+/* Checks that each request completes once, in order: executed, failed because its object is invalid, or flushed. */
 static void check_results(struct stage *t, ULONG count)
 {
     NDK_RESULT_EX results[QUEUED + 1];
@@ -286,7 +286,9 @@ static void *post_often(void *arg)
     return NULL;
 }
 
-/* In any order each one replaces the one before it, so each is executed. */
+/*
+ * The posts of the threads interleave in any order. Each registration or bind replaces the one before it and executes.
+ */
 /* covers: INV-09 */
 CASE(inv_09_posted_for_by_several_threads, KIT_FAMILIES)
 {

@@ -15,7 +15,7 @@ static void addresses_of(const struct fast_memory *m, const struct kit_side *s, 
     out[4] = 0;
 }
 
-/* Checks that this side can still use it. */
+/* Checks that this side can still use the privileged token. */
 static void check_useful(struct kit_pair *p, const struct fast_memory *m)
 {
     NDK_SGE sge = fast_logical(m, p->passive.pd, 0, 100);

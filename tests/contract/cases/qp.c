@@ -63,7 +63,7 @@ static void open_largest(struct kit_side *s, NDK_ADAPTER_INFO *info)
     CHECK_STATUS(data_qp(s, &how, &s->qp), STATUS_SUCCESS);
 }
 
-/* Sends one byte from each of count pieces. */
+/* Describes `count` pieces of one byte, every second byte from offset `at`. */
 static void bytes_of(const struct kit_side *s, NDK_SGE *sges, ULONG count, size_t at)
 {
     for (ULONG i = 0; i < count; i++)
@@ -184,7 +184,8 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     m.p = &p;
     m.seed = 7;
     for (uintptr_t i = 0; i < REQUESTS; i++) {
-        if (i % WINDOW == WINDOW - 1) /* all have completed, because silent ones count for the depth, too */
+        /* Silent requests count for the depth, too, so all requests must complete first */
+        if (i % WINDOW == WINDOW - 1)
             while (m.done < m.posted || m.arrived < m.sends)
                 check_next(&m);
         if (i % WINDOW == WINDOW - 1)
@@ -201,7 +202,7 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* At the end of a connection, too, earlier requests complete first. */
+/* Earlier requests complete first also if the connection ends. */
 /* covers: QPR-02 */
 CASE(qpr_02_in_order_when_the_connection_breaks, KIT_FAMILIES)
 {
@@ -316,7 +317,7 @@ static uint8_t byte_at(const NDK_SGE *sges, ULONG count, size_t at)
     return DATA_FILL;
 }
 
-/* room: the bytes that the receive has more than the message. */
+/* Sends `len` bytes into a receive that has `room` bytes more, and checks what arrives. */
 static void deliver(struct kit_side *from, struct kit_side *to, ULONG len, ULONG room, uint64_t *seed)
 {
     NDK_SGE source[PIECES], sink[PIECES];

@@ -20,7 +20,7 @@ static void too_long(struct kit_pair *p, ULONG room, ULONG len)
     CHECK_EQ((uintptr_t)result.RequestContext, 6);
     data_check_ended(&p->passive);
     data_check_ended(&p->active);
-    do { /* the message may have been sent before */
+    do { /* the send may have completed with success before the connection ended */
         result = kit_result(&p->active);
         CHECK((uintptr_t)result.RequestContext == 7 || result.Status < 0);
     } while ((uintptr_t)result.RequestContext != 5);
@@ -60,7 +60,7 @@ CASE(qpr_05_no_receive_posted, KIT_FAMILIES)
     static struct kit_pair p;
 
     kit_pair_open(&p);
-    kit_exchange(&p.active, &p.passive); /* that receive is used up */
+    kit_exchange(&p.active, &p.passive); /* the exchange uses up its receive, so none is posted */
     memset(p.passive.memory, DATA_FILL, 10000);
     CHECK_STATUS(kit_post_send(&p.active, 7, 0, 100), STATUS_SUCCESS);
     data_check_ended(&p.passive);
@@ -101,8 +101,8 @@ CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)
 }
 
 /*
- * More data at a time than one turn of the provider sends after the socket buffers have grown. The receiver does not
- * poll.
+ * The reads request more data at a time than the provider sends in one turn, even after the socket buffers have grown.
+ * The receiver does not poll.
  */
 /* covers: QPR-11 */
 CASE(qpr_11_many_large_reads, KIT_FAMILIES)
@@ -249,7 +249,8 @@ CASE(qpr_12_reads_of_what_must_not_be_read, KIT_FAMILIES)
 }
 
 /*
- * The faulty request completes with its own error, in any state of earlier ones. The receive fails with the connection.
+ * The faulty read completes with its own error, whatever the state of the earlier reads. The receive fails because the
+ * connection ends.
  */
 /* covers: QPR-12 */
 CASE(qpr_12_the_bad_read_among_good_ones, KIT_FAMILIES)
@@ -351,7 +352,7 @@ CASE(qpr_13_a_write_is_not_told, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- bad memory of one's own ---- */
+/* ---- invalid local memory ---- */
 
 /* Tries each kind of request. The connection must survive requests that fail in the post. */
 static void bad_local(struct kit_pair *p, NDK_SGE bad)

@@ -7,7 +7,7 @@
 
 enum { INLINE = 200, PIECES = 20 };
 
-/* Opens a side whose QP supports this inline size, and four SGEs otherwise. */
+/* Opens a side whose QP supports INLINE bytes of inline data, and four SGEs for requests that are not inline. */
 static void with_inline(struct kit_side *s, NDK_ADAPTER *adapter)
 {
     struct data_qp how = {
@@ -195,7 +195,7 @@ CASE(qpr_07_silent_of_every_kind_when_flushed, KIT_FAMILIES)
 
 /* ---- QPR-08 ---- */
 
-/* An unanswered read is in flight from the provider. */
+/* A connection on which the provider has sent a read that the peer has not answered. */
 struct waiting {
     struct peer_acceptor p;
     struct kit_side far;

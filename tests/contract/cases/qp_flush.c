@@ -84,8 +84,7 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
 }
 
 /*
- * Also flushes reads that the peer cannot have answered yet, although it needs neither polls nor notifications for
- * that.
+ * Also flushes reads. The peer answers reads without its consumer, so some may succeed before the flush, but not all.
  */
 /* covers: QPR-16 */
 CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
@@ -111,12 +110,13 @@ CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Threads post. Each successful post must have exactly one completion. */
+/* A thread that posts. Each successful post must have exactly one completion. */
 struct poster {
     struct kit_pair *p;
     bool receives;
     unsigned wanted;
-    atomic_uint accepted, seen; /* the maximum difference, limited by the completion queue */
+    /* Accepted: successful posts. seen: their completions. Posts pause while depth requests have no completion. */
+    atomic_uint accepted, seen;
     atomic_bool over;
 };
 
@@ -223,7 +223,7 @@ CASE(qpr_17_close_beside_posts, KIT_FAMILIES)
     p.active.depth = 128;
     kit_pair_open(&p);
     for (int round = 0; round < 20; round++) {
-        /* The flush frees the receive queue before the close. */
+        /* Some writes complete before the race begins. */
         for (uintptr_t i = 0; i < 20; i++)
             CHECK_STATUS(kit_post_write(&p.active, 2, 0, 8, &p.passive, 0), STATUS_SUCCESS);
         for (uintptr_t i = 0; i < 20; i++)

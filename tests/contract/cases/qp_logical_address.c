@@ -94,7 +94,10 @@ CASE(qpr_15_many_at_once, KIT_FAMILIES)
 
 enum { LEN = 3 * PAGE_SIZE, FIRST = 1000, AROUND = PAGE_SIZE };
 
-/* One piece for each page of len bytes from offset; logical addresses need not be adjacent. */
+/*
+ * Fills `sges` with one piece for each page of the `len` bytes from `offset`, because the pages' logical addresses need
+ * not be adjacent. Returns the number of pieces.
+ */
 static ULONG by_page(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULONG len, NDK_SGE *sges)
 {
     ULONG count = 0;
@@ -175,7 +178,7 @@ CASE(qpr_18_logical_addresses_in_every_request, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Together with pieces of a region, of a fast-registered region, and an empty one without memory. */
+/* The logical addresses are used together with pieces of other regions, and with an empty piece without memory. */
 /* covers: QPR-18 */
 CASE(qpr_18_mixed_with_other_pieces, KIT_FAMILIES)
 {
@@ -291,7 +294,7 @@ CASE(qpr_18_bad_logical_addresses, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The mapping is released while requests wait: they fail, and nothing is accessed. */
+/* The mapping is released while a receive waits: the receive fails, and nothing is accessed. */
 /* covers: QPR-18 */
 CASE(qpr_18_a_mapping_released_under_a_receive, KIT_FAMILIES)
 {
@@ -300,7 +303,7 @@ CASE(qpr_18_a_mapping_released_under_a_receive, KIT_FAMILIES)
     struct fast_memory m;
     NDK_SGE sge;
 
-    config.breaches = 1; /* the mapping must exist until the receive has completed */
+    config.breaches = 1; /* the case breaks the rule that the mapping must exist until the receive has completed */
     kit_configure(&config);
     kit_pair_open(&p);
     for (ULONG len = 1; len <= 100; len += 99) {

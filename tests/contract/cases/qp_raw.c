@@ -7,7 +7,7 @@
 
 /* ---- not connected ---- */
 
-/* A peer that has announced a ready-to-receive message: this end is not connected before it. */
+/* The peer has announced a ready-to-receive message. This end is not connected before that message has arrived. */
 /* covers: QPR-03 */
 CASE(qpr_03_the_accepting_side_waits_for_ready, KIT_FAMILIES)
 {
@@ -51,11 +51,11 @@ CASE(qpr_05_as_the_transport_prescribes, KIT_FAMILIES)
     }
 }
 
-/* ---- a region that goes while a request waits ---- */
+/* ---- a region is closed while a request that uses it waits ---- */
 
 /*
- * A peer without ready-to-receive: requests wait for its first message. A valid piece of more than one segment before
- * the invalid one must not be sent either.
+ * The peer has no ready-to-receive, so requests wait for its first message. If a request has an invalid piece, its
+ * earlier valid pieces must not be sent either, even if they fill several segments.
  */
 static void went_before_the_send(ULONG good)
 {
@@ -92,8 +92,8 @@ CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
 /* ---- more reads than we allow ---- */
 
 /*
- * The peer does not read the answers, so all but the few in the socket buffers stay outstanding, and sends all requests
- * at once.
+ * The peer sends all read requests at once and reads no answers. So all reads stay outstanding, except the few whose
+ * answers fit into the socket buffers.
  */
 /* covers: QPR-11 */
 CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
@@ -179,7 +179,7 @@ CASE(qpr_11_a_peer_at_the_inbound_limit_is_served, KIT_FAMILIES)
 
 enum { LEN = 100, FIRST = 30, AT = 4096 };
 
-/* Receives a read request and returns its sink. */
+/* A read request's sink, as next_read receives it. */
 struct asked {
     uint32_t sink;
     uint64_t to;
@@ -207,7 +207,10 @@ static void tagged(int s, uint8_t opcode, uint32_t stag, uint64_t to, bool last,
     raw_send_fpdu(s, ulpdu, raw_tagged(ulpdu, opcode, stag, to, last, data, len), true);
 }
 
-/* Data that the peer sends instead of the answer, or behind it; a: two reads of LEN bytes each to AT and AT + LEN. */
+/*
+ * A peer that sends other data instead of the answer or behind it. a: two reads of LEN bytes, one to AT and one to AT +
+ * LEN.
+ */
 enum { WRITE = 0, RESPONSE = 2 };
 struct forger {
     struct peer_acceptor p;
@@ -266,7 +269,7 @@ static const struct forgery {
     const char *name;
     void (*send)(struct forger *f);
     uint16_t code;
-    size_t placed; /* the valid data before it */
+    size_t placed; /* bytes of the answer that are valid and arrive before the fault */
 } forgeries[] = {
     { "a write names the sink", write_to_sink, 0x1100, 0 },
     { "an answer names another token", other_token, 0x1100, 0 },
@@ -324,7 +327,7 @@ CASE(qpr_12_the_sink_takes_its_own_answer_alone, KIT_FAMILIES)
     }
 }
 
-/* The sink of an answered read is closed. */
+/* The sink's token is invalid after the read was answered. */
 static void after_the_answer(uint8_t opcode)
 {
     static struct forger f;

@@ -167,7 +167,10 @@ static UINT32 token_of(struct peer_initiator *p, struct fast_region *r, enum wro
     }
 }
 
-/* Checks the Terminate's fault and header, that the receive fails, and that no other byte changes. */
+/*
+ * Checks the Terminate's code and header, that the receive fails, and that no memory changes except that of the
+ * message.
+ */
 static void check_refused(struct peer_initiator *p, enum wrong w, UINT32 token, bool second)
 {
     uint8_t ulpdu[256], sent[256], data[60];
@@ -224,7 +227,7 @@ CASE(inv_02_as_the_transport_prescribes, KIT_FAMILIES)
     }
 }
 
-/* A message with another fault invalidates nothing: one that is too long, or incomplete. */
+/* A message that is too long or incomplete invalidates nothing. */
 /* covers: INV-02 */
 CASE(inv_02_a_message_at_fault_invalidates_nothing, KIT_FAMILIES)
 {

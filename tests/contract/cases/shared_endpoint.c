@@ -424,10 +424,10 @@ CASE(cse_06_close_waits_for_connectors_that_work_on, KIT_FAMILIES)
     many_close(&m);
 }
 
-/* More than 8 bits count. Two descriptors for each connection remain below 1024, a usual limit. */
+/* More connections than an 8-bit count can have. Their descriptors, two each, fit below 1024, a usual limit. */
 enum { CROWD = 300 };
 
-/* Connects from the endpoint to a plain socket. */
+/* A connection from the endpoint to a plain socket. */
 struct member {
     NDK_QP *qp;
     NDK_CONNECTOR *connector;

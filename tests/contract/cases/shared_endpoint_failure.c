@@ -224,7 +224,7 @@ CASE(cse_04_no_descriptors, KIT_FAMILIES)
         kit_restore_descriptors(old);
         CHECK_EQ(kit_count_descriptors(), before);
     }
-    CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* with enough descriptors there is no listener */
+    CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* the descriptors suffice now, but nobody listens */
     CHECK(room > 1);
     recover(&s);
 }

@@ -94,7 +94,7 @@ CASE(srq_01_any_form_of_receive, KIT_FAMILIES)
 
 enum { BUSY = 6, ROUNDS = 60, LARGE = 100000, QUEUED = 2 * BUSY };
 
-/* Each message begins with its sender's number and its own. */
+/* Sends the member's next message, which begins with the member's number and the message's number. */
 static void send_next(struct sharing *s, int member, const int *sent)
 {
     size_t at = (size_t)member * LARGE;
@@ -249,7 +249,7 @@ static void fill_up(struct sharing *s)
     }
 }
 
-/* A usual consumer: posts receives and arms again inside the notification. */
+/* Like a usual consumer, the notification posts receives and arms again. */
 /* covers: SRQ-02 */
 CASE(srq_02_refilled_in_the_notification, KIT_FAMILIES)
 {
@@ -321,8 +321,8 @@ CASE(srq_03_zeros_keep_what_is, KIT_FAMILIES)
     use(&s, 0, 2);
     check_not_low(&s, 0);
     use(&s, 0, 3);
-    check_low(&s, 1);                                       /* armed since its creation */
-    CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS); /* and its depth from the creation */
+    check_low(&s, 1);                                       /* the notification is armed since the queue's creation */
+    CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS); /* depth 0: the depth stays 8 */
     post(&s, 6, 6);
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     CHECK_STATUS(sharing_modify(&s, 3, 20), STATUS_INVALID_PARAMETER); /* refused without any effect */

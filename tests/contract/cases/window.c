@@ -151,7 +151,7 @@ CASE(inv_08_a_range_outside_is_refused, KIT_FAMILIES)
 /* ---- INV-08: rights ---- */
 
 static const struct rights {
-    ULONG mr_flags, op_flags; /* of the region, registered and fast-registered */
+    ULONG mr_flags, op_flags; /* of the region: mr_flags if it is registered, op_flags if it is fast-registered */
     bool local_write;
 } rights[] = {
     { NDK_MR_FLAG_ALLOW_LOCAL_READ, 0, false },
@@ -222,7 +222,7 @@ CASE(inv_08_rights_over_a_fast_registered_region, KIT_FAMILIES)
     check_rights(true);
 }
 
-/* A region of another domain, one without memory, an undefined flag. */
+/* A bind is refused for a region of another domain, for a region without memory, and with an undefined flag. */
 /* covers: INV-08 */
 CASE(inv_08_what_cannot_be_bound, KIT_FAMILIES)
 {
@@ -308,7 +308,7 @@ CASE(inv_08_closing_a_window_ends_it, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- INV-08: at once ---- */
+/* ---- INV-08: use without waiting for the completion ---- */
 
 /* Posts without waiting: the registration, the bind, and a send of the token to the peer. */
 /* covers: INV-08 */
@@ -360,7 +360,7 @@ CASE(inv_09_each_bind_has_another_token, KIT_FAMILIES)
     ground_open(&g, &p.passive, false, DATA_ALL, FAST_ALL);
     ground_open(&h, &p.passive, true, DATA_ALL, FAST_ALL);
     mw = fast_mw(p.passive.pd);
-    for (int i = 0; i < TOKENS; i++) { /* from one region to the other, and to the same bytes again */
+    for (int i = 0; i < TOKENS; i++) { /* the binds move between two regions, and sometimes repeat the same bytes */
         struct ground *on = i & 2 ? &h : &g, *before = (i - 1) & 2 ? &h : &g;
 
         tokens[i] = bound(&p.passive, on, mw, 0, 100, BOTH);

@@ -6,10 +6,13 @@
 enum { RECEIVE = 64, REGION = 1000, ROOM = 512 };
 enum { WRITE = 0, READ_REQUEST = 1, RESPONSE = 2, SEND = 3, TERMINATE = 7 };
 
-/* A fault. build writes the payload of one FPDU to out and returns its length. */
+/*
+ * struct fault is a kind of fault: `build` writes the payload of one FPDU to `out` and returns its length. struct
+ * fault_case is the connection on which the peer causes it.
+ */
 struct fault_case {
     struct peer_initiator p;
-    struct data_region open, deaf; /* with all rights, and with local ones only */
+    struct data_region open, deaf; /* open: with all rights; deaf: with local rights only */
     struct data_region foreign;    /* of another domain */
     NDK_PD *other;
     bool crc;
@@ -20,7 +23,7 @@ struct fault {
     size_t (*build)(const struct fault_case *c, uint8_t *out);
     uint16_t code;
     uint8_t a, b;    /* arguments of build */
-    bool no_receive; /* otherwise one of RECEIVE bytes is posted */
+    bool no_receive; /* otherwise the case posts a receive of RECEIVE bytes */
 };
 
 static const uint8_t bytes[2 * RECEIVE] = { 1, 2, 3 };
@@ -30,7 +33,7 @@ static size_t a_send(const struct fault_case *c, uint8_t *out)
     return raw_untagged(out, c->fault->a, c->fault->b, 1, 0, true, bytes, 8);
 }
 
-/* Version bits of DDP (a) or RDMAP (b) in place of 1. */
+/* Replaces the version of DDP by a, and the version of RDMAP by b. Both are 1 otherwise. */
 static size_t versions(uint8_t *out, size_t len, const struct fault *f)
 {
     out[0] = (uint8_t)((out[0] & ~3) | f->a);
@@ -74,7 +77,7 @@ static size_t at_offset(const struct fault_case *c, uint8_t *out)
     return raw_untagged(out, c->fault->a ? READ_REQUEST : SEND, c->fault->a, 1, c->fault->b, true, bytes, 28);
 }
 
-/* a: the bytes that exceed the receive. */
+/* The message has `a` bytes more than the receive. */
 static size_t longer(const struct fault_case *c, uint8_t *out)
 {
     return raw_untagged(out, SEND, 0, 1, 0, true, bytes, RECEIVE + c->fault->a);
@@ -90,7 +93,7 @@ static size_t write_unknown(const struct fault_case *c, uint8_t *out)
     return raw_tagged(out, WRITE, c->open.token ^ 0x4321, (uintptr_t)c->open.memory, true, bytes, 8);
 }
 
-/* a: the distance of the begin from the region's end; b: the length. */
+/* A write of b bytes that begins a bytes before the region's end. */
 static size_t write_beyond(const struct fault_case *c, uint8_t *out)
 {
     return raw_tagged(out, WRITE, c->open.token, (uintptr_t)c->open.memory + REGION - c->fault->a, true, bytes,
@@ -247,8 +250,8 @@ static void check_terminate(const struct fault_case *c, const uint8_t *segment, 
 
     if (code != c->fault->code)
         kit_fail(__FILE__, __LINE__, "%s: expected %04x, saw %04x", c->fault->name, c->fault->code, code);
-    CHECK_EQ(ulpdu[0], 0x41); /* the only segment of */
-    CHECK_EQ(ulpdu[13], 1);   /* the first message on queue 2 */
+    CHECK_EQ(ulpdu[0], 0x41); /* untagged, last segment, version 1 */
+    CHECK_EQ(ulpdu[13], 1);   /* MSN 1: the first message of its queue */
     CHECK_EQ(ulpdu[17], 0);
     CHECK_EQ(ulpdu[20] & 0xc0, 0xc0);
     CHECK_EQ(ulpdu[22] << 8 | ulpdu[23], len);
@@ -295,7 +298,7 @@ CASE(wir_04_each_fault_without_checksums, 0)
         run_fault(&faults[i], false);
 }
 
-/* ---- faults that are not one segment's ---- */
+/* ---- faults that a single segment cannot show ---- */
 
 static const struct fault none = { "a stream of segments", NULL, 0, 0, 0, false };
 
@@ -317,7 +320,8 @@ CASE(wir_04_a_wrong_checksum, KIT_FAMILIES)
     uint8_t ulpdu[64], fpdu[80];
     size_t len = raw_untagged(ulpdu, SEND, 0, 1, 0, true, bytes, 9), size = raw_fpdu(fpdu, ulpdu, len, true);
 
-    for (size_t i = 2; i < size; i++) { /* without the length, which determines the position of the checksum */
+    /* The length is not changed, because it determines the position of the checksum */
+    for (size_t i = 2; i < size; i++) {
         open_case(&c, &none, true);
         fpdu[i] ^= 0x20;
         raw_send(c.p.s, fpdu, size);
@@ -355,7 +359,7 @@ CASE(wir_04_segments_that_do_not_follow, KIT_FAMILIES)
     }
 }
 
-/* The second message has no receive; the first one was received. */
+/* The first message was received. The second one arrives without a posted receive. */
 /* covers: WIR-04 */
 CASE(wir_04_numbers_go_on, KIT_FAMILIES)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WIR-05: arbitrary input. Raw peers send random data, in start-up and in the stream, while a valid connection of the
- * same adapter transfers verified data. Memory has guards, and descriptors are counted. A sanitizer can detect further
- * errors.
+ * WIR-05: arbitrary input. Raw peers send random data, during start-up and in the stream. Meanwhile a valid connection
+ * of the same adapter transfers verified data. Memory has guards, and descriptors are counted. A sanitizer can detect
+ * further errors.
  */
 #include <dirent.h>
 #include <unistd.h>
@@ -10,11 +10,11 @@
 #include "contract/kit/data.h"
 #include "contract/kit/peer.h"
 
-/* ---- a connection that must not notice ---- */
+/* ---- the valid connection, which the garbage must not disturb ---- */
 
 struct good {
-    struct kit_side active;  /* an adapter of its own */
-    struct kit_side passive; /* the target of the garbage */
+    struct kit_side active;  /* with an adapter of its own */
+    struct kit_side passive; /* the raw peers connect to this side's adapter */
     struct kit_listener listener;
     atomic_bool stop;
     atomic_int rounds;
@@ -87,7 +87,7 @@ static void noise(uint8_t *at, size_t len, uint64_t *seed)
         at[i] = (uint8_t)data_random(seed);
 }
 
-/* Writes a request frame with some wrong bytes; or the key and noise; or only noise. Returns its length. */
+/* Writes, at random, a frame with some wrong bytes, a frame's key and noise, or only noise. Returns the length. */
 static size_t bad_frame(uint8_t *out, bool reply, uint64_t *seed)
 {
     size_t len = 1 + data_random_below(seed, MOST - 1);
@@ -109,7 +109,7 @@ static size_t bad_frame(uint8_t *out, bool reply, uint64_t *seed)
     return len;
 }
 
-/* Garbage that is a valid request is rejected. */
+/* Garbage can be a valid request by chance. Such a request is rejected. */
 static struct kit_call refused[PEERS];
 
 static void refuse(struct kit_listener *l, NDK_CONNECTOR *connector)

@@ -17,7 +17,7 @@ static void offer(unsigned rtr)
     kit_configure(&config);
 }
 
-/* The bits of a form in the IRD and ORD words. */
+/* Checks which ready-to-receive forms the bits in the IRD and ORD words offer or select. */
 static void check_forms(const struct raw_frame *f, bool fpdu, bool write, bool read)
 {
     CHECK_EQ(!!(f->ird & RAW_A), fpdu || write || read);
@@ -73,7 +73,7 @@ CASE(wir_02_revision_1_when_configured, KIT_FAMILIES)
     raw_send_frame(p.s, true, &reply);
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
-    CHECK(raw_is_silent(p.s)); /* no ready-to-receive message, so its first message counts */
+    CHECK(raw_is_silent(p.s)); /* without a ready-to-receive message the provider sends nothing yet */
     peer_acceptor_close(&p);
 }
 
@@ -153,7 +153,7 @@ CASE(wir_02_no_ready_where_the_reply_has_no_flag_a, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* ---- replies that go too far ---- */
+/* ---- replies that exceed what the request offered ---- */
 
 static void check_refused(const struct raw_frame *reply, uint16_t code)
 {
@@ -196,7 +196,7 @@ CASE(wir_02_a_reply_with_a_form_not_offered, KIT_FAMILIES)
         }
 }
 
-/* The queue pair was never connected: its posted requests belong to the attempt that succeeds. */
+/* The queue pair was not connected yet, so its posted requests stay for the attempt that succeeds. */
 /* covers: CON-17 */
 CASE(con_17_receives_outlive_a_reply_that_goes_too_far, KIT_FAMILIES)
 {

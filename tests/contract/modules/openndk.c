@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An adapter of ours that answers a query in another way: see openndk.h. */
+/* Opens an OpenNDK adapter whose NdkQueryAdapterInfo is replaced: see openndk.h. */
 #include "contract/modules/openndk.h"
 
 NTSTATUS openndk_open_with(openndk_query_info *query, openndk_query_info **real, NDK_VERSION version, uint32_t if_index,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* provider/openndk.c under another name, for modules that change what it does. */
+/* The provider of provider/openndk.c, named openndk_provider here, for modules that change its behaviour. */
 #ifndef TESTS_CONTRACT_MODULES_OPENNDK_H
 #define TESTS_CONTRACT_MODULES_OPENNDK_H
 

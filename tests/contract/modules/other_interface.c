@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A provider for an ndkconform that is not this one. */
+/* A provider whose module interface has another version than this ndkconform supports. */
 #include <stddef.h>
 
 #include "ndkconform/provider.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenNDK through Winsock Kernel, as drivers use it, with all checks on. A broken rule is reported, and verified_test.py
- * compares the reports with a list. All cases must pass as without it. Each adapter has a registration of its own.
+ * OpenNDK through Winsock Kernel, as drivers use it, with all checks on. A broken rule is reported, and
+ * verified_test.py compares the reports with a list. All cases must pass, as they do without Winsock Kernel. Each
+ * adapter has a registration of its own.
  */
 #include <pthread.h>
 #include <stdlib.h>

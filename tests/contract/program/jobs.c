@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs cases in processes of their own, several at once. Each has a watchdog, and if there are several jobs a network
- * namespace. The lines appear in the order of the cases: what a case prints waits until all cases before it are done.
+ * Runs cases in processes of their own, several at once. Each case has a watchdog and, if there are several jobs, a
+ * network namespace of its own. The lines appear in the order of the cases: what a case prints waits until all cases
+ * before it are done.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,21 +23,25 @@
 
 enum { WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300, PROBE_SECONDS = 20 };
 
-/* A process that runs. */
+/* Runs one case at a time, in a process of its own. */
 struct job {
     struct run_result *result; /* NULL: the job is free */
     struct run_reason *reason;
     pid_t child;
-    int from, ended; /* descriptors. from: the child's output, or -1 after that has ended; ended: the child's process */
+    /* From: the read end of the child's output, -1 after the output has ended. ended: the child's pidfd. */
+    int from, ended;
     double begun, checked, left;
 };
 
-/* All jobs, and the cases. */
+/* The state of a run: its jobs, and the results of its cases. */
 struct jobs {
     const struct jobs_options *options;
     struct job all[JOBS_MAX];
     struct run_result *results;
-    size_t count, next, front; /* next: the first that has not begun; front: the first that is not printed whole */
+    /*
+     * Count: number of cases. next: index of the next case to start. front: index of the first case not fully printed.
+     */
+    size_t count, next, front;
     size_t done, failed;
 };
 
@@ -116,7 +121,7 @@ static void job_print_result(const struct run_result *r, FILE *lines)
     fflush(lines);
 }
 
-/* Prints what can be printed in the order of the cases. */
+/* Prints the output of the cases in their order, up to the first case that is not done. */
 static void jobs_print(struct jobs *j)
 {
     for (; j->front < j->next; j->front++) {
@@ -162,7 +167,7 @@ static void __attribute__((format(printf, 2, 3))) job_set_failure(struct run_res
     job_record(r, line, strlen(line));
 }
 
-/* The reason of a case that no check has ended: a sanitizer's summary, or its exit status. */
+/* Sets the reason of a failure that no check has reported: a sanitizer's summary, or the exit status. */
 static void job_find_reason(struct run_result *r, int status)
 {
     static const char mark[] = "SUMMARY: ";
@@ -206,7 +211,7 @@ static void job_init_child(int output)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing else would end it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* so that the child does not outlive this process */
     (void)setpgid(0, 0);
     sigaction(SIGINT, &standard, NULL);
     sigaction(SIGTERM, &standard, NULL);
@@ -246,8 +251,8 @@ static pid_t job_fork(struct job *job, struct run_result *r, unsigned seconds)
 }
 
 /*
- * Ends the child after its time. Seconds are counted one by one, so that time in which the machine or this process was
- * stopped does not count.
+ * Kills the child when its time is over. A call counts at most 1.5 s, so that time in which the machine or this process
+ * was stopped does not count.
  */
 static void job_check_watchdog(struct job *job)
 {
@@ -259,7 +264,10 @@ static void job_check_watchdog(struct job *job)
         kill(job->child, SIGALRM);
 }
 
-/* Waits for the child, which has ended or was killed, and frees the job. The output may have another writer. */
+/*
+ * Waits for the child, which has ended or was killed, and frees the job. Does not wait for the end of the output,
+ * because another process may still have it open.
+ */
 static void job_end(struct job *job)
 {
     int status;
@@ -277,7 +285,7 @@ static void job_end(struct job *job)
     job->result = NULL;
 }
 
-/* Waits for output or the end of a process. Ends the jobs whose process has ended. Returns how many have. */
+/* Waits for output or the end of a process. Ends the jobs whose process has ended, and returns their number. */
 static size_t jobs_poll(struct job *all, unsigned count)
 {
     struct pollfd fds[2 * JOBS_MAX];

@@ -168,7 +168,7 @@ static void plan_init(struct plan *p, const struct options *o)
     }
 }
 
-/* Removes the cases that an interrupt has prevented. */
+/* Removes the results of cases that an interrupt has ended or prevented. Returns their number. */
 static size_t plan_remove_undone(struct plan *p)
 {
     size_t count = 0, undone;

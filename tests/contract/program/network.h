@@ -19,7 +19,7 @@ const char *network_unshare(void);
 bool network_try_unshare(void);
 /*
  * Creates `count` namespaces and stores a descriptor for each, for setns. Returns NULL, or what failed, with errno. The
- * process is in the last one then.
+ * process is in the last of the namespaces afterwards.
  */
 const char *network_create(unsigned count, int *namespaces);
 
@@ -31,7 +31,7 @@ struct network_interface {
 };
 extern struct network_interface network_interface;
 
-/* Sets network_interface. text: an interface's name or index, or one of its addresses. Returns NULL, or what is wrong. */
+/* Sets network_interface from an interface's name or index, or one of its addresses. Returns NULL, or what is wrong. */
 const char *network_set_interface(const char *text);
 
 #endif

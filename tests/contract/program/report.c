@@ -16,11 +16,15 @@ const char *rules_of(const char *name)
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD, for bytes that are not text */
 
-/* Returns the length of the UTF-8 character at the start of text, and its number; 0 if there is none. */
+/*
+ * Returns the length of the UTF-8 character at the start of `text`, or 0 if there is none. *number receives its code
+ * point.
+ */
 static size_t character(const char *text, size_t len, uint32_t *number)
 {
     const uint8_t *at = (const uint8_t *)text;
-    static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* the first number with that many bytes */
+    /* For each length in bytes: the first code point that needs it */
+    static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000 };
     size_t size = at[0] < 0x80 ? 1 : at[0] < 0xc0 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf8 ? 4 : 0;
 
     if (size == 0 || size > len)

@@ -33,7 +33,7 @@ struct run_result {
     double seconds;
     char reason[RUN_MAX_REASON]; /* one line: why it failed or was skipped */
     char *output;                /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
-    size_t len, printed, lost;   /* lost: bytes beyond RUN_MAX_OUTPUT that could not be printed either */
+    size_t len, printed, lost;   /* lost: number of bytes beyond RUN_MAX_OUTPUT that were not printed either */
 };
 
 /* Shared with the case's process, which stores here why it failed or was skipped. The first reason remains. */
@@ -61,12 +61,13 @@ struct jobs_options {
     FILE *lines;
 };
 /*
- * Runs the cases of the results, which have c and family, and fills in the rest. Prints what the cases print and a line
- * for each, in the order of the results. Returns after SIGINT or SIGTERM, too, which end the cases that run.
+ * Runs the case of each result. The caller has set c and family of the results; jobs_run sets the other members. Prints
+ * what the cases print, and a line for each case, in the order of the results. SIGINT or SIGTERM ends the running cases
+ * and lets jobs_run return.
  */
 void jobs_run(struct run_result *results, size_t count, const struct jobs_options *o);
 bool jobs_is_interrupted(void);
-/* Fills kit_adapter, in a process of its own. */
+/* Opens the adapter in a process of its own, and fills kit_adapter. */
 void jobs_probe(void);
 
 /* ---- the rules that a case covers: rules.py makes the table from the comments above the cases ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenNDK as a provider module. Nothing else of ndkconform includes its headers. */
+/* OpenNDK as a provider module. No other file of ndkconform includes OpenNDK's headers. */
 #include "ndkconform/provider.h"
 
 #include <string.h>
