@@ -10,7 +10,7 @@
 
 #include "number.h"
 
-/* Sets the port in the position that a sockaddr_in has, because it is the same in a sockaddr_in6. */
+/* Uses sockaddr_in for both families, because the port has the same position in a sockaddr_in6. */
 void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);

@@ -23,7 +23,7 @@ enum { PATIENCE_S = 2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change; /* its clock is CLOCK_MONOTONIC */
-static atomic_bool received;  /* changes with the lock held */
+static atomic_bool received;  /* is set only while the lock is held */
 static const char *_Atomic wait_text;
 static sigset_t signals;
 static void (*callback)(void);

@@ -148,7 +148,7 @@ typedef struct ondk_config {
      * 7; default 7.
      */
     uint32_t rtr;
-    /* The largest FPDU, in bytes. 0: the current effective segment size. Range 0 to 65535; default 0. */
+    /* The largest FPDU, in bytes. 0: TCP's current effective segment size. Range 0 to 65535; default 0. */
     uint32_t max_fpdu;
     /*
      * A time in milliseconds. If the peer sends nothing for this time after this side's first FPDU, this side sends an

@@ -122,7 +122,7 @@ typedef struct ondk_wdk_device ondk_wdk_device_t;
 /*
  * Opens a driver's device as CreateFile does.
  *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name. "{GUID}" names
- *           the first registered of the enabled device interfaces of this class
+ *           a device interface of this class: the enabled one that was registered first
  *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close
  *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why IRP_MJ_CREATE was not sent
  * The driver receives IRP_MJ_CREATE.

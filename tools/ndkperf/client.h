@@ -16,12 +16,13 @@ struct client {
     struct meter meter;
     uint64_t deadline; /* time at which the run ends; 0: the run ends after a number of messages */
     uint64_t live_at;
-    uint64_t interval_at, interval_messages; /* start of the present interval; number of messages before it */
-    uint64_t server_messages, server_ns;     /* contents of the server's last answer to ORDER_SAMPLE */
-    uint64_t server_laps;                    /* number of the server's messages that each queue pair has verified */
+    /* interval_at: start of the present interval. interval_messages: number of the run's messages before that start. */
+    uint64_t interval_at, interval_messages;
+    uint64_t server_messages, server_ns; /* `messages` and `ns` of the server's last answer to ORDER_SAMPLE */
+    uint64_t server_laps;                /* on each queue pair: number of the server's messages that are verified */
     /* Number of flushes (flow.h) that were requested from the server since the start. */
     uint64_t flushes;
-    unsigned step, steps; /* number of the present size, and number of sizes */
+    unsigned step, steps; /* step: number of the present size, from 1; steps: number of all sizes */
     bool warmup;
     bool unanswered; /* the last order has no answer yet */
     bool sampling;   /* the unanswered order is an ORDER_SAMPLE */

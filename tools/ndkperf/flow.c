@@ -80,7 +80,9 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
 
     if (!len)
         return flow_on_empty(s, l) && lane_receive(s, l, slot);
-    /* Done even after a difference: the peer needs the receive and the credit until this end has ended the session. */
+    /*
+     * Also runs after a difference, because the peer needs the receive and the credit until this end ends the session.
+     */
     is_right = flow_on_message(s, l, slot, len);
     l->received++;
     if (!lane_receive(s, l, slot))

@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    /* The number of times that the ends exchange addresses after the data QP's connect and before the data, minus 1. */
+    /* Between the data QP's connect and the data, the ends exchange addresses addresses_before + 1 times. */
     unsigned addresses_before;
     bool reports_after;   /* after the data, the ends exchange addresses and then their reports */
     bool addresses_after; /* as the last step, the ends exchange addresses */

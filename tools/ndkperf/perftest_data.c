@@ -51,8 +51,8 @@ static bool data_wait_posted(struct perftest *p, uint32_t count)
 /* ---- bandwidth ---- */
 
 /*
- * Waits until is_satisfied(p, number) returns true; it reads memory that the peer writes. Counts the results that
- * arrive in the meantime. If the test ends earlier, prints a message and returns false.
+ * Waits until is_satisfied(p, number) returns true. is_satisfied reads memory that the peer writes. Counts the results
+ * that arrive in the meantime. If the test ends earlier, prints a message and returns false.
  */
 static bool data_wait_memory(struct perftest *p, bool (*is_satisfied)(const struct perftest *p, uint32_t number),
                              uint32_t number)

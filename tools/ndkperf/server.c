@@ -32,8 +32,9 @@ struct server {
      */
     uint64_t pumped_at;
     uint64_t live_at;
-    double live_traffic, run_traffic; /* result of server_traffic at the last live line, and at the start of the run */
-    uint32_t turn;                    /* write latency: index of the queue pair on which the client writes next */
+    /* Results of server_traffic: live_traffic at the last live line, run_traffic at the start of the run. */
+    double live_traffic, run_traffic;
+    uint32_t turn; /* write latency: index of the queue pair on which the client writes next */
     uint64_t turns;
     bool flushing, ended, different, running;
     struct order flush;

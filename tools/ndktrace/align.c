@@ -31,7 +31,10 @@ struct align_link {
     /* forward: from the file with the lower index to the other file; backward: the opposite direction */
     int64_t forward_ns, backward_ns;
     size_t n_forward, n_backward;
-    /* The same for the end of TCP connections: receive time of a reset or close, minus a time before it was sent. */
+    /*
+     * Also minimum delays, but of resets and closes of TCP: the receive time minus the time of the event that made the
+     * other end send the reset or close.
+     */
     int64_t end_forward_ns, end_backward_ns;
     bool has_end_forward, has_end_backward;
 };

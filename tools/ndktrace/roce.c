@@ -59,7 +59,7 @@ struct roce_message {
 struct roce_end {
     uint32_t qpn, psn; /* `psn`: packet sequence number of the next request */
     struct roce_message messages[ROCE_KINDS];
-    uint32_t *reads; /* the first sequence numbers of the responses that this end waits for, from reads_first on */
+    uint32_t *reads; /* for each awaited response, its first sequence number; entries before reads_first are used up */
     size_t reads_first, n_reads, reads_room;
 };
 

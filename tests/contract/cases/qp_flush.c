@@ -115,7 +115,7 @@ struct poster {
     struct kit_pair *p;
     bool receives;
     unsigned wanted;
-    /* Accepted: successful posts. seen: their completions. Posts pause while depth requests have no completion. */
+    /* accepted: successful posts. seen: their completions. Posts pause while depth requests have no completion. */
     atomic_uint accepted, seen;
     atomic_bool over;
 };

@@ -28,7 +28,7 @@ struct job {
     struct run_result *result; /* NULL: the job is free */
     struct run_reason *reason;
     pid_t child;
-    /* From: the read end of the child's output, -1 after the output has ended. ended: the child's pidfd. */
+    /* from: the read end of the child's output, -1 after the output has ended. ended: the child's pidfd. */
     int from, ended;
     double begun, checked, left;
 };
