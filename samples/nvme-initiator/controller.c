@@ -115,7 +115,7 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     ControllerSend(Controller, Request);
 }
 
-/* Removes the first moving request. Returns it, or NULL if there is none. */
+/* Removes the first request from the list Moving, and returns it. Returns NULL if the list is empty. */
 static NVME_REQUEST *ControllerNextMoving(NVME_CONTROLLER *Controller)
 {
     NVME_REQUEST *request = NULL;
@@ -381,7 +381,7 @@ static VOID ControllerFail(NVME_CONTROLLER *Controller)
     KeWaitForSingleObject(&Controller->Stop, Executive, KernelMode, FALSE, NULL);
 }
 
-/* Changes the state after a connection or an attempt has ended, and closes all queues. */
+/* Called when a connection or an attempt to connect has ended. Changes the state and closes all queues. */
 static VOID ControllerLeave(NVME_CONTROLLER *Controller)
 {
     BOOLEAN stopping = NvmeControllerStopping(Controller);

@@ -96,7 +96,8 @@ static SCSI_ADAPTER_CONTROL_STATUS AdapterControl(PVOID DeviceExtension, SCSI_AD
 }
 
 /*
- * Deletes all controllers, after Storport has sent its last request. Ends the requests that wait for a lost connection.
+ * Deletes all controllers, which ends the requests that still wait during a reconnect. Storport sends no request during
+ * or after this call.
  */
 static VOID FreeAdapterResources(PVOID DeviceExtension)
 {

@@ -93,7 +93,8 @@ static struct nvme_command *ControllerCommand(NVME_CONTROLLER *Controller, UCHAR
 }
 
 /*
- * Stores and prints the controller's error if a command has failed whose success the driver requires. Returns Status.
+ * Called after a command that the driver requires to succeed. If the command has failed, stores and prints the
+ * controller's error. Returns Status.
  */
 static NTSTATUS ControllerCheck(NVME_CONTROLLER *Controller, NTSTATUS Status)
 {

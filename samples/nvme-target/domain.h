@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A protection domain: what the queue pairs in it share. A peer can use only the memory of its queue pair's domain. So
+ * A protection domain, and what its queue pairs share. A peer can use only the memory of its queue pair's domain. So
  * the domains decide whose memory a hostile host can reach if it guesses a token:
  *
  *   without a shared receive queue  each queue pair has a domain

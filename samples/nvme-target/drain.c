@@ -24,8 +24,8 @@
  *
  * A host's other controllers stay ready, so the new controller waits only for those of their writes that began before.
  * A write begins when target_command_begin receives its command; so each step of a command that zeroes much belongs to
- * the same write. Between two steps the caller keeps the lock, so the command is always in subsystem->writes when
- * another controller looks. Controllers of other hosts do not wait, nor do discovery controllers, which use no disk.
+ * the same write. Between two steps the caller keeps the lock, so another controller always finds the command in
+ * subsystem->writes. Controllers of other hosts do not wait, nor do discovery controllers, which use no disk.
  *
  * A lost controller keeps its table entry until its running writes have returned and its requested writes have been
  * refused. A thread of the transport refuses them, so they wait while disks occupy all threads. A new controller needs

@@ -14,10 +14,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * How one kind of command is carried out. `prepare` checks the command and sets data_len. It returns NVME_SUCCESS, or
- * the status that ends the command. Before the first call of `run`, data from the host are in command->data, and data
- * for the host have a buffer there. `run` returns an action. When the transport has carried out the action, `run` is
- * called again, unless the action is TARGET_PUT or ends the command.
+ * struct target_operation is one kind of command. `prepare` checks the command and sets data_len. It returns
+ * NVME_SUCCESS, or the status that ends the command. Before the first call of `run`, data from the host are in
+ * command->data, and data for the host have a buffer there. `run` returns an action. When the transport has carried out
+ * the action, `run` is called again, unless the action is TARGET_PUT or ends the command.
  */
 enum {
     OPERATION_DISCOVERY = 1, /* a discovery controller executes the command, too */
@@ -81,7 +81,10 @@ void target_controller_update(struct target_controller *controller);
 void target_controller_release(struct target_controller *controller);
 /* Adds a command to subsystem->writes. Requires that the command is not in it. */
 void target_disk_request(struct target_command *command);
-/* Aborts the command if it is in subsystem->writes. A running operation continues. Returns false if it is not. */
+/*
+ * Aborts the command `cid` of queue `sqid`. Does not end its running disk operation. Returns false if subsystem->writes
+ * does not contain the command.
+ */
 bool target_disk_abort(const struct target_controller *controller, uint16_t sqid, uint16_t cid);
 
 /* ---- fabrics_command.c ---- */

@@ -10,7 +10,7 @@
 
 enum {
     LOG_BURST = 50,        /* number of messages that may be printed without a pause */
-    LOG_INTERVAL_MS = 500, /* after these, one message in each interval of this length */
+    LOG_INTERVAL_MS = 500, /* after the burst, one message is permitted in each interval of this length */
 };
 
 struct log_limit {

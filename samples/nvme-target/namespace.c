@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Manages the namespaces: one for each disk. A disk may grow or shrink while the target runs. target_rescan then
- * changes the namespace and sends the hosts an event. A semaphore keeps measuring and changing together: otherwise a
- * thread could store an older size than another thread has stored meanwhile. Invariant: a namespace that hosts can use
- * has at least one block.
+ * changes the namespace and sends the hosts an event. A semaphore serializes the rescans. Otherwise a thread could
+ * overwrite the size of a later measurement by another thread. Invariant: a namespace that hosts can use has at least
+ * one block.
  */
 #include <string.h>
 

@@ -121,7 +121,7 @@ struct target {
 
 /* Sets the defaults, for example all hosts and 16 controllers. The caller sets if_index, address, port and nqn. */
 void target_settings_init(struct target_settings *settings);
-/* Returns the number of queues with which each controller can have all its queues. */
+/* Returns the default of max_queues, with which each controller can have all its queues. */
 uint32_t target_default_queues(const struct target_settings *settings);
 /*
  * Starts the target. disks[0] becomes namespace 1, disks[1] namespace 2, and so on. Returns false and logs the reason
