@@ -102,7 +102,7 @@ typedef struct _PARTITION_INFORMATION {
     BOOLEAN RewritePartition;
 } PARTITION_INFORMATION, *PPARTITION_INFORMATION;
 
-/* PartitionType in the table of a disk's first block. */
+/* Values of PartitionType, as in the partition table (MBR) of a disk. */
 #define PARTITION_ENTRY_UNUSED 0x00
 #define PARTITION_FAT_12 0x01
 #define PARTITION_XENIX_1 0x02

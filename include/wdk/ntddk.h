@@ -2,7 +2,7 @@
 /* The header that drivers without Plug and Play include. */
 #ifndef ONDK_WDK_NTDDK_H
 #define ONDK_WDK_NTDDK_H
-#define _NTDDK_ /* Windows' own guard, for which drivers ask */
+#define _NTDDK_ /* Windows' own include guard, which some drivers test */
 
 #include "wdm.h"
 #include "wdm/table.h"

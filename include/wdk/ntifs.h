@@ -5,7 +5,7 @@
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H
-#define _NTIFS_ /* Windows' own guards, for which drivers ask */
+#define _NTIFS_ /* Windows' own include guards, which some drivers test */
 #define _NTIFS_INCLUDED_
 
 #include "ntddk.h"
@@ -78,8 +78,8 @@ NTKERNELAPI BOOLEAN PsIsThreadTerminating(_In_ PETHREAD Thread);
 NTKERNELAPI BOOLEAN RtlCreateUnicodeString(_Out_ PUNICODE_STRING DestinationString, _In_z_ PCWSTR SourceString);
 
 /*
- * Stores return addresses of the calling thread, beginning with that of the caller's FramesToSkip-th caller. Returns
- * their number, at most 16. *BackTraceHash receives a sum of the addresses.
+ * Stores return addresses of the calling thread, the innermost first, but leaves out the first FramesToSkip of them.
+ * Returns the number of stored addresses, at most 16. *BackTraceHash receives a sum of the addresses.
  */
 NTKERNELAPI USHORT RtlCaptureStackBackTrace(_In_ ULONG FramesToSkip, _In_ ULONG FramesToCapture,
                                             _Out_writes_to_(FramesToCapture, return) PVOID *BackTrace,

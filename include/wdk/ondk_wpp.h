@@ -54,7 +54,9 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
     return "%p";
 }
 
-/* Returns the name of a level that is written as a number, as is one that the compiler has replaced. */
+/*
+ * Returns the level's name. `level` is a number if the driver wrote one, or if the compiler has replaced a macro by it.
+ */
 static inline const char *ondk_wpp_level(const char *level)
 {
     static const char *const names[] = { "TRACE_LEVEL_FATAL", "TRACE_LEVEL_ERROR", "TRACE_LEVEL_WARNING",

@@ -5,7 +5,7 @@
 #ifndef ONDK_WDK_WDM_H
 #define ONDK_WDK_WDM_H
 #ifndef _WDMDDK_
-#define _WDMDDK_ /* Windows' own guard, for which drivers ask */
+#define _WDMDDK_ /* Windows' own include guard, which some drivers test */
 #endif
 
 #ifdef _WIN32

@@ -28,7 +28,7 @@ struct call {
 enum { CALL_INTERRUPTED_TWICE = 130 };
 void calls_init(void);
 bool call_interrupted(void);
-/* Ends all waits for Ctrl-C, as Ctrl-C itself does. */
+/* Has the same effect as Ctrl-C. */
 void call_interrupt(void);
 
 /* Sets *c and runs routine(context) on a new thread. Returns false if no thread can be created. */

@@ -58,7 +58,7 @@ struct options {
     double timeout;       /* in seconds; 0: none */
     uint32_t repeat;      /* number of rounds */
     enum schedule schedule;
-    uint32_t seed; /* of the first round with SCHEDULE_RANDOM */
+    uint32_t seed; /* seed of the first round, for SCHEDULE_RANDOM */
     bool until_idle, json, quiet;
     bool trace;                  /* print the events that --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings in effect */

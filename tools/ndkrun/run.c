@@ -120,10 +120,10 @@ static uint32_t run_report_ms(void)
 
 /*
  * Sets when completions are reported. By default completions are delayed, as by the interrupts of a card. Some
- * published drivers depend on this delay, because they access a request's memory shortly after the post. Then
- * SCHED_BATCH is set, too, with which a thread that wakes up does not preempt a running thread, as at DISPATCH_LEVEL.
- * All later threads inherit SCHED_BATCH. An error of this call is ignored, because drivers work without it. --schedule
- * overrides the environment; the default does not.
+ * published drivers depend on this delay, because they access a request's memory shortly after the post. Together with
+ * the delay SCHED_BATCH is set. With SCHED_BATCH, a thread that wakes up does not preempt a running thread, as at
+ * DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of this call is ignored, because drivers work without
+ * it. --schedule overrides the environment; the default does not.
  */
 static bool run_set_timing(const struct options *o)
 {

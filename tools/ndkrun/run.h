@@ -14,15 +14,18 @@
 /*
  * Applies the options: provider settings, output, trace, handlers for signals and faults, registry, provider module. If
  * this fails, prints a message and returns false; the program must then exit with NDKRUN_USAGE. Requires that the
- * process has only the calling thread. *o and `json` must stay valid during the run. If --json was given, the summary is
- * written to `json`.
+ * process has only the calling thread. *o and `json` must stay valid during the run. If --json was given, the summary
+ * is written to `json`.
  */
 bool run_prepare(struct options *o, FILE *json);
 
 /* Returns the stream to which the run writes its output. */
 FILE *run_output(void);
 
-/* Begins a round: loads the drivers in the order of the command line. If a driver is not loaded, prints a message and returns false. */
+/*
+ * Begins a round: loads the drivers in the order of the command line. If a driver is not loaded, prints a message and
+ * returns false.
+ */
 bool run_load(void);
 
 /*
@@ -35,8 +38,8 @@ bool run_send(void);
 void run_wait(void);
 
 /*
- * Ends the round: unloads the drivers in the reverse order of loading. Prints the leaks. Returns true if another round of
- * --repeat must follow, which begins with run_load.
+ * Ends the round: unloads the drivers in the reverse order of loading. Prints the leaks. Returns true if another round
+ * of --repeat must follow, which begins with run_load.
  */
 bool run_end_round(void);
 

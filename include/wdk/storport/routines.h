@@ -251,8 +251,8 @@ NTKERNELAPI ULONG StorPortFreeTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID Tim
 
 NTKERNELAPI ULONG StorPortInitializeWorker(_In_ PVOID HwDeviceExtension, _Out_ PVOID *Worker);
 /*
- * Returns STOR_STATUS_INVALID_DEVICE_STATE if the miniport was already notified of the removal of its adapter. The
- * removal waits, after HwFreeAdapterResources, for work items that are queued or running.
+ * Returns STOR_STATUS_INVALID_DEVICE_STATE if the miniport was already notified of the removal of its adapter. After
+ * HwFreeAdapterResources, the removal waits for work items that are queued or running.
  */
 NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_WORKITEM WorkItemCallback,
                                         _In_ PVOID Worker, _In_opt_ PVOID Context);

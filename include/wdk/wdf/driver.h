@@ -73,7 +73,10 @@ FORCEINLINE VOID WDF_DRIVER_VERSION_AVAILABLE_PARAMS_INIT(_Out_ PWDF_DRIVER_VERS
     Params->MinorVersion = MinorVersion;
 }
 
-/* The version is 1.15. Both routines require PASSIVE_LEVEL. */
+/*
+ * The framework's version is 1.15. WdfDriverIsVersionAvailable and WdfDriverRetrieveVersionString require
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI BOOLEAN WdfDriverIsVersionAvailable(_In_ WDFDRIVER Driver,
                                                 _In_ PWDF_DRIVER_VERSION_AVAILABLE_PARAMS VersionAvailableParams);
 NTKERNELAPI NTSTATUS WdfDriverRetrieveVersionString(_In_ WDFDRIVER Driver, _In_ WDFSTRING String);

@@ -155,9 +155,9 @@ NTKERNELAPI WDF_IO_QUEUE_STATE WdfIoQueueGetState(_In_ WDFQUEUE Queue, _Out_opt_
  * Start accepts and delivers. Stop accepts and does not deliver. Drain refuses new requests and delivers those that
  * wait. Purge refuses new requests, cancels those that wait, and calls the cancel callbacks of those that the driver
  * owns. StopAndPurge cancels as Purge does, but accepts new requests. Refused requests complete with
- * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue, and after Drain and
- * Purge none waits. A second stop, drain or purge before the callback breaks rule `wdf-queue`; a drain of a stopped
- * queue does, too. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
+ * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue. After Drain and
+ * Purge, it is called only when no request waits either. A second stop, drain or purge before the callback breaks rule
+ * `wdf-queue`; a drain of a stopped queue does, too. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID WdfIoQueueStart(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueStop(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopComplete,

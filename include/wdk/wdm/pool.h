@@ -134,8 +134,7 @@ NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 /*
  * Works like ExAllocatePool2, with extended parameters. A priority is accepted. The preferred node is accepted if it is
- * node
- * 0 and the pool is nonpaged. Any other parameter must be marked as optional; otherwise the function returns NULL.
+ * node 0 and the pool is nonpaged. Any other parameter must be marked as optional; otherwise the function returns NULL.
  */
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,

@@ -107,9 +107,9 @@ NTKERNELAPI VOID SeUnlockSubjectContext(_In_ PSECURITY_SUBJECT_CONTEXT SubjectCo
 NTKERNELAPI VOID SeReleaseSubjectContext(_Inout_ PSECURITY_SUBJECT_CONTEXT SubjectContext);
 
 /*
- * Return TRUE if the subject has the privileges: all of the set with PRIVILEGE_SET_ALL_NECESSARY, otherwise one. The
- * subject has each SE_..._PRIVILEGE. KernelMode has every privilege. Mark the privileges that the subject has with
- * SE_PRIVILEGE_USED_FOR_ACCESS.
+ * Return TRUE if the subject has the privileges of the set: all of them if the set's Control is
+ * PRIVILEGE_SET_ALL_NECESSARY, otherwise at least one. The subject has each SE_..._PRIVILEGE. KernelMode has every
+ * privilege. Set SE_PRIVILEGE_USED_FOR_ACCESS in each privilege that the subject has.
  */
 NTKERNELAPI BOOLEAN SePrivilegeCheck(_Inout_ PPRIVILEGE_SET RequiredPrivileges,
                                      _In_ PSECURITY_SUBJECT_CONTEXT SubjectSecurityContext,

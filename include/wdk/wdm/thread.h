@@ -69,7 +69,7 @@ NTKERNELAPI BOOLEAN PsIsSystemThread(_In_ PETHREAD Thread);
 NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 #define PsGetCurrentProcess() IoGetCurrentProcess()
 NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);
-/* There is one process. Its handle, and that of the current thread, are accepted where a routine ignores them. */
+/* There is one process. Routines that ignore a handle accept the process's handle and that of the current thread. */
 FORCEINLINE HANDLE PsGetProcessId(_In_ PEPROCESS Process)
 {
     (void)Process;
