@@ -21,7 +21,7 @@ static void ask(struct asked *a)
     a->pair.passive.connector = kit_next_request(&a->pair.listener);
 }
 
-/* ---- when it completes ---- */
+/* ---- when NdkAccept completes ---- */
 
 /* covers: ACC-01 */
 CASE(acc_01_after_the_peers_complete, KIT_FAMILIES)
@@ -94,7 +94,7 @@ CASE(acc_01_at_once_without_ready, KIT_FAMILIES)
     check_at_once(&two);
 }
 
-/* ---- the peer gives up ---- */
+/* ---- the peer ends the connection before it is established, or does not answer ---- */
 
 /* covers: ACC-02 */
 CASE(acc_02_peer_gone_before, KIT_FAMILIES)
@@ -432,7 +432,7 @@ CASE(acc_08_close_rejects_on_the_wire, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* ---- where it is called ---- */
+/* ---- NdkAccept is called in the connect event, or later by another thread ---- */
 
 struct accepting {
     struct kit_side *side;

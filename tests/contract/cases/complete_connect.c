@@ -78,7 +78,7 @@ CASE(cmp_01_peer_without_ready_speaks_first, KIT_FAMILIES)
     check_send_waits(&request, 2);
 }
 
-/* ---- at the wrong time ---- */
+/* ---- NdkCompleteConnect in states that do not permit it ---- */
 
 /* covers: CMP-02 */
 CASE(cmp_02_before_connect_completed, KIT_FAMILIES)
@@ -138,7 +138,7 @@ CASE(cmp_02_on_accepting_connector, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* ---- the peer gives up ---- */
+/* ---- the peer ends the connection before it is established ---- */
 
 static void check_given_up(enum peer_form form)
 {
@@ -225,7 +225,7 @@ CASE(cmp_04_ready_is_never_answered, KIT_FAMILIES)
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_IO_TIMEOUT);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
     CHECK(peer_wait_end(p.s));
-    /* The connector has failed: */
+    /* The connector has failed, so it permits none of these calls. */
     CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_connect(&p.side, &source, &here, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_CONNECTION_INVALID);
@@ -403,7 +403,7 @@ CASE(cmp_05_without_a_callback, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* ---- the Ex form ---- */
+/* ---- the Ex routines: the disconnect callback gets a reason ---- */
 
 struct disconnect_call {
     atomic_int calls;
@@ -484,7 +484,7 @@ CASE(cmp_06_reason_tells_ends_apart, KIT_FAMILIES)
     CHECK_EQ(reason_passive(true), reset);
 }
 
-/* ---- the completion comes first ---- */
+/* ---- the disconnect callback does not run before the completion ---- */
 
 static void end_inside(struct kit_call *call)
 {

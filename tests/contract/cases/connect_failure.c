@@ -239,7 +239,7 @@ CASE(con_09_listener_is_paused, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- silence ---- */
+/* ---- the peer does not answer ---- */
 
 static bool silent_at_tcp(uint32_t ms)
 {
@@ -271,7 +271,10 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
     kit_with_limit(silent_at_tcp);
 }
 
-/* The raw peer sends only the given string, and NdkConnect fails after `ms`. Then the same connector connects and is accepted. */
+/*
+ * The raw peer sends only the given string, and NdkConnect fails after `ms`. Then the same connector connects and is
+ * accepted.
+ */
 static bool silent_after(uint32_t ms, const char *said)
 {
     static struct peer_acceptor p;
@@ -321,7 +324,7 @@ CASE(con_11_silence_within_the_reply, KIT_FAMILIES)
     kit_with_limit(silent_within_the_reply);
 }
 
-/* ---- no descriptors ---- */
+/* ---- the process has no free descriptors ---- */
 
 /* Runs in the peer's process: rejects all requests until the case closes the wire. */
 static void rejecting_peer(int wire)
@@ -377,7 +380,7 @@ CASE(con_16_no_descriptors, KIT_FAMILIES)
     kit_join(&peer);
 }
 
-/* ---- closed meanwhile ---- */
+/* ---- the connector is closed while NdkConnect is pending ---- */
 
 static atomic_int step;
 

@@ -96,7 +96,7 @@ CASE(cqx_01_resize_below_what_is_queued_is_refused, 0)
     kit_side_close(&s);
 }
 
-/* ---- arms: the passive side's queue is armed, the active side sends ---- */
+/* ---- arming: the passive side's completion queue is armed, and the active side sends ---- */
 
 static void arm(struct kit_side *s, ULONG type)
 {
@@ -233,7 +233,7 @@ CASE(cqx_03_armed_inside_the_notification, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- two arms before one notification ---- */
+/* ---- a queue is armed twice before one notification ---- */
 
 static void two_arms(ULONG first, ULONG second, bool plain_fires, bool solicited_fires)
 {

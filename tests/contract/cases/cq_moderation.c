@@ -361,7 +361,7 @@ static double seconds_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The notification occurs, but not at once. A slow attempt proves nothing and is repeated. */
+/* Checks that the notification comes, but not at once. Repeats an attempt that was too slow to prove this. */
 static void check_kept_back(struct kit_pair *p, double interval)
 {
     double begun, took;

@@ -280,7 +280,7 @@ CASE(cqx_06_an_overflow_is_a_queue_error, KIT_FAMILIES)
     overflow(NDK_CQ_NOTIFY_ERRORS);
 }
 
-/* ---- one queue for many ---- */
+/* ---- one completion queue for many queue pairs ---- */
 
 enum { MANY = 8, REQUESTS = 40 };
 

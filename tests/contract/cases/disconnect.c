@@ -357,7 +357,7 @@ CASE(dsc_03_peer_never_reads, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* ---- both at once ---- */
+/* ---- both sides disconnect at once ---- */
 
 struct both {
     struct kit_side *side;
@@ -479,7 +479,7 @@ CASE(dsc_05_twice, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- afterwards ---- */
+/* ---- after the disconnect ---- */
 
 /* covers: DSC-06 */
 CASE(dsc_06_nothing_can_be_connected_again, KIT_FAMILIES)

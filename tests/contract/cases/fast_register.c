@@ -475,7 +475,7 @@ CASE(inv_06_more_than_was_prepared, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* One page more than it was initialised for, although all pages exist. */
+/* Registers one page more than the region was initialised for, although all pages exist. */
 /* covers: INV-06 */
 CASE(inv_06_one_page_more, KIT_FAMILIES)
 {

@@ -90,7 +90,7 @@ CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- closing with requests queued ---- */
+/* ---- objects are closed while requests that use them are queued ---- */
 
 enum object { MR, MW, QP, CONNECTOR, OBJECTS };
 
@@ -183,7 +183,10 @@ CASE(inv_03_closing_everything_in_every_order, KIT_FAMILIES)
     CHECK_EQ(tried, 24);
 }
 
-/* The region or the window is closed, and then the queue continues: requests that use them fail, the others succeed. */
+/*
+ * Closes the region, the window or both while requests wait, and then lets the queue continue. A request that uses a
+ * closed object fails, all others succeed.
+ */
 static void closed_before_their_turn(bool region, bool window)
 {
     static struct peer_acceptor p;

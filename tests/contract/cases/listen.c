@@ -361,7 +361,7 @@ CASE(lsn_05_short_buffers, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- the end ---- */
+/* ---- close of the listener ---- */
 
 /* covers: LSN-06 */
 CASE(lsn_06_close_refuses_and_leaves_connections_alone, KIT_FAMILIES)

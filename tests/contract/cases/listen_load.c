@@ -8,7 +8,7 @@
 #include "contract/kit/net.h"
 #include "contract/kit/raw.h"
 
-/* Connects another peer meanwhile. Returns false if the limit for requests was too short for that. */
+/* Checks that the listener serves one more peer. Returns false if the time limit for requests was too short for it. */
 static bool served(struct kit_pair *p)
 {
     NTSTATUS status = kit_try_establish(&p->active, &p->passive, &p->listener, NULL);
@@ -108,7 +108,7 @@ static void garbage(const struct sockaddr_storage *to, const void *bytes, size_t
     int peer = raw_connect(to);
 
     raw_send(peer, bytes, len);
-    CHECK(raw_wait_end(peer)); /* at once, without a time limit */
+    CHECK(raw_wait_end(peer)); /* the provider ends the connection without waiting for a time limit */
     raw_close(peer, false);
 }
 
@@ -171,7 +171,7 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- who makes room: the oldest of the source that has most ---- */
+/* ---- at the limit, the oldest peer of the source with the most peers ends ---- */
 
 enum { MAX_SOURCES = 6, SOURCES_PEERS = 8 };
 

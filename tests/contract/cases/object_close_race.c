@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: closes at any moment of the establishment, on both sides, by other threads than those of the callbacks. */
+/* OBJ: closes at any moment of the establishment, on both sides, by threads that run no callbacks. */
 #include <time.h>
 
 #include "contract/kit/kit.h"

@@ -94,7 +94,7 @@ CASE(mem_05_nothing_in_a_logical_address_is_a_token, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- a peer by hand ---- */
+/* ---- a raw peer sends the privileged token ---- */
 
 enum { WRITE = 0, READ_REQUEST = 1, SEND_INVALIDATE = 4 };
 

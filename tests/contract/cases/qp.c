@@ -124,7 +124,8 @@ enum { REQUESTS = 3000, WINDOW = 24 };
 struct mix {
     struct kit_pair *p;
     uint64_t seed;
-    uintptr_t expected[REQUESTS], received[REQUESTS]; /* the expected contexts, in order */
+    /* The expected contexts in order: of the active side's completions, and of the passive side's receives. */
+    uintptr_t expected[REQUESTS], received[REQUESTS];
     unsigned posted, sends, done, arrived;
 };
 
@@ -138,7 +139,8 @@ static void post_any(struct mix *m, uintptr_t context)
     uint64_t far = (uintptr_t)m->p->passive.memory + 100000;
     NTSTATUS status;
 
-    bad.MemoryRegionToken ^= 0x5a5a5a; /* with data, because an empty request does not check memory */
+    /* `bad` has at least one byte, because the memory of an empty request is not checked. */
+    bad.MemoryRegionToken ^= 0x5a5a5a;
     if (data_random_below(&m->seed, 10) == 0)
         CHECK(s->qp->Dispatch->NdkSend(s->qp, (PVOID)(context | 0x80000000u), &bad, 1, flags) < 0);
     switch (data_random_below(&m->seed, 3)) {
@@ -403,7 +405,7 @@ CASE(qpr_04_without_checksums, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- nothing at all ---- */
+/* ---- requests without data ---- */
 
 static void nothing(struct kit_side *from, struct kit_side *to)
 {

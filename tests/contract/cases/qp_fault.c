@@ -70,7 +70,7 @@ CASE(qpr_05_no_receive_posted, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- more reads than may be under way ---- */
+/* ---- more reads are posted than the read limit permits at once ---- */
 
 /* covers: QPR-11 */
 CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)

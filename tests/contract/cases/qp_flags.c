@@ -25,7 +25,7 @@ static NTSTATUS post_inline(struct kit_side *s, bool invalidates, const NDK_SGE 
                        : s->qp->Dispatch->NdkSend(s->qp, (PVOID)5, sges, count, NDK_OP_FLAG_INLINE);
 }
 
-/* Describes count pieces of unregistered memory, len bytes in all. */
+/* Describes `count` pieces of unregistered memory, which have `len` bytes together. */
 static void scatter(NDK_SGE *sges, uint8_t *memory, ULONG count, ULONG len)
 {
     ULONG each = len / count;

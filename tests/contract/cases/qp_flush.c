@@ -8,7 +8,7 @@
 
 #include "contract/kit/net.h"
 
-/* ---- writes come before the send that follows ---- */
+/* ---- a write's data arrive before the send that follows ---- */
 
 static void check_writes_before_sends(void)
 {

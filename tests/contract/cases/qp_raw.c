@@ -89,7 +89,7 @@ CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
     went_before_the_send(300000);
 }
 
-/* ---- more reads than we allow ---- */
+/* ---- a peer that exceeds or reaches the inbound read limit ---- */
 
 /*
  * The peer sends all read requests at once and reads no answers. So all reads stay outstanding, except the few whose
@@ -175,7 +175,7 @@ CASE(qpr_11_a_peer_at_the_inbound_limit_is_served, KIT_FAMILIES)
     peer_initiator_close(&p);
 }
 
-/* ---- the sink of a read ---- */
+/* ---- the sink of a read takes only the valid answer of that read ---- */
 
 enum { LEN = 100, FIRST = 30, AT = 4096 };
 

@@ -281,7 +281,7 @@ CASE(cse_03_the_same_destination_again_and_again, KIT_FAMILIES)
     many_close(&m);
 }
 
-/* ---- taken, and until when ---- */
+/* ---- how long an address is in use ---- */
 
 static void check_all_refused(NDK_ADAPTER *adapter, struct kit_side *s, const struct sockaddr_storage *at,
                               const struct sockaddr_storage *to)
@@ -344,7 +344,8 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
     kit_wire_receive(other.wire, &word, 1);
     kit_close_connector(&m.active[1]);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
-    kit_wire_send(other.wire, &addresses, sizeof addresses); /* at once it is free for the other process, too */
+    /* The address must be free for the other process, too, without a delay. */
+    kit_wire_send(other.wire, &addresses, sizeof addresses);
     kit_wire_receive(other.wire, &word, 1);
     kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
     kit_exchange(&m.active[7], &m.passive[7]);

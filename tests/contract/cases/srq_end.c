@@ -18,7 +18,7 @@ static void use(struct sharing *s, int member, uintptr_t context)
     CHECK_EQ((uintptr_t)r.RequestContext, context);
 }
 
-/* ---- one of many ends ---- */
+/* ---- one of several connections ends ---- */
 
 /* covers: SRQ-04 */
 CASE(srq_04_the_others_have_what_is_left, KIT_FAMILIES)

@@ -54,7 +54,7 @@ static UINT32 bound(struct kit_side *s, const struct ground *g, NDK_MW *mw, size
     return token;
 }
 
-/* ---- INV-08: where ---- */
+/* ---- INV-08: the range of a window ---- */
 
 static void check_ranges(bool fast)
 {
@@ -151,7 +151,7 @@ CASE(inv_08_a_range_outside_is_refused, KIT_FAMILIES)
 /* ---- INV-08: rights ---- */
 
 static const struct rights {
-    ULONG mr_flags, op_flags; /* of the region: mr_flags if it is registered, op_flags if it is fast-registered */
+    ULONG mr_flags, op_flags; /* the region's flags: mr_flags if it is registered, op_flags if it is fast-registered */
     bool local_write;
 } rights[] = {
     { NDK_MR_FLAG_ALLOW_LOCAL_READ, 0, false },
@@ -255,7 +255,7 @@ CASE(inv_08_what_cannot_be_bound, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- INV-08: how long ---- */
+/* ---- INV-08: what ends a window ---- */
 
 /* covers: INV-08 */
 CASE(inv_08_a_window_goes_with_its_region, KIT_FAMILIES)

@@ -126,8 +126,8 @@ struct kit_side {
     MDL mdl;
     uint8_t *memory; /* KIT_MEMORY bytes, registered with all rights */
     UINT32 local_token, remote_token;
-    atomic_int notified, disconnected;               /* number of callbacks that have run */
-    void (*inside_notified)(struct kit_side *s);     /* optional: kit_on_notify calls it */
+    atomic_int notified, disconnected;           /* numbers of notification and disconnect callbacks that have run */
+    void (*inside_notified)(struct kit_side *s); /* optional: kit_on_notify calls it */
     void (*inside_disconnected)(struct kit_side *s); /* optional: kit_on_disconnect calls it */
     void *arg;
     NTSTATUS cq_status;

@@ -351,7 +351,10 @@ static void jobs_count(struct jobs *j, const struct run_result *r)
     j->failed += r->outcome == RUN_FAILED;
 }
 
-/* Starts cases on the free jobs, and handles what the others do. Returns false when nothing runs any more. */
+/*
+ * Starts cases on free jobs. Waits for output or the end of running cases, and handles it. Returns false when nothing
+ * runs any more.
+ */
 static bool jobs_step(struct jobs *j)
 {
     struct run_result *before[JOBS_MAX];

@@ -10,7 +10,7 @@
 #include "contract/kit/kit.h"
 #include "ndkconform/provider.h"
 
-/* ---- what cases run against: set before the first case ---- */
+/* ---- the tested provider and adapter: set before the first case ---- */
 
 extern const struct ndkconform_provider *kit_provider;
 /* The information of an adapter of kit_interface. known is false if none could be opened. */
@@ -73,7 +73,7 @@ void jobs_probe(void);
 /* ---- the rules that a case covers: rules.py makes the table from the comments above the cases ---- */
 
 struct case_rules {
-    const char *name, *rules; /* "CON-01 CON-02"; the last row has NULL */
+    const char *name, *rules; /* rules: for example "CON-01 CON-02"; both are NULL in the last row */
 };
 /* Weak, because a program whose cases claim no rules has no such table. */
 extern const struct case_rules case_rules[] __attribute__((weak));
