@@ -52,8 +52,9 @@ struct link {
     size_t size, message; /* size: bytes of a write or read; message: bytes of a message */
     uint8_t *memory;      /* three areas: data to send; data of the peer's writes and of own reads; received messages */
     struct link_target peer;
-    uint64_t completed, received, handled; /* number of completed requests, received messages, calls of on_message */
-    atomic_bool ending;                    /* true: the peer may disconnect, so requests may fail */
+    /* Numbers of completed requests, of received messages, and of calls of on_message. */
+    uint64_t completed, received, handled;
+    atomic_bool ending; /* true: the peer may disconnect, so requests may fail */
     void (*on_message)(struct link *l);
     void *context; /* for on_message */
 };

@@ -207,7 +207,7 @@ FORCEINLINE ULONG SrbGetSrbFlags(_In_ PVOID Srb)
     return ondk_srb_is_extended(Srb) ? ((PSTORAGE_REQUEST_BLOCK)Srb)->SrbFlags : ((PSCSI_REQUEST_BLOCK)Srb)->SrbFlags;
 }
 
-/* Adds the flags to those of the request. */
+/* Sets the flags, and keeps the flags that the request already has. */
 FORCEINLINE VOID SrbSetSrbFlags(_In_ PVOID Srb, _In_ ULONG Flags)
 {
     if (ondk_srb_is_extended(Srb))

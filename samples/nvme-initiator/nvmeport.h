@@ -53,7 +53,7 @@ typedef struct _NVME_SRB {
     PSCSI_REQUEST_BLOCK Srb;
     NVME_DISK_GROUP *Group;
     ULONG Lun;
-    ULONG Generation;     /* of the disk when the SRB began */
+    ULONG Generation;     /* the disk's Generation when the SRB began */
     LIST_ENTRY Link;      /* in Group->Resets; only for a reset */
     const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
     ULONG BlockSize;      /* block size of the unit, in bytes */

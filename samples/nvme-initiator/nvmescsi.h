@@ -97,7 +97,7 @@ NVME_SCSI_STEP NvmeScsiFail(NVME_SCSI_REQUEST *Request, UCHAR Key, UCHAR Code, U
 /* Writes up to Length bytes of the sense data. Returns the number of bytes written: 0 without a check condition. */
 UCHAR NvmeScsiWriteSense(const NVME_SCSI_REQUEST *Request, PVOID Sense, UCHAR Length);
 
-/* ---- Among the files above --------------------------------------------------------------------------------------- */
+/* ---- What only the files that are named above use ---------------------------------------------------------------- */
 
 typedef NVME_SCSI_STEP NVME_SCSI_COMMAND(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
 

@@ -204,7 +204,7 @@ bool target_controller_waits(const struct target_controller *controller);
 struct target_queue {
     /* For the transport. */
     uint16_t qid; /* queue number from the connection request; 0: the admin queue */
-    /* Maximum number of outstanding commands of the host; the transport must post so many receives. */
+    /* Maximum number of outstanding commands of the host. The transport must post this number of receives. */
     uint32_t commands;
     struct target_controller *controller; /* NULL until Connect has succeeded */
     void *context;                        /* not used by the protocol; for the transport */
@@ -279,7 +279,7 @@ struct target_command {
     struct {
         enum target_disk_operation operation;
         struct target_namespace *ns;
-        uint64_t offset, length;       /* in bytes, multiples of the block size; 0 for TARGET_DISK_FLUSH */
+        uint64_t offset, length;       /* both in bytes, multiples of the block size; both 0 for TARGET_DISK_FLUSH */
         uint8_t *data;                 /* for read and write: in `buffer`, or in the capsule */
         bool fua;                      /* write, write zeroes, deallocate: must be durable before next is called */
     } disk;                            /* for TARGET_DISK */

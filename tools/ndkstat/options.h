@@ -17,7 +17,7 @@ struct options {
     /* --state was given: the default view also shows states and ended objects */
     bool state;
     bool verbose, json, csv, watch, here;
-    uint32_t pid, rounds; /* pid 0: all processes; rounds is a number of readings, 0: no limit */
+    uint32_t pid, rounds; /* pid: 0 means all processes; rounds: number of readings, 0 means no limit */
     double seconds;
     /* The filters: states, and an address that an object's local or foreign address must have. */
     char states_text[MAX_STATES_TEXT];

@@ -32,7 +32,7 @@ const char *diagnose_who(const struct story_side *side, bool is_first);
  * Writes the advice to record the other side's trace, too. `why` is a text that describes what that trace would show.
  */
 void diagnose_request_other(const struct diagnose_work *w, const char *why);
-/* Does the same for a server that possibly does not run. */
+/* Writes this advice for a server that possibly does not run. */
 void diagnose_request_listener(const struct diagnose_work *w, const char *why);
 /* Writes the advice to record the packets of the other side, because it does not use OpenNDK. */
 void diagnose_request_packets(const struct diagnose_work *w, const char *why);

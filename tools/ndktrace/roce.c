@@ -48,10 +48,10 @@ struct roce_message {
     uint8_t *bytes;          /* ROCE_MTU bytes for the next packet; NULL: there is no message */
     uint32_t pending, known; /* the next packet has `pending` bytes so far, of which the first `known` are in `bytes` */
     bool has_begun;          /* the first packet has been created */
-    uint32_t psn;            /* of a response: the sequence number of its next packet */
-    uint32_t stag, length;   /* of a write: its token, and the bytes so far */
-    uint64_t to;             /* of a write: its address */
-    uint8_t *first;          /* of a write: its first packet, which contains the length; NULL: none */
+    uint32_t psn;            /* for a response: the sequence number of its next packet */
+    uint32_t stag, length;   /* for a write: its token, and the number of its bytes so far */
+    uint64_t to;             /* for a write: its address */
+    uint8_t *first;          /* for a write: its first packet, which contains the length; NULL: no packet yet */
     uint32_t first_captured; /* captured bytes of that packet */
     bool first_is_whole;     /* that packet is not truncated, so it has a CRC */
 };

@@ -38,7 +38,10 @@ NTKERNELAPI NTSTATUS WdfMemoryCopyFromBuffer(_In_ WDFMEMORY DestinationMemory, _
 
 /* ---- Lookaside lists --------------------------------------------------------------------------------------------- */
 
-/* MemoryAttributes are those of the list's memory objects. IRQL <= DISPATCH_LEVEL; for paged pool <= APC_LEVEL. */
+/*
+ * The memory objects that are created from the list have the attributes MemoryAttributes. IRQL <= DISPATCH_LEVEL; for
+ * paged pool <= APC_LEVEL.
+ */
 NTKERNELAPI NTSTATUS WdfLookasideListCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES LookasideAttributes, _In_ size_t BufferSize,
                                             _In_ POOL_TYPE PoolType, _In_opt_ PWDF_OBJECT_ATTRIBUTES MemoryAttributes,
                                             _In_opt_ ULONG PoolTag, _Out_ WDFLOOKASIDE *Lookaside);

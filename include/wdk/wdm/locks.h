@@ -154,7 +154,7 @@ NTKERNELAPI VOID ExReleaseResourceAndLeaveCriticalRegion(_Inout_ PERESOURCE Reso
 #define ExGetCurrentResourceThread() ((ERESOURCE_THREAD)KeGetCurrentThread())
 #define ExReleaseResource(resource) ExReleaseResourceLite(resource)
 
-/* ---- Rundown protection: acquire and release at IRQL <= DISPATCH_LEVEL, the rest <= APC_LEVEL -------------------- */
+/* ---- Rundown protection: acquire and release at IRQL <= DISPATCH_LEVEL, other routines at <= APC_LEVEL ----------- */
 
 #define EX_RUNDOWN_ACTIVE 1
 #define EX_RUNDOWN_COUNT_SHIFT 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Generic tables: elements in the order of a driver's compare routine, in a splay tree (RTL_GENERIC_TABLE) or an AVL
- * tree (RTL_AVL_TABLE). If a driver defines RTL_USE_AVL_TABLES, the names of the splay tree's type and routines mean
- * those of the AVL tree.
+ * tree (RTL_AVL_TABLE). If a driver defines RTL_USE_AVL_TABLES, the names of the splay tree's type and routines stand
+ * for the type and the routines of the AVL tree.
  *
  * An element has a header and a copy of the driver's data. The driver's allocate routine returns the memory of an
  * element, which does not move until the element is deleted. The driver must serialize all calls for a table. This
