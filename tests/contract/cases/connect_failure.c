@@ -17,7 +17,7 @@ static NTSTATUS connect_to(struct kit_side *s, const struct sockaddr_storage *to
     return kit_connect(s, &source, to, NULL, 0);
 }
 
-/* ---- no path: a cable to a host that does not answer ---- */
+/* ---- the peer's host cannot be reached ---- */
 
 struct way {
     struct kit_child other;

@@ -95,7 +95,7 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
                   PAGE_SIZE + w->fbo;
 }
 
-/* Sets the expected bytes of the region from `offset` to those at `data`. */
+/* Copies the `len` bytes at `data` to the region's expected bytes that begin at `offset`. */
 static void expect_bytes(struct patchwork *w, ULONG offset, const uint8_t *data, ULONG len)
 {
     for (ULONG i = 0; i < len; i++)
@@ -217,7 +217,7 @@ CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* If the first post is refused, the next one has the token. covers: INV-04 */
+/* A refused post does not use up the token: the first registration that is accepted has it. covers: INV-04 */
 CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -494,7 +494,7 @@ CASE(inv_06_one_page_more, KIT_FAMILIES)
                  STATUS_SUCCESS);
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 1);
     CHECK(fast_register(&p.passive, 1, p.passive.mr, m.lam->AdapterPageArray, 1, 0, 10, (void *)0x10000, FAST_ALL) < 0);
-    kit_exchange(&p.active, &p.passive); /* the wrong region is unchanged */
+    kit_exchange(&p.active, &p.passive); /* the region of the refused request, p.passive.mr, is unchanged */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     fast_memory_close(&m);
     kit_pair_close(&p);
@@ -544,7 +544,7 @@ CASE(inv_09_each_registration_has_another_token, KIT_FAMILIES)
     for (int i = 0; i < TOKENS; i++) {
         UINT32 old = r.token;
 
-        if (i & 1) { /* otherwise the new one replaces the old one */
+        if (i & 1) { /* otherwise the new registration replaces the old one */
             CHECK_STATUS(fast_invalidate(&p.passive, 1, r.mr, 0), STATUS_SUCCESS);
             CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 1);
         }
@@ -559,7 +559,7 @@ CASE(inv_09_each_registration_has_another_token, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Posts everything before it waits. */
+/* Posts all requests before it waits for a completion. */
 /* covers: INV-09 */
 CASE(inv_09_posted_one_behind_the_other, KIT_FAMILIES)
 {

@@ -95,8 +95,9 @@ CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
 enum object { MR, MW, QP, CONNECTOR, OBJECTS };
 
 /*
- * Posts an unanswered read and, behind it with a fence: a registration, a bind to it, a send from it, and the
- * invalidations of both. Returns the number of requests.
+ * Posts a read that the peer does not answer. The requests that it posts behind the read have a fence: they register
+ * the region, bind the window to it, send from the region, invalidate the window and the region, register the region
+ * again, and bind the window again. Returns the number of requests.
  */
 static int queue_all(struct peer_acceptor *p, struct fast_region *r, NDK_MW *mw, bool silent)
 {

@@ -219,7 +219,7 @@ CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
     static const char *const hosts[] = {
         "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:2::3", "fd09:0:0:3::1", "fd09:0:0:4::1", "fd09:0:0:4::2",
     };
-    /* First source 2 has three connections and 3 has two; later 4 has three, 2 and 3 have two */
+    /* First, source 2 has three connections, and source 3 has two. Later, source 4 has three, 2 and 3 have two each. */
     static const int dropped[] = { 1, 5 };
 
     for (size_t i = 0; kit_family() == AF_INET6 && i < sizeof hosts / sizeof hosts[0]; i++) {

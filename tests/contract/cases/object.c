@@ -16,11 +16,12 @@ static const NDK_OBJECT_TYPE types[KINDS] = {
     [MW] = NdkObjectTypeMw,
 };
 
-/* One object of each type. All public structs begin alike. */
+/* The public structs of all types begin with these members. */
 struct any {
     NDK_OBJECT_HEADER header;
     const NDK_FN_CLOSE_OBJECT *dispatch;
 };
+/* One object of each type. */
 struct zoo {
     NDK_ADAPTER *adapter;
     struct any *made[KINDS];

@@ -204,7 +204,7 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Earlier requests complete first also if the connection ends. */
+/* Also when the connection ends, requests complete in the order of their posts. */
 /* covers: QPR-02 */
 CASE(qpr_02_in_order_when_the_connection_breaks, KIT_FAMILIES)
 {
@@ -319,7 +319,7 @@ static uint8_t byte_at(const NDK_SGE *sges, ULONG count, size_t at)
     return DATA_FILL;
 }
 
-/* Sends `len` bytes into a receive that has `room` bytes more, and checks what arrives. */
+/* Sends `len` bytes into a receive of len + room bytes, and checks what arrives. */
 static void deliver(struct kit_side *from, struct kit_side *to, ULONG len, ULONG room, uint64_t *seed)
 {
     NDK_SGE source[PIECES], sink[PIECES];

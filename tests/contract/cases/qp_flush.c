@@ -115,7 +115,10 @@ struct poster {
     struct kit_pair *p;
     bool receives;
     unsigned wanted;
-    /* accepted: successful posts. seen: their completions. Posts pause while depth requests have no completion. */
+    /*
+     * accepted: number of successful posts. seen: number of their completions. The thread posts only while fewer than
+     * p->active.depth requests have no completion.
+     */
     atomic_uint accepted, seen;
     atomic_bool over;
 };

@@ -208,8 +208,8 @@ static void tagged(int s, uint8_t opcode, uint32_t stag, uint64_t to, bool last,
 }
 
 /*
- * A peer that sends other data instead of the answer or behind it. a: two reads of LEN bytes, one to AT and one to AT +
- * LEN.
+ * A peer that sends other data instead of the answer or after it. `a` has the sinks of two reads of LEN bytes: one to
+ * AT, and one to AT + LEN.
  */
 enum { WRITE = 0, RESPONSE = 2 };
 struct forger {

@@ -88,7 +88,7 @@ CASE(srq_01_any_form_of_receive, KIT_FAMILIES)
     r = sharing_message(&s, 1, 0, 0);
     CHECK_EQ((uintptr_t)r.RequestContext, 2);
     CHECK_EQ(r.BytesTransferred, 0);
-    use(&s, 0, 5); /* no refused receive is among them */
+    use(&s, 0, 5); /* no refused receive was queued before it */
     sharing_close(&s);
 }
 

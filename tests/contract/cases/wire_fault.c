@@ -33,7 +33,7 @@ static size_t a_send(const struct fault_case *c, uint8_t *out)
     return raw_untagged(out, c->fault->a, c->fault->b, 1, 0, true, bytes, 8);
 }
 
-/* Replaces the version of DDP by a, and the version of RDMAP by b. Both are 1 otherwise. */
+/* Replaces the version of DDP, which is 1, by f->a, and the version of RDMAP, which is 1, by f->b. */
 static size_t versions(uint8_t *out, size_t len, const struct fault *f)
 {
     out[0] = (uint8_t)((out[0] & ~3) | f->a);
@@ -77,7 +77,7 @@ static size_t at_offset(const struct fault_case *c, uint8_t *out)
     return raw_untagged(out, c->fault->a ? READ_REQUEST : SEND, c->fault->a, 1, c->fault->b, true, bytes, 28);
 }
 
-/* The message has `a` bytes more than the receive. */
+/* The message has fault->a bytes more than the receive. */
 static size_t longer(const struct fault_case *c, uint8_t *out)
 {
     return raw_untagged(out, SEND, 0, 1, 0, true, bytes, RECEIVE + c->fault->a);
@@ -93,7 +93,7 @@ static size_t write_unknown(const struct fault_case *c, uint8_t *out)
     return raw_tagged(out, WRITE, c->open.token ^ 0x4321, (uintptr_t)c->open.memory, true, bytes, 8);
 }
 
-/* A write of b bytes that begins a bytes before the region's end. */
+/* A write of fault->b bytes that begins fault->a bytes before the region's end. */
 static size_t write_beyond(const struct fault_case *c, uint8_t *out)
 {
     return raw_tagged(out, WRITE, c->open.token, (uintptr_t)c->open.memory + REGION - c->fault->a, true, bytes,

@@ -39,7 +39,8 @@ struct jobs {
     struct job all[JOBS_MAX];
     struct run_result *results;
     /*
-     * Count: number of cases. next: index of the next case to start. front: index of the first case not fully printed.
+     * `count`: number of cases. `next`: index of the next case to start. `front`: index of the first case whose output
+     * is not yet printed completely.
      */
     size_t count, next, front;
     size_t done, failed;

@@ -15,7 +15,10 @@
  * and becomes its root, who may run ip and nft. Returns NULL, or what failed, with errno.
  */
 const char *network_unshare(void);
-/* The same, but only with privileges. Returns false without them; ends the program if lo cannot be set up. */
+/*
+ * Moves the process into a new network namespace whose lo is up, but creates no user namespace. Returns false without
+ * privileges. Ends the program if lo cannot be set up.
+ */
 bool network_try_unshare(void);
 /*
  * Creates `count` namespaces and stores a descriptor for each, for setns. Returns NULL, or what failed, with errno. The
@@ -23,7 +26,7 @@ bool network_try_unshare(void);
  */
 const char *network_create(unsigned count, int *namespaces);
 
-/* The interface of --interface. index 0: lo, with the loopback addresses. */
+/* The interface that --interface names, or lo without this option: then index is 0. */
 struct network_interface {
     uint32_t index;
     bool has_address[2];                  /* of IPv4, IPv6 */

@@ -12,7 +12,7 @@
 static struct kit_case *first_case, **last_case = &first_case;
 static int current_family = AF_INET;
 
-static struct run_reason *shared; /* the case's, in memory that the parent reads */
+static struct run_reason *shared; /* why the case failed or was skipped, in memory that the parent reads, too */
 
 void kit_register(struct kit_case *c)
 {
