@@ -84,7 +84,7 @@ typedef struct _NVME_SLOT {
     BOOLEAN Answered;              /* Answer is valid */
     BOOLEAN Mapped;                /* Mapping is valid */
     BOOLEAN Registered;            /* the target may use Token */
-    UINT32 Token;                  /* of the data's registration; valid if Mapped is TRUE and the command was sent */
+    UINT32 Token;                  /* token of the data; valid if Mapped is TRUE and the command was sent */
     PVOID CapsuleData;             /* the data, if the capsule contains them; otherwise NULL */
     struct nvme_completion Answer;
     NDK_MR *Mr;                    /* the region that fast registration uses for the data */

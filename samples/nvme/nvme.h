@@ -305,7 +305,7 @@ enum nvme_property {
 struct nvme_rdma_request {
     uint16_t record_format; /* 0 */
     uint16_t qid;
-    uint16_t hrqsize; /* number of receives that the host has posted: the target may send so many responses */
+    uint16_t hrqsize; /* number of receives that the host has posted, which limits the responses of the target */
     uint16_t hsqsize; /* maximum number of outstanding commands of the host, minus one */
     uint16_t cntlid;  /* controller of an I/O queue, since version 1.1; older hosts send 0 */
     uint8_t reserved[22];

@@ -13,7 +13,7 @@
 enum {
     PAIRS_MAX_SHIFT = 1000,
     PAIRS_SLACK_NS = 1000000,   /* error that a time may have in addition to the clocks' uncertainty */
-    PAIRS_JITTER_NS = 10000000, /* delays count as equal if they differ by less */
+    PAIRS_JITTER_NS = 10000000, /* delays count as equal if their difference is less than this time */
 };
 
 /* An end. `flow` contains the addresses in the order initiator, acceptor. */

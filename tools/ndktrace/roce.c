@@ -18,15 +18,15 @@
 #include "trace_reader/value.h"
 
 enum {
-    ROCE_MTU = 4096, /* most bytes of payload in a packet */
+    ROCE_MTU = 4096, /* maximum number of payload bytes in a packet */
     ROCE_PORT = 4791,
     IP_UDP = 17, /* UDP's number in IP headers */
     UDP_HEADER = 8,
     BTH_SIZE = 12,
     ICRC_SIZE = 4,
-    MAX_HEADERS = 32, /* most bytes of headers between the BTH and the payload */
+    MAX_HEADERS = 32, /* maximum number of header bytes between the BTH and the payload */
     MAD_SIZE = 256,
-    CM_PRIVATE_REQUEST = 56, /* most bytes of a consumer's private data in a request, after the addresses */
+    CM_PRIVATE_REQUEST = 56, /* maximum number of bytes of private data in a request, after the addresses */
     CM_PRIVATE_REPLY = 196,
     CM_PRIVATE_REJECT = 148,
     READ_REQUEST_SIZE = 28,
@@ -133,8 +133,9 @@ static size_t roce_ip_end(bool is_v6)
 }
 
 /*
- * Writes the invariant CRC into the last bytes of a whole packet. Fields that routers and switches may change count as
- * ones: 8 bytes before the IP header, fields of the IP header, the UDP checksum, and a byte of the BTH.
+ * Writes the invariant CRC into the last bytes of a whole packet. The CRC is computed as if all bits were 1 in the
+ * fields that routers and switches may change: fields of the IP header, the UDP checksum, and a byte of the BTH. It
+ * also includes 8 bytes of ones before the IP header.
  */
 static void roce_put_icrc(uint8_t *packet, size_t size, bool is_v6)
 {

@@ -59,7 +59,7 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     ReleaseSpinLock,
     StateChangeDetectedCall,    /* see StorPortStateChangeDetected; the last argument is a PULONG for the status */
     IoTargetRequestServiceTime, /* no effect */
-    AsyncNotificationDetected   /* see StorPortAsyncNotificationDetected; the last argument likewise */
+    AsyncNotificationDetected   /* see StorPortAsyncNotificationDetected; the last argument is a PULONG, too */
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
 /* Types that virtual miniports cannot use, for example InitializeDpc, are reported as a failed assertion. */
