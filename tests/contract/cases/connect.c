@@ -116,7 +116,7 @@ CASE(con_02_limits_above_the_adapters_are_capped, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The limits on the wire are capped, too. */
+/* The request on the wire has the capped limits. */
 /* covers: CON-02 */
 CASE(con_02_the_peer_is_offered_the_capped_limits, KIT_FAMILIES)
 {

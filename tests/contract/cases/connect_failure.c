@@ -389,7 +389,7 @@ static void note_step(struct kit_call *call)
     *(int *)call->arg = atomic_fetch_add(&step, 1) + 1;
 }
 
-/* Closes while NdkConnect is pending: NdkConnect is cancelled before the close completes. */
+/* Closes the connector while NdkConnect is pending. Checks that NdkConnect is cancelled before the close completes. */
 static void close_while_pending(struct kit_side *s, const struct sockaddr_storage *to, int raw_listener)
 {
     struct sockaddr_storage source = kit_host(0);

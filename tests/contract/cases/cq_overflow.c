@@ -2,7 +2,7 @@
 /* CQX: concurrent notifications, overflow, and many queue pairs on one queue. */
 #include "contract/kit/data.h"
 
-/* ---- no two notifications at once ---- */
+/* ---- no two notifications at the same time ---- */
 
 struct gate {
     atomic_int inside, begun, ended, open;

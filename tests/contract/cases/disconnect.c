@@ -357,7 +357,7 @@ CASE(dsc_03_peer_never_reads, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
-/* ---- both sides disconnect at once ---- */
+/* ---- both sides disconnect at the same time ---- */
 
 struct both {
     struct kit_side *side;

@@ -58,7 +58,7 @@ CASE(inv_08_a_window_of_a_region_that_closes, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The peer's invalidation of the window releases the region, too. */
+/* If the peer invalidates the window, the region's close no longer waits for the window. */
 /* covers: OBJ-12 */
 CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
 {

@@ -292,7 +292,7 @@ static void asking_peer(int wire)
     kit_wait_join(wire);
 }
 
-/* A spinning process uses a whole processor, an idle one almost no time. */
+/* Without free descriptors the provider must not spin: the process must use almost no CPU time. */
 /* covers: LSN-08 */
 CASE(lsn_08_no_descriptors, KIT_FAMILIES)
 {

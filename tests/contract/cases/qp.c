@@ -186,7 +186,7 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
     m.p = &p;
     m.seed = 7;
     for (uintptr_t i = 0; i < REQUESTS; i++) {
-        /* Silent requests count for the depth, too, so all requests must complete first */
+        /* A silent request uses a place of the queue until it has completed, so the case waits for all requests. */
         if (i % WINDOW == WINDOW - 1)
             while (m.done < m.posted || m.arrived < m.sends)
                 check_next(&m);

@@ -70,7 +70,7 @@ CASE(qpr_05_no_receive_posted, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- more reads are posted than the read limit permits at once ---- */
+/* ---- more reads are posted than the read limit permits at the same time ---- */
 
 /* covers: QPR-11 */
 CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)

@@ -92,8 +92,8 @@ CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
 /* ---- a peer that exceeds or reaches the inbound read limit ---- */
 
 /*
- * The peer sends all read requests at once and reads no answers. So all reads stay outstanding, except the few whose
- * answers fit into the socket buffers.
+ * The peer sends all read requests, but reads no answers. So all reads stay outstanding, except the few whose answers
+ * fit into the socket buffers.
  */
 /* covers: QPR-11 */
 CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)

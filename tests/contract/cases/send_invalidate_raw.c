@@ -19,8 +19,8 @@ static size_t segment(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint32_t mo,
 /* ---- INV-01 ---- */
 
 /*
- * Sends the message in three segments and uses the token between and behind them. It is valid up to the last segment
- * and invalid behind it, even if all arrives at once.
+ * Sends the message in three segments, and uses the token between the segments and after the last one. The token is
+ * valid up to the last segment and then invalid, even if all segments arrive together.
  */
 /* covers: INV-01 */
 CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)

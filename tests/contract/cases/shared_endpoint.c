@@ -207,7 +207,7 @@ CASE(cse_02_many_connections_from_one_address, KIT_FAMILIES)
     NTSTATUS status[MANY];
 
     many_open(&m);
-    for (int i = 0; i < MANY; i++) /* all at once */
+    for (int i = 0; i < MANY; i++) /* all at the same time */
         status[i] = kit_connect_shared_start(&m.active[i], &calls[i], m.endpoint, &m.listener[i].address);
     for (int i = 0; i < MANY; i++) {
         struct kit_call accept = { 0 };

@@ -132,7 +132,10 @@ static void await_sent(struct sharing *s, int member, int number, int completed[
     }
 }
 
-/* All send at once. Each receive is used once, by any queue pair, and each sender's order is preserved. */
+/*
+ * All members send at the same time. Each receive is used once, by any queue pair, and each sender's messages arrive in
+ * order.
+ */
 static void all_at_once(bool own_queues, uint32_t crc)
 {
     static struct sharing s;

@@ -48,7 +48,7 @@ static UINT32 bound(struct kit_side *s, const struct ground *g, NDK_MW *mw, size
     UINT32 token;
 
     CHECK_STATUS(fast_bind(s, 2, g->mr, mw, g->base + offset, len, flags), STATUS_SUCCESS);
-    token = fast_mw_token(mw); /* at once */
+    token = fast_mw_token(mw); /* before the bind has completed */
     CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
     CHECK_EQ(fast_mw_token(mw), token);
     return token;

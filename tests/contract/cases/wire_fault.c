@@ -378,7 +378,7 @@ CASE(wir_04_numbers_go_on, KIT_FAMILIES)
     close_case(&c);
 }
 
-/* A Terminate of the peer ends the connection, too, without an answer. */
+/* If the peer sends a Terminate, the provider ends the connection without an answer. */
 /* covers: WIR-04 */
 CASE(wir_04_the_peers_terminate, KIT_FAMILIES)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs cases in processes of their own, several at once. Each case has a watchdog and, if there are several jobs, a
- * network namespace of its own. The lines appear in the order of the cases: what a case prints waits until all cases
- * before it are done.
+ * Runs cases in processes of their own, several at the same time. Each case has a watchdog and, if there are several
+ * jobs, a network namespace of its own. The lines appear in the order of the cases: what a case prints waits until all
+ * cases before it are done.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -55,7 +55,7 @@ const char *run_family_name(const struct run_result *r); /* "IPv4", "IPv6"; NULL
 enum { JOBS_MAX = 256 };
 
 struct jobs_options {
-    unsigned count;        /* cases at once */
+    unsigned count;        /* number of cases that run at the same time */
     const int *namespaces; /* a network namespace for each job; NULL: the process's own */
     unsigned watchdog;     /* seconds; 0 is the default */
     FILE *lines;
