@@ -189,10 +189,10 @@ NTKERNELAPI LONG KeReadStateQueue(_In_ PRKQUEUE Queue);
 NTKERNELAPI LONG KeInsertQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
 NTKERNELAPI LONG KeInsertHeadQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
 /*
- * Removes the first entry, and waits for one if there is none. If several threads wait, the last receives the next
- * entry. Returns the entry. If the wait ends without an entry, returns a status as a pointer: STATUS_TIMEOUT, or
- * STATUS_ABANDONED if the queue was run down. IRQL <= DISPATCH_LEVEL with a timeout of zero, otherwise
- * IRQL <= APC_LEVEL.
+ * Removes the first entry, and waits for one if there is none. If several threads wait, the one that has waited for the
+ * shortest time receives the next entry. Returns the entry. If the wait ends without an entry, returns a status as a
+ * pointer: STATUS_TIMEOUT, or STATUS_ABANDONED if the queue was run down. IRQL <= DISPATCH_LEVEL with a timeout of
+ * zero, otherwise IRQL <= APC_LEVEL.
  */
 NTKERNELAPI PLIST_ENTRY KeRemoveQueue(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode,
                                       _In_opt_ PLARGE_INTEGER Timeout);

@@ -36,7 +36,7 @@
 /* Time limit for a shutdown, and for the target's answer to a disconnect. */
 #define NVME_CLOSE_SECONDS 3
 #define NVME_NO_DEADLINE MAXULONGLONG
-/* Maximum number of entries in one transfer. */
+/* Maximum number of discovery entries that one transfer reads after the log page's header. */
 #define NVME_DISCOVERY_MAX (NVME_MAX_TRANSFER / sizeof(struct nvme_discovery_entry) - 1)
 
 /* ---- wait.c ---- */

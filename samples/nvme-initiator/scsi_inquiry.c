@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers INQUIRY, which includes the pages of vital product data, and READ CAPACITY. */
+/* Answers READ CAPACITY and INQUIRY. One part of INQUIRY is the pages of vital product data. */
 #include "nvmescsi.h"
 
 #define VENDOR "NVMe    "       /* vendor name of all NVMe namespaces that appear as SCSI units */

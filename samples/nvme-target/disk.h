@@ -37,7 +37,7 @@ struct disk_operations {
 struct disk {
     const struct disk_operations *operations;
     uint64_t size;     /* in bytes, when the disk was opened */
-    uint64_t identity; /* computed from the path of a file, or for memory from the time */
+    uint64_t identity; /* computed from the file's path; for a disk in memory, from the time */
     bool is_read_only;
     bool may_wait; /* true if the functions may wait for a device, so that only a worker may call them */
 };

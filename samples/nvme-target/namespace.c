@@ -28,7 +28,7 @@ void target_init_namespace(struct target *target, struct disk *disk, uint32_t ns
     ns->disk = disk;
 }
 
-/* Changes the namespace to the size of its disk. Returns false if the namespace has this size. */
+/* Changes the namespace to the size of its disk. Returns false if the namespace already has this size. */
 static bool target_resize(struct target *target, struct target_namespace *ns, uint64_t size)
 {
     uint64_t blocks = size >> ns->block_shift, before;
