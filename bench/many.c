@@ -91,7 +91,7 @@ static void many_memory_difference(const struct bench_usage *before, const struc
     *rss = ((double)after->rss - (double)before->rss) / count;
 }
 
-/* Returns the sum of the memory and CPU time of all servers. */
+/* Returns the memory and the CPU time of all servers together. */
 static struct bench_usage servers_usage(const struct servers *o)
 {
     struct bench_usage sum = { .heap = 0 };

@@ -357,7 +357,7 @@ CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
         CHECK_STATUS(kit_post_receive(&p.active, 1, 0, r.len), STATUS_SUCCESS);
         CHECK_STATUS(kit_post_receive(&p.active, 2, KIT_MEMORY / 2, sizeof token), STATUS_SUCCESS);
         CHECK_STATUS(fast_invalidate(&p.passive, 3, r.mr, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
-        /* The registration is deferred, so it has not executed when the token is queried. */
+        /* A deferred registration has not executed yet when fast_region_post queries the token. */
         ULONG flags = (round & 1 ? 0 : NDK_OP_FLAG_SILENT_SUCCESS) | (round & 2 ? NDK_OP_FLAG_DEFER : 0);
         CHECK_STATUS(fast_region_post(&r, &p.passive, 4, FAST_ALL | flags), STATUS_SUCCESS);
         from = fast_sge(&r, 0, r.len);

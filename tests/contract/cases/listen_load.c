@@ -271,7 +271,10 @@ static double cpu_seconds(void)
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* Another process: connects as often as each message requests, and reports how many of its connections have ended. */
+/*
+ * Runs in another process: connects PEERS peers to the address that the case sends. Waits until all have been refused
+ * or ended, and reports their number.
+ */
 static void asking_peer(int wire)
 {
     enum { PEERS = 10 };
