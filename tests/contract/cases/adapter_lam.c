@@ -221,7 +221,7 @@ static NDK_SGE page_sge(const struct mapping *m, SIZE_T length, ULONG i, UINT32 
     return sge;
 }
 
-/* Sends the pages to the peer, the last one first, and compares each with the memory. */
+/* Writes the pages to the peer's memory, the last page first. Then compares that memory with the mapped bytes. */
 static void check_pages(struct kit_pair *p, const struct mapping *m, const uint8_t *at, SIZE_T length, UINT32 token)
 {
     struct kit_side *s = &p->active, *peer = &p->passive;

@@ -260,7 +260,7 @@ CASE(con_03_a_request_without_limits_leaves_our_own, 0)
 
 enum { READS = 6, READ_BYTES = 64 };
 
-/* Receives a read request: its message number and its sink. */
+/* Receives a read request, which must have the message number msn. Stores the token and the address of its sink. */
 static void next_read(int peer, uint32_t msn, uint32_t *sink, uint64_t *sink_to)
 {
     uint8_t ulpdu[200];

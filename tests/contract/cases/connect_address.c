@@ -42,7 +42,7 @@ static void check_taken(struct kit_pair *p, const struct sockaddr_storage *at)
     CHECK_STATUS(connect_from(&p->active, at, &p->listener.address), STATUS_SHARING_VIOLATION);
 }
 
-/* Checks that the address is free: the same connector connects from it at once. */
+/* Checks that the address is free: the same connector connects from it at once. Then closes both sides. */
 static void check_free(struct kit_pair *p, const struct sockaddr_storage *at)
 {
     struct sockaddr_storage seen;
@@ -134,7 +134,10 @@ CASE(con_12_taken_by_a_foreign_socket, KIT_FAMILIES)
     check_free(&p, &at);
 }
 
-/* Another process: receives an address and a use, and uses the address until the next message. */
+/*
+ * Runs in another process: receives an address, and listens there until the next message. Then has a shared endpoint at
+ * the address until one more message.
+ */
 static void other_process(int wire)
 {
     static struct kit_listener l;
@@ -419,7 +422,7 @@ CASE(con_19_over_link_local_addresses, KIT_NETNS)
     kit_join(&other);
 }
 
-/* Runs on the other host: receives an address, listens there, and serves one connection. */
+/* Runs on the other host: listens at its link-local address if the message is 'l', and serves one connection. */
 static void far_passive(int wire)
 {
     static struct kit_side s;

@@ -46,7 +46,7 @@ CASE(cqx_10_every_kind_that_succeeds, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Requests of every kind are queued behind an unanswered read. All fail when the peer disconnects. */
+/* Requests of every kind are queued behind an unanswered read. All fail when the peer resets the connection. */
 /* covers: CQX-10, QPR-20 */
 CASE(cqx_10_every_kind_that_fails, KIT_FAMILIES)
 {

@@ -12,7 +12,7 @@ static NTSTATUS disconnect_start(struct kit_side *s, struct kit_call *call)
     return s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, call);
 }
 
-/* Receives all FPDUs until the end of the peer's stream. Returns the bytes of messages. */
+/* Receives all FPDUs until the end of the stream, and checks their data. Returns the number of data bytes. */
 static size_t read_messages(int s, unsigned seed)
 {
     static uint8_t all[8 << 20];

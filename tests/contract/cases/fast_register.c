@@ -110,7 +110,7 @@ static void check_bytes(struct patchwork *w)
                      w->fbo, w->len, i);
 }
 
-/* Chooses a range of the region: all of it, at its ends, around the end of a page, or anywhere. */
+/* Chooses a range of the region: all of it, its last byte, around the end of its first page, or anywhere. */
 static void range_of(const struct patchwork *w, unsigned kind, uint64_t *seed, ULONG *offset, ULONG *len)
 {
     ULONG edge = PAGE_SIZE - w->fbo;
@@ -144,7 +144,7 @@ static void peer_reaches(struct kit_pair *p, struct patchwork *w, UINT32 token, 
     expect_bytes(w, offset, p->active.memory, len);
 }
 
-/* The owner's requests: the region is the sink of a receive and of a read, and the source of a send and of a write. */
+/* The owner's requests: the region is the sink of a receive or of a read, and then the source of a send. */
 static void owner_reaches(struct kit_pair *p, struct patchwork *w, ULONG offset, ULONG len, unsigned n)
 {
     struct kit_side *s = &p->passive, *far = &p->active;

@@ -224,7 +224,7 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
 
 /* ---- while the peer writes ---- */
 
-/* Access through the window ends by the invalidation of the window, or of the region. */
+/* The peer accesses the region, directly or through the window. The invalidation of the region or window ends that. */
 static void end_under_access(bool reads, bool window)
 {
     static struct kit_pair p;

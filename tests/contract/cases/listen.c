@@ -7,7 +7,7 @@
 #include "contract/kit/net.h"
 #include "contract/kit/raw.h"
 
-/* Listens and closes again. */
+/* Listens at the address, and closes the listener. Returns the status of NdkListen. */
 static NTSTATUS listen_status(NDK_ADAPTER *adapter, const struct sockaddr_storage *at)
 {
     static struct kit_listener l;

@@ -368,7 +368,10 @@ CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Runs in another process: connects silent peers. When the case has used up all descriptors, sends a request. */
+/*
+ * Runs in another process: connects silent peers. When the case has used up all descriptors, connects one more peer,
+ * which sends a request.
+ */
 static void late_peer(int wire)
 {
     enum { PEERS = 3 };

@@ -232,7 +232,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
     recover(p, status);
 }
 
-/* The peer's requests: reads and writes. A refused write is reported to the peer. */
+/* The peer's requests: a read and a write. A refused write ends the connection. */
 static void remote_rights(struct kit_pair *p, struct data_region *r, bool may_read, bool may_write)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, r->len);

@@ -205,7 +205,7 @@ CASE(obj_02_every_entry_is_there, 0)
     zoo_close(&z);
 }
 
-/* Checks the types that the adapter does not support: a call creates nothing, and its completion does not run. */
+/* Checks the capabilities that the adapter lacks: each call is refused, and its completion does not run. */
 static void check_absent(struct zoo *z, const NDK_ADAPTER_INFO *info)
 {
     NDK_PD *pd = (NDK_PD *)z->made[PD];

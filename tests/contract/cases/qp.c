@@ -129,7 +129,7 @@ struct mix {
     unsigned posted, sends, done, arrived;
 };
 
-/* Posts a random request: kind, length, silent or not, and sometimes invalid. */
+/* Posts a valid request of a random kind and length, silent or not. Sometimes posts an invalid request before it. */
 static void post_any(struct mix *m, uintptr_t context)
 {
     struct kit_side *s = &m->p->active;

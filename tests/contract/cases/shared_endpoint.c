@@ -295,7 +295,10 @@ static void check_all_refused(NDK_ADAPTER *adapter, struct kit_side *s, const st
     CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
 }
 
-/* Another process of this provider: tries all uses of the address, and reports when all were refused. */
+/*
+ * Runs in another process: checks that each use of the address is refused, and reports that. After the next message,
+ * checks that it can listen at the address.
+ */
 static void other_process(int wire)
 {
     struct {

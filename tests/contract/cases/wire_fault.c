@@ -359,7 +359,7 @@ CASE(wir_04_segments_that_do_not_follow, KIT_FAMILIES)
     }
 }
 
-/* The first message was received. The second one arrives without a posted receive. */
+/* After message 1 was received, the peer sends another message with the number 1 instead of 2. */
 /* covers: WIR-04 */
 CASE(wir_04_numbers_go_on, KIT_FAMILIES)
 {

@@ -228,7 +228,7 @@ static size_t any_segment(uint8_t *out, const struct data_region *r, uint64_t *s
     return data_random_below(seed, 6) ? whole : data_random_below(seed, (uint32_t)whole + 1);
 }
 
-/* Sends segments with valid or invalid framing, then noise, in random pieces. */
+/* Sends random segments, some of them with a wrong bit in the FPDU, and sometimes noise after them. */
 static void send_garbage(int s, const struct data_region *r, uint64_t *seed)
 {
     uint8_t ulpdu[18 + SEGMENT + 64], bytes[sizeof ulpdu + 16];
