@@ -23,8 +23,8 @@ struct ndkconform_provider {
     uint32_t interface; /* NDKCONFORM_INTERFACE: the version of this struct */
     const char *name, *version;
     /*
-     * Open and close the adapter of a network interface. The loopback interface, lo, must have an adapter. The close
-     * waits until every object of the adapter has been closed and every callback has returned.
+     * These two functions open and close the adapter of a network interface. The loopback interface, lo, must have an
+     * adapter. The close waits until every object of the adapter has been closed and every callback has returned.
      */
     NTSTATUS (*open_adapter)(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
     void (*close_adapter)(NDK_ADAPTER *adapter);

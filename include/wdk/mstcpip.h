@@ -67,8 +67,8 @@ FORCEINLINE BOOLEAN INET_ADDR_EQUAL(ADDRESS_FAMILY family, _In_ const VOID *a, _
 }
 
 /*
- * Access the port and the address of an IPv4 or IPv6 socket address. The port has the same offset in both structures.
- * These macros must not be used for other address families.
+ * These macros and functions access the port and the address of an IPv4 or IPv6 socket address. The port has the same
+ * offset in both structures. They must not be used for other address families.
  */
 #define SS_PORT(address) (((PSOCKADDR_IN)(address))->sin_port)
 #define INETADDR_PORT(address) SS_PORT(address)

@@ -85,7 +85,10 @@ NTKERNELAPI USHORT RtlCaptureStackBackTrace(_In_ ULONG FramesToSkip, _In_ ULONG 
                                             _Out_writes_to_(FramesToCapture, return) PVOID *BackTrace,
                                             _Out_opt_ PULONG BackTraceHash);
 
-/* Return the process of the IRP's thread, or NULL or 0 if the IRP has no thread. IRQL <= DISPATCH_LEVEL. */
+/*
+ * These functions return the process of the IRP's thread, or its ID. If the IRP has no thread, they return NULL or 0.
+ * IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI ULONG IoGetRequestorProcessId(_In_ PIRP Irp);
 NTKERNELAPI PEPROCESS IoGetRequestorProcess(_In_ PIRP Irp);
 
@@ -183,8 +186,8 @@ NTKERNELAPI VOID KeInitializeQueue(_Out_ PRKQUEUE Queue, _In_ ULONG Count);
 /* Returns the number of entries. */
 NTKERNELAPI LONG KeReadStateQueue(_In_ PRKQUEUE Queue);
 /*
- * Append the entry, or insert it in front of all others, unless a waiting thread receives the entry at once. Return the
- * number of entries that the queue had. IRQL <= DISPATCH_LEVEL.
+ * KeInsertQueue appends the entry, and KeInsertHeadQueue inserts it in front of all others. If a thread waits, the
+ * thread receives the entry at once instead. Both return the number of entries before the call. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI LONG KeInsertQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);
 NTKERNELAPI LONG KeInsertHeadQueue(_Inout_ PRKQUEUE Queue, _Inout_ PLIST_ENTRY Entry);

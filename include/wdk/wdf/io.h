@@ -168,7 +168,10 @@ NTKERNELAPI VOID WdfIoQueuePurge(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_
                                  _In_opt_ WDFCONTEXT Context);
 NTKERNELAPI VOID WdfIoQueueStopAndPurge(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopAndPurgeComplete,
                                         _In_opt_ WDFCONTEXT Context);
-/* Work like the routines above, but wait instead of calling a callback. PASSIVE_LEVEL, not in a request handler. */
+/*
+ * These routines work like the ones above, but wait instead of calling a callback. PASSIVE_LEVEL, not in a request
+ * handler.
+ */
 NTKERNELAPI VOID WdfIoQueueStopSynchronously(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueDrainSynchronously(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueuePurgeSynchronously(_In_ WDFQUEUE Queue);
@@ -183,8 +186,8 @@ NTKERNELAPI NTSTATUS WdfIoQueueReadyNotify(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF
 /* ---- Retrieval --------------------------------------------------------------------------------------------------- */
 
 /*
- * Retrieve a request, which the driver then owns. Return STATUS_NO_MORE_ENTRIES if there is no request,
- * STATUS_WDF_PAUSED if the queue is stopped, and STATUS_INVALID_DEVICE_STATE if the queue is parallel.
+ * These routines retrieve a request, which the driver then owns. They return STATUS_NO_MORE_ENTRIES if there is no
+ * request, STATUS_WDF_PAUSED if the queue is stopped, and STATUS_INVALID_DEVICE_STATE if the queue is parallel.
  * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueRetrieveNextRequest(_In_ WDFQUEUE Queue, _Out_ WDFREQUEST *OutRequest);

@@ -28,8 +28,8 @@ NTKERNELAPI PVOID WdfMemoryGetBuffer(_In_ WDFMEMORY Memory, _Out_opt_ size_t *Bu
 /* Only for objects of WdfMemoryCreatePreallocated. */
 NTKERNELAPI NTSTATUS WdfMemoryAssignBuffer(_In_ WDFMEMORY Memory, _In_ PVOID Buffer, _In_ size_t BufferSize);
 /*
- * Copy between the object's buffer and another buffer. Return STATUS_INVALID_BUFFER_SIZE if the offset is behind the
- * object's buffer, or STATUS_BUFFER_TOO_SMALL if the object's buffer ends too early.
+ * These routines copy between the object's buffer and another buffer. They return STATUS_INVALID_BUFFER_SIZE if the
+ * offset is behind the object's buffer, or STATUS_BUFFER_TOO_SMALL if the object's buffer ends too early.
  */
 NTKERNELAPI NTSTATUS WdfMemoryCopyToBuffer(_In_ WDFMEMORY SourceMemory, _In_ size_t SourceOffset, _Out_ PVOID Buffer,
                                            _In_ size_t NumBytesToCopyTo);

@@ -151,9 +151,10 @@ NTKERNELAPI PIRP WdfRequestWdmGetIrp(_In_ WDFREQUEST Request);
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Return the address and length of a buffered or direct request's buffer. Return STATUS_BUFFER_TOO_SMALL if the length
- * is zero or below the minimum. Return STATUS_INVALID_DEVICE_REQUEST if this type of request has no such buffer, or if
- * a program sent the request with METHOD_NEITHER. Return STATUS_INTERNAL_ERROR if the request is completed.
+ * These routines return the address and length of a buffered or direct request's buffer. They return
+ * STATUS_BUFFER_TOO_SMALL if the length is zero or below the minimum, STATUS_INVALID_DEVICE_REQUEST if this type of
+ * request has no such buffer, or if a program sent the request with METHOD_NEITHER, and STATUS_INTERNAL_ERROR if the
+ * request is completed.
  */
 NTKERNELAPI NTSTATUS WdfRequestRetrieveInputBuffer(_In_ WDFREQUEST Request, _In_ size_t MinimumRequiredLength,
                                                    _Out_ PVOID *Buffer, _Out_opt_ size_t *Length);

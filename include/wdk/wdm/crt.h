@@ -172,8 +172,8 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 /* ---- Formatting -------------------------------------------------------------------------------------------------- */
 
 /*
- * Format text with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, these functions and their v and
- * wide forms return -1:
+ * These functions format text with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, the following
+ * functions and their v and wide forms return -1:
  *   _snprintf    truncates the text and adds no terminator
  *   sprintf_s    makes the buffer empty
  *   _snprintf_s  truncates the text if count is _TRUNCATE or less than size; otherwise makes the buffer empty

@@ -98,7 +98,8 @@ NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, 
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
 /*
- * Manage semaphores. A release beyond the limit leaves the count unchanged and raises STATUS_SEMAPHORE_LIMIT_EXCEEDED.
+ * The routines of semaphores. A release beyond the limit leaves the count unchanged and raises
+ * STATUS_SEMAPHORE_LIMIT_EXCEEDED.
  */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,

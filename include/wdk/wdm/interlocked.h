@@ -108,8 +108,8 @@ ONDK_INTERLOCKED_ARITHMETIC(SIZE_T, SizeT, __ATOMIC_SEQ_CST)
 ONDK_INTERLOCKED_EXCHANGE(SIZE_T, SizeT, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 /*
- * Return the previous value of bit number Bit, counted from the start of Base. As on Windows, the bit may be beyond the
- * first LONG.
+ * These functions return the previous value of bit number Bit, counted from the start of Base. As on Windows, the bit
+ * may be beyond the first LONG.
  */
 #define ONDK_INTERLOCKED_BIT(type, utype, tail, shift)                                                            \
     FORCEINLINE BOOLEAN InterlockedBitTestAndSet##tail(_Inout_ type volatile *Base, _In_ type Bit)                \
@@ -265,7 +265,7 @@ ONDK_READ_WRITE_OF(PVOID, Pointer)
 
 /* ---- Bits -------------------------------------------------------------------------------------------------------- */
 
-/* Return FALSE and leave *Index unchanged if Mask is 0. */
+/* If Mask is 0, these functions return FALSE and leave *Index unchanged. */
 FORCEINLINE BOOLEAN BitScanForward(_Out_ ULONG *Index, _In_ ULONG Mask)
 {
     if (Mask)

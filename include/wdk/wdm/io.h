@@ -369,7 +369,10 @@ NTKERNELAPI NTSTATUS IoGetDeviceObjectPointer(_In_ PUNICODE_STRING ObjectName, _
                                               _Out_ PFILE_OBJECT *FileObject, _Out_ PDEVICE_OBJECT *DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetRelatedDeviceObject(_In_ PFILE_OBJECT FileObject);
 
-/* Attach and detach the devices of a stack. IRQL <= DISPATCH_LEVEL; IoAttachDevice requires PASSIVE_LEVEL. */
+/*
+ * These routines attach and detach the devices of a stack. IRQL <= DISPATCH_LEVEL; IoAttachDevice requires
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice,
                                                        _In_ PDEVICE_OBJECT TargetDevice);
 /*
@@ -388,8 +391,8 @@ NTKERNELAPI VOID IoDetachDevice(_Inout_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(_In_ PDEVICE_OBJECT DeviceObject);
 /*
- * Return the lowest device of the stack, or the next lower device (NULL if there is none). The caller dereferences the
- * device.
+ * IoGetDeviceAttachmentBaseRef returns the lowest device of the stack. IoGetLowerDeviceObject returns the next lower
+ * device, or NULL if there is none. The caller dereferences the device.
  */
 NTKERNELAPI PDEVICE_OBJECT IoGetDeviceAttachmentBaseRef(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetLowerDeviceObject(_In_ PDEVICE_OBJECT DeviceObject);
@@ -478,10 +481,10 @@ FORCEINLINE VOID PoStartNextPowerIrp(_Inout_ PIRP Irp)
 #define IoCompleteRequest(irp, boost) IofCompleteRequest(irp, boost)
 
 /*
- * Build a request, or return NULL if out of memory. The caller sends a synchronous request with IoCallDriver, and waits
- * for Event if the status is STATUS_PENDING; the system frees the request when it completes. The completion routine
- * must free a request of IoBuildAsynchronousFsdRequest. With METHOD_BUFFERED, OutputBuffer is filled when the request
- * completes. PASSIVE_LEVEL; IoBuildAsynchronousFsdRequest <= APC_LEVEL.
+ * These routines build a request, or return NULL if out of memory. The caller sends a synchronous request with
+ * IoCallDriver, and waits for Event if the status is STATUS_PENDING; the system frees the request when it completes.
+ * The completion routine must free a request of IoBuildAsynchronousFsdRequest. With METHOD_BUFFERED, OutputBuffer is
+ * filled when the request completes. PASSIVE_LEVEL; IoBuildAsynchronousFsdRequest <= APC_LEVEL.
  */
 NTKERNELAPI PIRP IoBuildDeviceIoControlRequest(_In_ ULONG IoControlCode, _In_ PDEVICE_OBJECT DeviceObject,
                                                _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,

@@ -119,7 +119,10 @@ FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
 
 /* ---- Interlocked lists: the driver must not use their spin lock elsewhere ---------------------------------------- */
 
-/* Return the entry that was the first (or last) before the call, or NULL if the list was empty. */
+/*
+ * ExInterlockedInsertHeadList returns the entry that was the first before the call, ExInterlockedInsertTailList the one
+ * that was the last. Both return NULL if the list was empty.
+ */
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
                                                     _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,

@@ -142,7 +142,7 @@ NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPR
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * Check a buffer of a program. Must be called inside of __try, because they raise exceptions:
+ * These routines check a buffer of a program. They must be called inside of __try, because they raise exceptions:
  * STATUS_DATATYPE_MISALIGNMENT if the buffer is not aligned, STATUS_ACCESS_VIOLATION if the buffer is outside of the
  * programs' addresses, wraps around, or cannot be read (ProbeForRead) or written (ProbeForWrite). On Windows,
  * ProbeForRead does not test whether the buffer can be read. This kernel tests it, because a later access raises no

@@ -77,9 +77,9 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Convert strings. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree... frees it.
- * Otherwise the result is written to DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW is returned if that is
- * too small. PASSIVE_LEVEL.
+ * These routines convert strings. If the parameter Allocate... is TRUE, the result is in paged pool, and RtlFree...
+ * frees it. Otherwise the result is written to DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW is returned if
+ * that buffer is too small. PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
@@ -303,7 +303,7 @@ NTKERNELAPI ULONG RtlFindSetBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG Numbe
 NTKERNELAPI ULONG RtlFindClearBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindSetBitsAndClear(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindClearBitsAndSet(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
-/* Return the number of the bit, or -1 if Set is 0. */
+/* Both routines return the number of the bit, or -1 if Set is 0. */
 NTKERNELAPI CCHAR RtlFindMostSignificantBit(_In_ ULONGLONG Set);
 NTKERNELAPI CCHAR RtlFindLeastSignificantBit(_In_ ULONGLONG Set);
 #define RtlNumberOfSetBitsUlongPtr(target) ((ULONG)__builtin_popcountll(target))

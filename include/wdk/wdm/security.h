@@ -107,9 +107,9 @@ NTKERNELAPI VOID SeUnlockSubjectContext(_In_ PSECURITY_SUBJECT_CONTEXT SubjectCo
 NTKERNELAPI VOID SeReleaseSubjectContext(_Inout_ PSECURITY_SUBJECT_CONTEXT SubjectContext);
 
 /*
- * Return TRUE if the subject has the privileges of the set: all of them if the set's Control is
- * PRIVILEGE_SET_ALL_NECESSARY, otherwise at least one. The subject has each SE_..._PRIVILEGE. KernelMode has every
- * privilege. Set SE_PRIVILEGE_USED_FOR_ACCESS in each privilege that the subject has.
+ * These routines return TRUE if the subject has the privilege, or the privileges of the set: all of them if the set's
+ * Control is PRIVILEGE_SET_ALL_NECESSARY, otherwise at least one. The subject has each SE_..._PRIVILEGE. KernelMode has
+ * every privilege. SePrivilegeCheck sets SE_PRIVILEGE_USED_FOR_ACCESS in each privilege that the subject has.
  */
 NTKERNELAPI BOOLEAN SePrivilegeCheck(_Inout_ PPRIVILEGE_SET RequiredPrivileges,
                                      _In_ PSECURITY_SUBJECT_CONTEXT SubjectSecurityContext,

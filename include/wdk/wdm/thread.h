@@ -115,8 +115,8 @@ NTKERNELAPI VOID KeQueryNodeActiveAffinity(_In_ USHORT NodeNumber, _Out_opt_ PGR
 NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(_In_ USHORT NodeNumber);
 
 /*
- * Set or restore the processors on which the calling thread may run. A set without active processors has no effect.
- * IRQL <= DISPATCH_LEVEL.
+ * These routines set or restore the processors on which the calling thread may run. A set without active processors has
+ * no effect. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(_In_ KAFFINITY Affinity);
@@ -152,7 +152,8 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 
 /*
- * Change the reference counts of objects to which handles can refer: threads, files, devices. IRQL <= DISPATCH_LEVEL.
+ * These routines change the reference counts of objects to which handles can refer: threads, files, devices.
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI LONG_PTR ObfReferenceObject(_In_ PVOID Object);
 NTKERNELAPI LONG_PTR ObfDereferenceObject(_In_ PVOID Object);

@@ -18,8 +18,8 @@ NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
 
 /*
- * Create or open a directory of names, and open a symbolic link; ZwClose closes the handle. Names begin with a
- * backslash, and RootDirectory must be NULL. OBJ_OPENIF opens a directory that exists, and returns
+ * These routines create or open a directory of names, and open a symbolic link; ZwClose closes the handle. Names begin
+ * with a backslash, and RootDirectory must be NULL. OBJ_OPENIF opens a directory that exists, and returns
  * STATUS_OBJECT_NAME_EXISTS. A directory with OBJ_PERMANENT keeps its name until ZwMakeTemporaryObject and the close of
  * its handles. A directory is only a name: devices may have names below a directory that does not exist.
  */
