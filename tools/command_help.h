@@ -13,7 +13,8 @@ const struct command_option *command_option_at(const struct command *c, size_t i
 const char *command_next_name(const char *names, char *name);
 
 /*
- * Print to stdout and return COMMAND_OK. If the text cannot be written, print a message and return COMMAND_LOST.
+ * Both functions print to stdout and return COMMAND_OK. If the text cannot be written, they print a message and return
+ * COMMAND_LOST.
  */
 int command_print_help(const struct command *c);
 int command_print_version(const struct command *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parse the values of options that several tools have. Each function is the member `set` of a COMMAND_CALL option (see
- * command.h). Its first parameter is the address of the option's field. It returns NULL, or a text that describes the
- * mistake.
+ * Functions that parse the values of options that several tools have. Each function is the member `set` of a
+ * COMMAND_CALL option (see command.h). Its first parameter is the address of the option's field. It returns NULL, or a
+ * text that describes the mistake.
  */
 #ifndef TOOLS_CONNECTION_OPTIONS_H
 #define TOOLS_CONNECTION_OPTIONS_H

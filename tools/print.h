@@ -31,7 +31,7 @@ bool print_close(void);
 void print_set_prefix(const char *text);
 /* Prints a line. May be called by any thread. */
 void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Print a line like print_line. On a terminal, print_error prints in red and print_title in bold. */
+/* These functions print a line like print_line. On a terminal, print_error prints in red and print_title in bold. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns true if some output could not be written. A tool that prints until it is interrupted should then end. */

@@ -275,7 +275,7 @@ VOID NvmeControllerWait(NVME_CONTROLLER *Controller, ULONGLONG Deadline);
  * runs, and NvmeSubmit completes further requests at once. Must be called exactly once.
  */
 VOID NvmeControllerDelete(NVME_CONTROLLER *Controller);
-/* DISPATCH_LEVEL. Acquire and release a reference. A reference only keeps the controller's memory valid. */
+/* DISPATCH_LEVEL. These functions acquire and release a reference, which only keeps the controller's memory valid. */
 VOID NvmeControllerReference(NVME_CONTROLLER *Controller);
 VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 /*

@@ -324,7 +324,10 @@ BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
  * responded with an error. All other failures have been printed.
  */
 NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECTION Direction, ULONG Length);
-/* Execute a command with NvmeExecute. The response is in Controller->Page or in Controller->Execute.Request.Result. */
+/*
+ * Each of these functions executes a command with NvmeExecute. The response is in Controller->Page or in
+ * Controller->Execute.Request.Result.
+ */
 NTSTATUS NvmeIdentify(NVME_CONTROLLER *Controller, UCHAR Cns, ULONG NamespaceId);
 NTSTATUS NvmeGetLogPage(NVME_CONTROLLER *Controller, UCHAR Page, ULONG Length);
 NTSTATUS NvmeSetFeature(NVME_CONTROLLER *Controller, UCHAR Feature, ULONG Value);

@@ -32,9 +32,10 @@ NTSTATUS target_memory_create_fast(struct target_memory *memory, NDK_ADAPTER *ad
 void target_memory_delete(struct target_memory *memory);
 
 /*
- * Post the fast registration, and the invalidation that ends it. Both requests are silent: they have a result only if
- * they fail, and the result has no context. After a failure the queue pair's later requests fail, too. Both use
- * NDK_OP_FLAG_DEFER, so the adapter may start them together with the next request.
+ * target_memory_register posts the fast registration, target_memory_invalidate the invalidation that ends it. Both
+ * requests are silent: they have a result only if they fail, and the result has no context. After a failure the queue
+ * pair's later requests fail, too. Both use NDK_OP_FLAG_DEFER, so the adapter may start them together with the next
+ * request.
  */
 NTSTATUS target_memory_register(struct target_memory *memory, NDK_QP *qp);
 NTSTATUS target_memory_invalidate(struct target_memory *memory, NDK_QP *qp);

@@ -85,17 +85,17 @@ struct target_pair {
  */
 void pair_on_request(void *context, NDK_CONNECTOR *connector);
 /*
- * End the queue pair if it has not ended yet; nothing is posted afterwards. `reason` is logged. After pair_end a worker
- * flushes the outstanding requests and disconnects. After pair_abort it resets the connection instead, because the host
- * does not answer or has broken a rule. Require pair->lock.
+ * Both functions end the queue pair if it has not ended yet; nothing is posted afterwards. `reason` is logged. After
+ * pair_end a worker flushes the outstanding requests and disconnects. After pair_abort it resets the connection
+ * instead, because the host does not answer or has broken a rule. The caller must hold pair->lock.
  */
 void pair_end(struct target_pair *pair, const char *reason);
 void pair_abort(struct target_pair *pair, const char *reason);
 /* Resets the connection if NdkDisconnect is pending, because the host does not answer it. Requires pair->lock. */
 void pair_reset(struct target_pair *pair);
 /*
- * Acquire and release a reference, which delays the close of the queue pair. A slot that a worker uses holds one.
- * Require pair->lock.
+ * These functions acquire and release a reference, which delays the close of the queue pair. A slot that a worker uses
+ * holds a reference. The caller must hold pair->lock.
  */
 void pair_ref(struct target_pair *pair);
 void pair_unref(struct target_pair *pair);
@@ -120,8 +120,8 @@ uint32_t pair_cq_depth(const struct target_pair *pair);
 /* ---- transfer.c ---- */
 
 /*
- * Add an entry at the end of a list, and remove the first entry. A pop returns NULL if the list is empty. Require
- * pair->lock while other threads can use the queue pair.
+ * A push adds an entry at the end of a list. A pop removes and returns the first entry, or returns NULL if the list is
+ * empty. While other threads can use the queue pair, the caller must hold pair->lock.
  */
 void pair_slots_push(struct pair_slots *list, struct pair_slot *slot);
 struct pair_slot *pair_slots_pop(struct pair_slots *list);

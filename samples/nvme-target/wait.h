@@ -23,7 +23,10 @@ struct target_wait {
 void target_wait_init(struct target_wait *wait);
 void target_wait_fini(struct target_wait *wait);
 
-/* Store the result of the call, and wake the thread that waits. `context` is the struct target_wait. */
+/*
+ * The callbacks of the call. They store its result, and wake the thread that waits. `context` is the struct
+ * target_wait.
+ */
 void target_on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void target_on_completed(void *context, NTSTATUS status);
 

@@ -117,9 +117,9 @@ bool nvme_sgl_in_capsule(const struct nvme_sgl *sgl, size_t data_len);
 /* ---- Status ---- */
 
 /*
- * Return a constant text for a 15-bit status, and ignore its flags. Unknown values have a text, too. Status codes of
- * Connect have the same numbers as status codes of NVM commands. So nvme_connect_status_text is for the completion of
- * Connect, and nvme_status_text for the completions of all other commands.
+ * Both functions return a constant text for a 15-bit status, and ignore its flags. Unknown values have a text, too.
+ * Status codes of Connect have the same numbers as status codes of NVM commands. So nvme_connect_status_text is for the
+ * completion of Connect, and nvme_status_text for the completions of all other commands.
  */
 const char *nvme_status_text(uint16_t status);
 const char *nvme_connect_status_text(uint16_t status);

@@ -45,7 +45,10 @@ struct unit {
 /* Queries the disk and sets the members under "Set by unit_init". Requires that the caller has set all others. */
 bool unit_init(struct unit *u, struct unit_error *e);
 
-/* Read or write `length` bytes at `offset`. Both must be multiples of the block size; otherwise the error is EINVAL. */
+/*
+ * These functions read, write or trim `length` bytes at `offset`. Both numbers must be multiples of the block size;
+ * otherwise the error is EINVAL.
+ */
 bool unit_read(const struct unit *u, void *data, uint32_t length, uint64_t offset, struct unit_error *e);
 bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_t offset, bool fua,
                 struct unit_error *e);

@@ -13,7 +13,7 @@ struct unit_command {
     uint32_t blocks; /* number of blocks; 0: the command has no blocks */
 };
 
-/* Store and return a number in network byte order, which SCSI commands use. */
+/* These functions store and read a number in network byte order, which SCSI commands use. */
 void unit_put(uint8_t *at, uint64_t value, int bytes);
 uint64_t unit_get(const uint8_t *at, int bytes);
 

@@ -17,7 +17,10 @@ bool flow_sends(const struct session *s);
 /* Returns the number of sends that one credit permits. */
 uint32_t flow_credit(const struct session *s);
 
-/* Handle the completion of a receive, and of another request. Return false if the session has failed. */
+/*
+ * flow_on_receive handles the completion of a receive, flow_on_completed that of any other request. Both return false
+ * if the session has failed.
+ */
 bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len);
 bool flow_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot);
 

@@ -110,8 +110,8 @@ void session_disconnect(struct session *s);
 void session_close(struct session *s);
 
 /*
- * Print and store a failure, if it is the first one. Always return false. session_refuse is for a failure without a
- * status.
+ * Both functions print and store a failure, if it is the first one, and always return false. session_refuse is for a
+ * failure without a status.
  */
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
 bool session_refuse(struct session *s, enum ndkperf_exit code, const char *format, ...)
@@ -141,7 +141,10 @@ bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
  */
 bool session_poll(struct session *s);
 
-/* Print a difference and store it as the failure. session_differs also sets the exit code, and returns false. */
+/*
+ * Both functions print a difference and store it as the failure. session_differs also sets the exit code, and returns
+ * false.
+ */
 void session_print_difference(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 

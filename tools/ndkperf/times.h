@@ -18,7 +18,10 @@ struct times {
 };
 
 void times_add(struct times *t, uint64_t ns);
-/* Return a duration in microseconds, or 0 if the histogram is empty. `part` is from 0 to 1, for example 0.99. */
+/*
+ * These functions return a duration in microseconds, or 0 if the histogram is empty. `part` is from 0 to 1, for example
+ * 0.99.
+ */
 double times_quantile(const struct times *t, double part);
 double times_mean(const struct times *t);
 double times_deviation(const struct times *t);

@@ -43,9 +43,9 @@ struct calls {
 bool calls_find(struct calls *c, const struct trace_records *records);
 void calls_free(struct calls *c);
 /*
- * Set *first to the position of the object's first call in an index, and return the number of the object's calls there.
- * calls_of_object uses by_object: calls on the object. calls_that_created uses by_created: calls that created the
- * object.
+ * Both functions set *first to the position of the object's first call in an index, and return the number of the
+ * object's calls there. calls_of_object uses by_object: calls on the object. calls_that_created uses by_created: calls
+ * that created the object.
  */
 size_t calls_of_object(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
 size_t calls_that_created(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);

@@ -15,9 +15,9 @@
 void explain_connection(FILE *out, const struct story *s);
 
 /*
- * Print a section each, and return true if they have printed it. explain_failed_calls prints the calls that failed; it
- * omits the calls that belong to the `n_failed` failed connections in `failed`. explain_unfinished prints the
- * connections and adapters that are open at the end of the traces.
+ * Each of these functions prints a section, and returns true if it has printed it. explain_failed_calls prints the
+ * calls that failed; it omits the calls that belong to the `n_failed` failed connections in `failed`.
+ * explain_unfinished prints the connections and adapters that are open at the end of the traces.
  */
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
                           size_t n_failed);

@@ -184,7 +184,7 @@ NTSTATUS kit_connect_shared_start(struct kit_side *s, struct kit_call *call, NDK
                                   const struct sockaddr_storage *destination);
 NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
                             const struct sockaddr_storage *destination);
-/* Return the connector's local address, and the address of its peer. */
+/* kit_local_address returns the connector's local address, and kit_peer_address the address of its peer. */
 struct sockaddr_storage kit_local_address(NDK_CONNECTOR *c);
 struct sockaddr_storage kit_peer_address(NDK_CONNECTOR *c);
 NTSTATUS kit_complete_connect(struct kit_side *s);
@@ -198,7 +198,7 @@ NTSTATUS kit_disconnect(struct kit_side *s);
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);
-/* Connect `active` to `passive`. Every step must succeed. kit_establish_from connects from the address `source`. */
+/* Both functions connect `active` to `passive`, and every step must succeed. `source` is the active side's address. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source);

@@ -28,15 +28,15 @@ void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net);
 void kit_wait_threads_asleep(void);
 /* Closes the wire and waits until the child exits. The child's run must return without a failed check. */
 void kit_join(struct kit_child *child);
-/* Send and receive one message. kit_wire_receive fails the case if the other side has exited. */
+/* These functions send and receive one message. kit_wire_receive fails the case if the other side has exited. */
 void kit_wire_send(int wire, const void *bytes, size_t len);
 void kit_wire_receive(int wire, void *bytes, size_t len);
 /* A `run` function for kit_fork: only keeps the child's namespace alive until kit_join. */
 void kit_wait_join(int wire);
 
 /*
- * Run ip or nft with the formatted arguments, which are separated by spaces. The program must succeed. kit_ip_at runs
- * ip in the child's namespace.
+ * These functions run ip or nft with the formatted arguments, which are separated by spaces. The program must succeed.
+ * kit_ip_at runs ip in the child's namespace.
  */
 void kit_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_ip_at(const struct kit_child *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
