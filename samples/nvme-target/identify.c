@@ -82,8 +82,8 @@ static uint16_t identify_controller_of_set(struct target_command *command, void 
 }
 
 /*
- * Writes the number of I/O controllers with a number of at least identify.cntid, and then their numbers in ascending
- * order.
+ * Writes how many I/O controllers have a controller number of at least identify.cntid, and then these controller
+ * numbers in ascending order.
  */
 static uint16_t identify_controllers(struct target_command *command, void *page)
 {
