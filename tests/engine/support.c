@@ -120,7 +120,7 @@ static void send_more(struct stream *st)
     check_finished(st);
 }
 
-/* Reads once: the poller must report the rest again. */
+/* Reads only once. If more bytes are available, the poller must report the socket again. */
 static void receive_some(struct stream *st)
 {
     uint8_t bytes[CHUNK];
@@ -134,7 +134,7 @@ static void receive_some(struct stream *st)
         return;
     }
     if (n == 0) {
-        /* Reported again whenever epoll reports the socket. */
+        /* Without this call, the end of the stream would be reported again whenever epoll reports the socket. */
         net_kernel()->ops->pause_read(&st->socket, true);
         st->ended = st->received == st->size;
         if (!st->ended)
@@ -155,7 +155,7 @@ static void stream_ready(struct net_socket *socket, unsigned events)
 
     CHECK(shard_is_owner(socket->shard));
     if (st->error)
-        return; /* only the first error counts; a dead socket returns others later */
+        return; /* only the first error counts; after it a socket may return other errors */
     if (!st->connected) {
         int err;
 

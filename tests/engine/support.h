@@ -21,7 +21,7 @@
     } while (0)
 
 struct shard *support_shard(uint64_t spin_ns);
-/* Runs fn with the shard's token held. Returns after it has run. */
+/* Runs fn while this thread holds the shard's token. Returns after fn has run. */
 void support_on(struct shard *s, void (*fn)(void *), void *arg);
 void support_wait(struct gate *g);
 /* Waits until the condition holds. Fails after a minute. */
@@ -29,21 +29,21 @@ void support_until(bool (*holds)(void *), void *arg);
 struct addr support_addr(const char *host, uint16_t port);
 
 /*
- * A stream socket that sends `size` patterned bytes and checks as many received ones. done opens when both are complete
- * or the connection fails.
+ * A stream socket that sends `size` bytes of a pattern, and receives and checks the same number of bytes. The gate
+ * `done` opens when both are complete or the connection fails.
  */
 struct stream {
     struct net_socket socket;
     struct shard *home; /* the shard of the socket, or to which it moves */
     uint64_t size, sent, received;
-    int error; /* of connecting, or of the connection; -1: an early end of stream */
+    int error; /* error of the connect or of the connection; 0: none; -1: the peer's stream ended too early */
     bool connected;
     bool ended;      /* the peer's end of stream came after all bytes */
-    bool half_close; /* shuts down writing when all is sent */
+    bool half_close; /* true: this side shuts down writing when it has sent all bytes */
     _Atomic uint32_t finished;
     struct gate done;
 };
-/* With the token held. Returns 0 or errno. */
+/* Connects the stream. The caller must hold the shard's token. Returns 0 or an errno value. */
 int stream_connect(struct stream *st, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    uint64_t size);
 void stream_close(struct stream *st, bool reset);
@@ -54,10 +54,10 @@ struct server {
     struct net_reservation *reservation;
     struct addr local;
     uint64_t size; /* of each stream */
-    int max;       /* number of streams, which the test provides */
+    int max;       /* maximum number of streams; set by the test */
     struct stream *streams;
     _Atomic int accepted;
-    _Atomic int refused;     /* errors of accept, without EAGAIN */
+    _Atomic int refused;     /* number of errors of accept; EAGAIN does not count */
     _Atomic int ready_calls; /* calls of ready */
 };
 void server_start(struct server *server, struct shard *s, const struct addr *at);

@@ -20,7 +20,7 @@ struct service {
     struct fabric *f;
     struct acceptor acceptor;
     struct fabric_srq *srq; /* or NULL */
-    struct fabric_mr *mr;   /* of the shared receives */
+    struct fabric_mr *mr;   /* the region of the shared receives */
     uint32_t token;
     uint8_t *memory;
     atomic_bool closed;
@@ -38,7 +38,7 @@ struct fabric_counters counters(struct service *s);
 void service_defaults(struct service *s);
 void service_open(struct service *s);
 void service_close(struct service *s);
-/* With a shared queue of SLOTS receives, all posted. The context of each is its slot in s->memory. */
+/* Opens a service with a shared queue of SLOTS receives, all posted. A receive's context is its slot in s->memory. */
 void service_open_shared(struct service *s);
 void service_post_shared(struct service *s, uintptr_t slot);
 void service_close_shared(struct service *s);

@@ -97,17 +97,20 @@ struct addr world_address(const char *text); /* a numeric address, with port 9 *
 void world_defaults(struct world *w);
 void world_open(struct world *w, int family); /* fabrics, sides, acceptor */
 void world_request(struct world *w);          /* connects, and waits for the request */
-void world_accept(struct world *w);           /* accepts it, and waits for `connected` */
-void world_complete(struct world *w);         /* completes, and waits until both are established */
-void world_connect(struct world *w);          /* all three */
+void world_accept(struct world *w);           /* accepts the request, and waits for the event `connected` */
+void world_complete(struct world *w);         /* completes, and waits until both sides are established */
+void world_connect(struct world *w);          /* calls these three functions */
 void world_disconnect(struct world *w);       /* disconnects both sides, and waits for both */
 void world_close(struct world *w);
 
 void world_config_defaults(struct fabric_config *config);
 void world_open_fabric(struct fabric **f, const struct fabric_config *config);
-/* Fabrics opened later have manual shards: no threads but turns in world_pause, and this clock. */
+/*
+ * Gives manual shards to the fabrics that are opened later. Such shards have no threads, run in world_pause, and use
+ * this clock.
+ */
 void world_set_manual(const uint64_t *clock_ns);
-/* Fabrics opened later are on this interface, with this IPv4 address instead of 127.0.0.1. */
+/* Makes the fabrics that are opened later use this interface, and this IPv4 address instead of 127.0.0.1. */
 void world_set_interface(const char *name, const char *address);
 void world_set_reads(uint16_t limit); /* read limits of links that connect or accept later; 8 by default */
 

@@ -17,9 +17,9 @@
 enum peer_state {
     PEER_FREE,
     PEER_CONNECTING,
-    PEER_CONNECTED, /* no request was sent, or, at a server, received */
+    PEER_CONNECTED, /* client: no request was sent yet; server: no request was received yet */
     PEER_REQUESTED,
-    PEER_OPEN, /* the reply was received, or sent */
+    PEER_OPEN, /* client: the reply was received; server: the reply was sent */
 };
 
 /* The victim's memory, from the private data of its reply; zero for another service. */
@@ -38,14 +38,14 @@ struct peer {
     bool arrived;    /* peer_arrived was called */
     bool deaf;       /* does not read any more */
     bool crc;
-    uint64_t due_ms; /* when attack->due is called; 0: never */
+    uint64_t due_ms; /* time at which attack->due is called; 0: never */
     uint8_t *out;    /* bytes that wait to be sent */
     size_t out_len, out_size;
     uint8_t *in; /* an incomplete frame */
     size_t in_len, in_size;
     bool has_terminate;
     uint16_t terminate;
-    uint32_t msn; /* of the next send */
+    uint32_t msn; /* message number of the next send */
     uint32_t read_msn;
     struct victim_memory memory;
     /* For the attack. */
@@ -55,29 +55,29 @@ struct peer {
 
 struct options {
     struct sockaddr_storage target; /* for a server: the address to listen on */
-    struct sockaddr_storage source; /* the first; family 0: any */
-    unsigned sources;               /* the number of addresses (IPv4) or of /64 networks (IPv6) */
+    struct sockaddr_storage source; /* the first source address; family 0: any address */
+    unsigned sources;               /* number of source addresses (IPv4), or of their /64 networks (IPv6) */
     unsigned connections, total;
     unsigned seconds;
-    unsigned count;    /* of messages, or of whatever the attack sends */
-    unsigned size;     /* of a message */
-    unsigned mss;      /* TCP_MAXSEG; 0: the system's */
-    unsigned delay_ms; /* before the request; between bytes */
-    int how;           /* -1: all in turn */
+    unsigned count;    /* number of messages, or of other things that the attack sends */
+    unsigned size;     /* size of a message */
+    unsigned mss;      /* TCP_MAXSEG; 0: the system's default */
+    unsigned delay_ms; /* delay before the request, or between bytes */
+    int how;           /* the attack's variant; -1: all variants in turn */
     bool reconnect, no_crc;
-    bool until_stdin; /* ends when standard input does */
+    bool until_stdin; /* the attack ends at the end of standard input */
     uint64_t seed;
 };
 
 struct attack {
     const char *name, *text;
     bool is_server;
-    unsigned receive_buffer;          /* SO_RCVBUF; 0: the system's */
+    unsigned receive_buffer;          /* SO_RCVBUF; 0: the system's default */
     void (*connected)(struct peer *); /* NULL: peer_request */
     void (*requested)(struct peer *); /* server: a request was received */
     void (*opened)(struct peer *);
     void (*received)(struct peer *, const uint8_t *ulpdu, size_t len);
-    void (*writable)(struct peer *); /* called whenever nothing waits to be sent; or NULL */
+    void (*writable)(struct peer *); /* called whenever no bytes wait to be sent; may be NULL */
     void (*due)(struct peer *);
     void (*ended)(struct peer *, const char *how);
 };
@@ -104,17 +104,17 @@ extern struct totals totals;
 /* Runs the attack until it is done, the time is over, or standard input ends. Returns false on a local failure. */
 bool peers_run(const struct attack *attack);
 
-void peer_request(struct peer *p);                             /* a valid request, revision 2 */
-void peer_reply(struct peer *p);                               /* a valid reply; p is open then */
+void peer_request(struct peer *p);                             /* sends a valid request, revision 2 */
+void peer_reply(struct peer *p);                               /* sends a valid reply; then p is PEER_OPEN */
 void peer_send(struct peer *p, const void *bytes, size_t len); /* the rest waits if the socket is full */
 void peer_send_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len);
 void peer_send_message(struct peer *p, const void *payload, size_t len); /* one segment with the next MSN */
-/* Closes the connection with a notice, or a reset, which counts as closed. */
+/* peer_close closes the connection in good order, peer_reset by a reset. Both count as closed in `totals`. */
 void peer_close(struct peer *p);
 void peer_reset(struct peer *p);
 void peer_half_close(struct peer *p);
 void peer_stop_reading(struct peer *p);
-void peer_drop_bytes(struct peer *p, size_t len); /* drops received bytes of a peer that does not read */
+void peer_drop_bytes(struct peer *p, size_t len); /* for a peer that does not read: reads and drops len bytes */
 void peer_stop_acknowledging(struct peer *p);     /* the socket drops everything, even acknowledgements */
 void peer_arrived(struct peer *p);                /* called by the attack when it is in its final state */
 void peer_due_in(struct peer *p, unsigned ms);

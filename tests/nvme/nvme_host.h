@@ -17,7 +17,7 @@
 
 enum {
     HOST_MAX_COMMANDS = 32,
-    HOST_DATA_SIZE = 131072, /* for each command of a queue of up to 16 commands */
+    HOST_DATA_SIZE = 131072, /* data bytes for each command, if the queue has at most 16 commands */
     HOST_ADMIN_DATA_SIZE = 8192,
     HOST_CAPSULE_SIZE = 64 + 4096,
     HOST_WAIT_S = 60,
@@ -27,23 +27,23 @@ enum {
 enum host_data {
     HOST_NO_DATA,
     HOST_MEMORY,  /* the target reads or writes it */
-    HOST_WINDOW,  /* the same, by a token that the response invalidates */
-    HOST_CAPSULE, /* behind the command */
+    HOST_WINDOW,  /* the target reads or writes it with a token that the response invalidates */
+    HOST_CAPSULE, /* the data are in the capsule, behind the command */
 };
 
 struct host_queue {
     struct consumer c;
     struct consumer_region capsules, responses, data;
-    uint32_t data_size;                 /* for each command */
+    uint32_t data_size;                 /* data bytes for each command */
     NDK_MW *windows[HOST_MAX_COMMANDS]; /* NULL until the command uses one */
-    uint32_t tokens[HOST_MAX_COMMANDS]; /* of the windows */
+    uint32_t tokens[HOST_MAX_COMMANDS]; /* tokens of the windows */
     struct nvme_completion completions[HOST_MAX_COMMANDS];
     bool is_done[HOST_MAX_COMMANDS];
     uint32_t n_commands;
     uint16_t qid, cntlid;
-    uint16_t reject_status; /* of the target, if the connection was rejected */
-    uint32_t n_invalidated; /* windows that responses have invalidated */
-    uint32_t read_limit;    /* of the target's reads; host_open sets 16 */
+    uint16_t reject_status; /* the target's status, if it has rejected the connection */
+    uint32_t n_invalidated; /* number of windows that responses have invalidated */
+    uint32_t read_limit;    /* limit of the target's reads; host_open sets 16 */
     struct in_addr from;    /* the host's address; host_open sets 127.0.0.1 */
 };
 

@@ -27,9 +27,9 @@ struct call {
     atomic_int count;
     NTSTATUS status; /* the callback's argument */
     NDK_OBJECT_HEADER *object;
-    NTSTATUS answer;                   /* for `inside`: the status of a call that it made */
-    int order;                         /* the number of the callback's begin, counted over all callbacks */
-    int returned_order;                /* the number of its return, in the same count */
+    NTSTATUS answer;                   /* the status of a call that `inside` has made */
+    int order;                         /* position of the callback's begin among all begins and returns of callbacks */
+    int returned_order;                /* position of its return, in the same count */
     void (*inside)(struct call *call); /* called inside the callback; or NULL */
     void *argument;
     struct gate *blocks; /* the callback waits for this gate before it returns; or NULL */

@@ -22,7 +22,7 @@ enum { SIM_HOSTS = 2 };
 struct sim_scenario {
     const char *name;
     bool orderly;       /* no faults and no misbehaviour: everything must succeed */
-    unsigned actions;   /* of the consumers, before everything is closed */
+    unsigned actions;   /* number of the consumers' actions before everything is closed */
     unsigned haste;     /* a consumer acts although a shard could run */
     unsigned inside;    /* a consumer acts inside a callback */
     unsigned interrupt; /* a consumer acts in the middle of a shard's work */
@@ -31,13 +31,13 @@ struct sim_scenario {
     unsigned bad;       /* requests that must fail at the peer */
     unsigned hopeless;  /* connect to an address that never answers, or from an unavailable one */
     /* The network. */
-    uint64_t delay;                      /* the maximum, one way, in nanoseconds */
-    unsigned split;                      /* transfer less than possible */
-    unsigned stall, reset, cut, corrupt; /* for each send */
+    uint64_t delay;                      /* maximum delay of one direction in nanoseconds */
+    unsigned split;                      /* a call transfers less than possible */
+    unsigned stall, reset, cut, corrupt; /* each is the probability for one send */
     unsigned lose;                       /* a connect gets no answer */
     unsigned shortage;                   /* descriptors or memory are exhausted */
-    unsigned ports;                      /* the number of ephemeral ports */
-    size_t window;                       /* the maximum of bytes in flight or unread, one way */
+    unsigned ports;                      /* number of ephemeral ports */
+    size_t window;                       /* maximum number of bytes in flight or unread in one direction */
     ondk_config_t config[SIM_HOSTS];
 };
 

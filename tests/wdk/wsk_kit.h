@@ -45,7 +45,10 @@ static inline void kit_pause(long milliseconds)
 static WSK_REGISTRATION kit_registration;
 static WSK_PROVIDER_NPI kit_npi;
 
-/* Ends the program at the first failure, because open objects would block the following tests. */
+/*
+ * Registers the client and captures the provider. From then on the first failure ends the program, because open objects
+ * would block the following tests.
+ */
 static inline void kit_attach(void)
 {
     static const WSK_CLIENT_DISPATCH dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
@@ -125,7 +128,7 @@ static inline NTSTATUS kit_end(struct kit_call *c, NTSTATUS returned, ULONG_PTR 
 
 /* ---- Memory ---- */
 
-/* Allocates a chain of pieces. The list of sizes ends with 0. */
+/* A chain of pieces of memory. kit_memory_make allocates the pieces; its list of sizes ends with 0. */
 struct kit_memory {
     PMDL mdl;
     UCHAR *pieces[16];
@@ -191,7 +194,7 @@ static inline UCHAR kit_pattern(SIZE_T at)
     return (UCHAR)(at * 31 + (at >> 8));
 }
 
-/* Writes the pattern's bytes from `from` to `at`. */
+/* Writes `size` bytes of the pattern, from its position `from` on, to the memory at offset `at`. */
 static inline void kit_fill(struct kit_memory *m, SIZE_T at, SIZE_T size, SIZE_T from)
 {
     for (SIZE_T i = 0; i < size; i++)
@@ -329,7 +332,8 @@ static inline NTSTATUS kit_connect_socket(PWSK_SOCKET s, const kit_address *to)
 }
 
 /*
- * Returns how many connections wait in the host's backlog of the listener. *most: the host accepts one more than that.
+ * Returns how many connections wait in the host's backlog of the listener. *most receives the backlog's limit; the host
+ * accepts one connection more than this limit.
  */
 static inline int kit_backlog(PWSK_SOCKET listener, int *most)
 {
@@ -345,7 +349,7 @@ static inline int kit_backlog(PWSK_SOCKET listener, int *most)
     return (int)info.unacked;
 }
 
-/* Sends until a call waits because there is no room. Returns the number of completed calls. */
+/* Connects until a connect stays pending because the backlog is full. Returns the number of completed connects. */
 static inline int kit_fill_backlog(struct kit_call *calls, int calls_most, PWSK_SOCKET listener, const kit_address *to)
 {
     int most, made = 0;
@@ -427,7 +431,7 @@ static inline NTSTATUS kit_receive_buf(PWSK_SOCKET s, WSK_BUF buf, ULONG flags, 
     return kit_end(&c, KIT_CONNECTION(s)->WskReceive(s, &buf, flags, kit_irp(&c)), got);
 }
 
-/* Receives so many bytes of the pattern from `from`. */
+/* kit_send sends `size` bytes of the pattern, from its position `from` on. kit_receive receives and checks them. */
 static inline void kit_send(PWSK_SOCKET s, SIZE_T size, SIZE_T from)
 {
     struct kit_memory m;
@@ -476,7 +480,7 @@ static inline NTSTATUS kit_events(PWSK_SOCKET s, ULONG mask, PIRP irp)
                                            0, NULL, NULL, irp);
 }
 
-/* Sends datagrams of 100 bytes of the pattern each, from another socket. */
+/* Sends `count` datagrams from a new socket. Each has 100 bytes of the pattern; the first begins at position `from`. */
 static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T from)
 {
     PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
@@ -497,7 +501,7 @@ static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T f
     kit_memory_free(&m);
 }
 
-/* Waits until the thread has handled all earlier events of all sockets: it has handled a later one. */
+/* Waits until the library's thread has handled all earlier events: makes a later event, and waits for its handling. */
 static inline void kit_wait_host_events(void)
 {
     struct kit_pair p = kit_pair_make(AF_INET, NULL, NULL);

@@ -15,8 +15,8 @@ struct record {
     atomic_int receives, disconnects, backlogs, wrong;
     atomic_ulong flags, backlog;
     /* How the next events are handled. */
-    atomic_int status;    /* of WskReceiveEvent; STATUS_PENDING applies only to the next one */
-    atomic_size_t accept; /* the maximum of accepted bytes; 0: all */
+    atomic_int status;    /* what WskReceiveEvent returns; STATUS_PENDING applies only to the next event */
+    atomic_size_t accept; /* maximum number of bytes that an event accepts; 0: all */
     _Atomic(PWSK_DATA_INDICATION) kept;
     atomic_int blocks, blocked; /* blocks: the event does not return */
 };
