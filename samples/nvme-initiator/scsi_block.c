@@ -82,7 +82,7 @@ static VOID BuildCommand(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request,
     Request->Command.io.blocks = (USHORT)(Range.Count - 1);
 }
 
-/* ---- Commands with a block of data for each block of the unit ---------------------------------------------------- */
+/* ---- Commands that transfer the data of each block: reads, writes, compares -------------------------------------- */
 
 /* Builds an NVMe command with Range.Count blocks of data. Direction is the direction of the data. */
 static NVME_SCSI_STEP SendBlocks(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request, UCHAR Opcode,

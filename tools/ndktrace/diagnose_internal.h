@@ -75,8 +75,8 @@ struct diagnose_culprit {
 };
 
 /*
- * Functions of diagnose_stream.c for diagnose_memory.c. They return a record of the frame and its index, and write
- * sentences about the frame.
+ * Functions of diagnose_stream.c for diagnose_memory.c. diagnose_frame returns a record of the frame, and
+ * diagnose_frame_index the index of this record. The other two functions write a sentence each.
  */
 const struct trace_record *diagnose_frame(const struct diagnose_work *w, const struct diagnose_culprit *c);
 size_t diagnose_frame_index(const struct diagnose_culprit *c);

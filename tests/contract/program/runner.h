@@ -33,7 +33,7 @@ struct run_result {
     double seconds;
     char reason[RUN_MAX_REASON]; /* one line: why it failed or was skipped */
     char *output;                /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
-    size_t len, printed, lost;   /* lost: number of bytes beyond RUN_MAX_OUTPUT that were not printed either */
+    size_t len, printed, lost;   /* lost: number of bytes after these, which are neither stored nor printed */
 };
 
 /* Shared with the case's process, which stores here why it failed or was skipped. The first reason remains. */
