@@ -15,6 +15,7 @@
 #include "report.h"
 #include "threads.h"
 #include "wdk/common/live.h"
+#include "wdk/wdf/object.h"
 
 struct notes {
     char name;
@@ -167,6 +168,24 @@ static void test_handles(void **state)
     r = report_start();
     WdfObjectDelete(driver);
     report_is(r, "wdf-delete in WdfObjectDelete");
+}
+
+/* The parent is deleted while the object is set up. The driver never gets the object, so nothing is called for it. */
+static void test_parent_is_deleted(void **state)
+{
+    WDFOBJECT a = make('A', NULL);
+    WDF_OBJECT_ATTRIBUTES attributes;
+    struct wdf_object *o = NULL;
+
+    (void)state;
+    WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, NOTES);
+    attributes.EvtCleanupCallback = cleaned;
+    attributes.EvtDestroyCallback = destroyed;
+    assert_int_equal(wdf_object_new(WDF_GENERAL, sizeof *o, &attributes, a, &o), STATUS_SUCCESS);
+    WdfObjectDelete(a);
+    assert_string_equal(events, "cA");
+    assert_int_equal(wdf_object_publish(o), STATUS_DELETE_PENDING);
+    assert_string_equal(events, "cAdA");
 }
 
 /* ---- Timers, work items ------------------------------------------------------------------------------------------ */
@@ -454,6 +473,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_contexts, start, stop),
         cmocka_unit_test_setup_teardown(test_refused, start, stop),
         cmocka_unit_test_setup_teardown(test_handles, start, stop),
+        cmocka_unit_test_setup_teardown(test_parent_is_deleted, start, stop),
         cmocka_unit_test_setup_teardown(test_timer, start, stop),
         cmocka_unit_test_setup_teardown(test_periodic, start, stop),
         cmocka_unit_test_setup_teardown(test_restarted, start, stop),

@@ -62,7 +62,7 @@ typedef VOID EVT_WDF_IO_QUEUE_STATE(_In_ WDFQUEUE Queue, _In_ WDFCONTEXT Context
 typedef EVT_WDF_IO_QUEUE_STATE *PFN_WDF_IO_QUEUE_STATE;
 
 /*
- * PowerManaged must not be WdfTrue. NumberOfPresentedRequests limits the number of requests that the driver owns at the
+ * PowerManaged has no effect for a control device. NumberOfPresentedRequests limits the number of requests that the driver owns at the
  * same time; 0xFFFFFFFF: no limit.
  */
 typedef struct _WDF_IO_QUEUE_CONFIG {
@@ -133,8 +133,10 @@ FORCEINLINE BOOLEAN WDF_IO_QUEUE_PURGED(_In_ WDF_IO_QUEUE_STATE State)
 
 /*
  * Creates a queue below the device, or below the attributes' parent, which must be the device or below it. The queue is
- * ready. Errors: STATUS_WDF_NO_CALLBACK (no handler and not manual), STATUS_UNSUCCESSFUL (a second default queue),
- * STATUS_INFO_LENGTH_MISMATCH, STATUS_INVALID_PARAMETER. IRQL <= DISPATCH_LEVEL.
+ * ready. It has the execution level and scope of its attributes or of the device. Errors: STATUS_WDF_NO_CALLBACK (no
+ * handler and not manual), STATUS_UNSUCCESSFUL (a second default queue), STATUS_INVALID_PARAMETER (a manual queue with
+ * handlers, NumberOfPresentedRequests for a queue that is not parallel, the device's scope with another execution level
+ * than the device's), STATUS_INFO_LENGTH_MISMATCH. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueCreate(_In_ WDFDEVICE Device, _In_ PWDF_IO_QUEUE_CONFIG Config,
                                       _In_opt_ PWDF_OBJECT_ATTRIBUTES QueueAttributes, _Out_opt_ WDFQUEUE *Queue);

@@ -51,9 +51,11 @@ NTSTATUS wdf_string_new(PCUNICODE_STRING text, PWDF_OBJECT_ATTRIBUTES attributes
     o->destroy = wdf_string_destroy;
     if (text)
         status = wdf_string_replace(CONTAINING_RECORD(o, struct wdf_string, object), text);
-    if (!NT_SUCCESS(status))
-        (void)wdf_object_delete(o);
+    if (NT_SUCCESS(status))
+        status = wdf_object_publish(o);
     else
+        wdf_object_discard(o);
+    if (NT_SUCCESS(status))
         *out = (WDFSTRING)o;
     return status;
 }
@@ -133,7 +135,9 @@ NTSTATUS WdfCollectionCreate(PWDF_OBJECT_ATTRIBUTES CollectionAttributes, WDFCOL
         return status;
     o->stop = wdf_collection_stop;
     o->destroy = wdf_collection_destroy;
-    *Collection = (WDFCOLLECTION)o;
+    status = wdf_object_publish(o);
+    if (NT_SUCCESS(status))
+        *Collection = (WDFCOLLECTION)o;
     return status;
 }
 

@@ -249,9 +249,10 @@ static void wdf_device_destroy(struct wdf_object *o)
     struct wdf_device *d = CONTAINING_RECORD(o, struct wdf_device, object), **at = &devices;
 
     pthread_mutex_lock(&lock);
-    while (*at != d)
+    while (*at && *at != d)
         at = &(*at)->next;
-    *at = d->next;
+    if (*at)
+        *at = d->next;
     pthread_mutex_unlock(&lock);
     wdf_init_free_strings(&d->init);
     free(d->link.Buffer);
@@ -285,13 +286,20 @@ static NTSTATUS wdf_device_new(struct wdf_object *driver, PWDF_OBJECT_ATTRIBUTES
     o->sync = &d->sync;
     InitializeListHead(&d->queues);
     InitializeListHead(&d->files);
+    o->stop = wdf_device_stop;
     o->destroy = wdf_device_destroy;
+    *out = d;
+    return STATUS_SUCCESS;
+}
+
+/* Makes the device known. Returns false if the driver is being deleted; the caller then discards the device. */
+static bool wdf_device_insert(struct wdf_device *d)
+{
     pthread_mutex_lock(&lock);
     d->next = devices;
     devices = d;
     pthread_mutex_unlock(&lock);
-    *out = d;
-    return STATUS_SUCCESS;
+    return wdf_object_insert(&d->object);
 }
 
 struct wdf_device *wdf_device_find(PDEVICE_OBJECT device)
@@ -321,7 +329,10 @@ NTSTATUS WdfDeviceMiniportCreate(WDFDRIVER Driver, PWDF_OBJECT_ATTRIBUTES Attrib
     if (status)
         return status;
     d->miniport = true;
-    d->object.stop = wdf_device_stop;
+    if (!wdf_device_insert(d)) {
+        wdf_object_discard(&d->object);
+        return STATUS_DELETE_PENDING;
+    }
     *Device = (WDFDEVICE)d;
     return STATUS_SUCCESS;
 }
@@ -390,14 +401,20 @@ NTSTATUS WdfDeviceCreate(PWDFDEVICE_INIT *DeviceInit, PWDF_OBJECT_ATTRIBUTES Dev
     if (!NT_SUCCESS(status))
         return status;
     status = wdf_device_new(init->driver, DeviceAttributes, device, &d);
+    if (NT_SUCCESS(status)) {
+        d->init = *init;
+        if (!wdf_device_insert(d)) {
+            memset(&d->init, 0, sizeof d->init); /* the strings remain those of *DeviceInit */
+            wdf_object_discard(&d->object);
+            status = STATUS_DELETE_PENDING;
+        }
+    }
     if (!NT_SUCCESS(status)) {
         IoDeleteDevice(device);
         return status;
     }
     (void)live_remove(LIVE_WDF, init);
-    d->init = *init;
     free(init);
-    d->object.stop = wdf_device_stop;
     if (d->init.shutdown)
         (void)IoRegisterShutdownNotification(device);
     *DeviceInit = NULL;

@@ -63,8 +63,10 @@ NTSTATUS WdfDpcCreate(PWDF_DPC_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes,
     d->sync = sync;
     KeInitializeDpc(&d->dpc, wdf_dpc_run, d);
     o->stop = wdf_dpc_stop;
-    *Dpc = (WDFDPC)d;
-    return STATUS_SUCCESS;
+    status = wdf_object_publish(o);
+    if (NT_SUCCESS(status))
+        *Dpc = (WDFDPC)d;
+    return status;
 }
 
 BOOLEAN WdfDpcEnqueue(WDFDPC Dpc)

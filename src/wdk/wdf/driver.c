@@ -158,13 +158,14 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
     o->destroy = wdf_driver_destroy;
     o->framework = true;
     if (!wdf_copy_string(&d->registry_path, RegistryPath)) {
-        (void)wdf_object_delete(o);
+        wdf_object_discard(o);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     d->driver = DriverObject;
     d->unload = DriverConfig->EvtDriverUnload;
     d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
     wdf_driver_set_routines(d, DriverConfig->DriverInitFlags);
+    (void)wdf_object_insert(o); /* succeeds, because the object has no parent */
     pthread_mutex_lock(&lock);
     d->next = drivers;
     drivers = d;

@@ -72,6 +72,9 @@ NTSTATUS wdf_file_create(struct wdf_device *d, PIRP irp)
     f = CONTAINING_RECORD(o, struct wdf_file, object);
     f->file = file;
     InitializeListHead(&f->link);
+    status = wdf_object_publish(o);
+    if (!NT_SUCCESS(status))
+        return status;
     slot = file_slot(d, file);
     if (slot) {
         *slot = f;

@@ -27,9 +27,12 @@ NTSTATUS WdfSpinLockCreate(PWDF_OBJECT_ATTRIBUTES SpinLockAttributes, WDFSPINLOC
     NTSTATUS status = wdf_object_new_for(WDF_SPINLOCK, sizeof(struct wdf_spinlock), SpinLockAttributes, LOCK_CALLER,
                                          &o);
 
+    if (status)
+        return status;
+    KeInitializeSpinLock(&CONTAINING_RECORD(o, struct wdf_spinlock, object)->lock);
+    status = wdf_object_publish(o);
     if (!status)
-        KeInitializeSpinLock(&CONTAINING_RECORD(o, struct wdf_spinlock, object)->lock);
-    *SpinLock = (WDFSPINLOCK)o;
+        *SpinLock = (WDFSPINLOCK)o;
     return status;
 }
 
@@ -57,9 +60,12 @@ NTSTATUS WdfWaitLockCreate(PWDF_OBJECT_ATTRIBUTES LockAttributes, WDFWAITLOCK *L
     struct wdf_object *o = NULL;
     NTSTATUS status = wdf_object_new_for(WDF_WAITLOCK, sizeof(struct wdf_waitlock), LockAttributes, LOCK_CALLER, &o);
 
+    if (status)
+        return status;
+    KeInitializeEvent(&CONTAINING_RECORD(o, struct wdf_waitlock, object)->is_free, SynchronizationEvent, TRUE);
+    status = wdf_object_publish(o);
     if (!status)
-        KeInitializeEvent(&CONTAINING_RECORD(o, struct wdf_waitlock, object)->is_free, SynchronizationEvent, TRUE);
-    *Lock = (WDFWAITLOCK)o;
+        *Lock = (WDFWAITLOCK)o;
     return status;
 }
 

@@ -48,15 +48,25 @@ static void wdf_memory_destroy(struct wdf_object *o)
         wdf_object_unref(&m->lookaside->object);
 }
 
-static struct wdf_memory *wdf_memory_init(struct wdf_object *o, PVOID buffer, size_t size, enum ownership ownership)
+/* Sets the object up, and inserts it. `lookaside` may be NULL. On failure frees the object, and not the buffer. */
+static NTSTATUS wdf_memory_publish(struct wdf_object *o, const struct wdf_memory *as, struct wdf_memory **out)
 {
     struct wdf_memory *m = CONTAINING_RECORD(o, struct wdf_memory, object);
 
-    m->buffer = buffer;
-    m->size = size;
-    m->ownership = ownership;
+    m->buffer = as->buffer;
+    m->size = as->size;
+    m->ownership = as->ownership;
+    m->lookaside = as->lookaside;
+    if (m->lookaside)
+        wdf_object_ref(&m->lookaside->object);
     o->destroy = wdf_memory_destroy;
-    return m;
+    if (wdf_object_insert(o)) {
+        *out = m;
+        return STATUS_SUCCESS;
+    }
+    m->ownership = BUFFER_DRIVERS;
+    wdf_object_discard(o);
+    return STATUS_DELETE_PENDING;
 }
 
 NTSTATUS wdf_memory_new(struct wdf_object *parent, PVOID buffer, size_t size, struct wdf_memory **out)
@@ -66,9 +76,8 @@ NTSTATUS wdf_memory_new(struct wdf_object *parent, PVOID buffer, size_t size, st
 
     if (!NT_SUCCESS(status))
         return status;
-    *out = wdf_memory_init(o, buffer, size, BUFFER_DRIVERS);
     o->framework = true;
-    return status;
+    return wdf_memory_publish(o, &(struct wdf_memory){ .buffer = buffer, .size = size }, out);
 }
 
 NTSTATUS wdf_memory_allocate(PWDF_OBJECT_ATTRIBUTES attributes, POOL_TYPE type, ULONG tag, size_t size,
@@ -81,8 +90,9 @@ NTSTATUS wdf_memory_allocate(PWDF_OBJECT_ATTRIBUTES attributes, POOL_TYPE type, 
     if (buffer)
         status = wdf_object_new_for(WDF_MEMORY, sizeof **out, attributes, caller, &o);
     if (NT_SUCCESS(status))
-        *out = wdf_memory_init(o, buffer, size, BUFFER_POOL);
-    else if (buffer)
+        status = wdf_memory_publish(o, &(struct wdf_memory){ .buffer = buffer, .size = size, .ownership = BUFFER_POOL },
+                                    out);
+    if (!NT_SUCCESS(status) && buffer)
         ExFreePool(buffer);
     return status;
 }
@@ -115,6 +125,7 @@ NTSTATUS WdfMemoryCreatePreallocated(PWDF_OBJECT_ATTRIBUTES Attributes, PVOID Bu
                                      WDFMEMORY *Memory)
 {
     const void *caller = __builtin_return_address(0);
+    struct wdf_memory *m;
     struct wdf_object *o;
     NTSTATUS status;
 
@@ -123,7 +134,9 @@ NTSTATUS WdfMemoryCreatePreallocated(PWDF_OBJECT_ATTRIBUTES Attributes, PVOID Bu
         return STATUS_INVALID_PARAMETER;
     status = wdf_object_new_for(WDF_MEMORY, sizeof(struct wdf_memory), Attributes, caller, &o);
     if (NT_SUCCESS(status))
-        *Memory = (WDFMEMORY)wdf_memory_init(o, Buffer, BufferSize, BUFFER_DRIVERS);
+        status = wdf_memory_publish(o, &(struct wdf_memory){ .buffer = Buffer, .size = BufferSize }, &m);
+    if (NT_SUCCESS(status))
+        *Memory = (WDFMEMORY)m;
     return status;
 }
 
@@ -204,15 +217,17 @@ NTSTATUS WdfLookasideListCreate(PWDF_OBJECT_ATTRIBUTES LookasideAttributes, size
     status = ExInitializeLookasideListEx(&l->list, NULL, NULL, PoolType, 0, BufferSize,
                                          PoolTag ? PoolTag : FRAMEWORK_TAG, 0);
     if (!NT_SUCCESS(status)) {
-        (void)wdf_object_delete(o);
+        wdf_object_discard(o);
         return status;
     }
     l->size = BufferSize;
     if (MemoryAttributes)
         l->attributes = *MemoryAttributes;
     o->destroy = wdf_lookaside_destroy;
-    *Lookaside = (WDFLOOKASIDE)l;
-    return STATUS_SUCCESS;
+    status = wdf_object_publish(o);
+    if (NT_SUCCESS(status))
+        *Lookaside = (WDFLOOKASIDE)l;
+    return status;
 }
 
 NTSTATUS WdfMemoryCreateFromLookaside(WDFLOOKASIDE Lookaside, WDFMEMORY *Memory)
@@ -231,13 +246,13 @@ NTSTATUS WdfMemoryCreateFromLookaside(WDFLOOKASIDE Lookaside, WDFMEMORY *Memory)
     if (!buffer)
         return STATUS_INSUFFICIENT_RESOURCES;
     status = wdf_object_new_for(WDF_MEMORY, sizeof *m, l->attributes.Size ? &l->attributes : NULL, caller, &o);
-    if (!NT_SUCCESS(status)) {
+    if (NT_SUCCESS(status))
+        status = wdf_memory_publish(
+            o, &(struct wdf_memory){ .buffer = buffer, .size = l->size, .ownership = BUFFER_LOOKASIDE, .lookaside = l },
+            &m);
+    if (NT_SUCCESS(status))
+        *Memory = (WDFMEMORY)m;
+    else
         ExFreeToLookasideListEx(&l->list, buffer);
-        return status;
-    }
-    m = wdf_memory_init(o, buffer, l->size, BUFFER_LOOKASIDE);
-    m->lookaside = l;
-    wdf_object_ref(&l->object);
-    *Memory = (WDFMEMORY)m;
-    return STATUS_SUCCESS;
+    return status;
 }

@@ -212,34 +212,14 @@ static NTSTATUS wdf_check_attributes(enum wdf_kind kind, const WDF_OBJECT_ATTRIB
     return STATUS_SUCCESS;
 }
 
-/*
- * Sets the execution level and the scope: each from the attributes, or from the parent if the attributes do not set it.
- */
-static void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *a,
-                                       const struct wdf_object *parent)
+void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *a, const struct wdf_object *from)
 {
-    o->passive = parent && parent->passive;
-    o->scope = parent ? parent->scope : WdfSynchronizationScopeNone;
+    o->passive = from && from->passive;
+    o->scope = from ? from->scope : WdfSynchronizationScopeNone;
     if (a && a->ExecutionLevel > WdfExecutionLevelInheritFromParent)
         o->passive = a->ExecutionLevel == WdfExecutionLevelPassive;
     if (a && a->SynchronizationScope > WdfSynchronizationScopeInheritFromParent)
         o->scope = a->SynchronizationScope;
-}
-
-/*
- * Inserts the object below `parent`, which may be NULL. Returns false if the parent is being deleted. Requires the
- * lock.
- */
-static bool wdf_object_insert_below(struct wdf_object *o, struct wdf_object *parent)
-{
-    o->parent = parent;
-    if (!parent)
-        return true;
-    if (parent->deleted)
-        return false;
-    parent->references++;
-    InsertTailList(&parent->children, &o->sibling);
-    return true;
 }
 
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
@@ -247,7 +227,6 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
 {
     NTSTATUS status = wdf_check_attributes(kind, attributes);
     struct wdf_object *o;
-    bool inserted;
 
     if (status)
         return status;
@@ -257,23 +236,49 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
         return STATUS_INSUFFICIENT_RESOURCES;
     }
     o->kind = kind;
+    o->parent = parent;
     o->references = 1;
     o->unmanaged = o->framework = kind == WDF_REQUEST || kind == WDF_FILE;
     wdf_object_set_constraints(o, attributes, parent);
     InitializeListHead(&o->children);
     InitializeListHead(&o->sibling);
-    pthread_mutex_lock(&lock);
-    inserted = wdf_object_insert_below(o, parent);
-    pthread_mutex_unlock(&lock);
-    if (!inserted) {
-        if (o->contexts)
-            wdf_context_free(o->contexts);
-        free(o);
-        return STATUS_DELETE_PENDING;
-    }
-    live_add(LIVE_WDF, o, kinds[kind].name);
+    if (parent)
+        wdf_object_ref(parent);
     *out = o;
     return STATUS_SUCCESS;
+}
+
+bool wdf_object_insert(struct wdf_object *o)
+{
+    struct wdf_object *parent = o->parent;
+    bool inserted;
+
+    live_add(LIVE_WDF, o, kinds[o->kind].name); /* first, because a deletion of the parent may follow at once */
+    pthread_mutex_lock(&lock);
+    inserted = !parent || !parent->deleted;
+    if (inserted && parent)
+        InsertTailList(&parent->children, &o->sibling);
+    pthread_mutex_unlock(&lock);
+    if (!inserted)
+        (void)live_remove(LIVE_WDF, o);
+    return inserted;
+}
+
+void wdf_object_discard(struct wdf_object *o)
+{
+    for (struct wdf_context *c = o->contexts; c; c = c->next) {
+        c->cleanup = NULL;
+        c->destroy = NULL;
+    }
+    wdf_object_unref(o);
+}
+
+NTSTATUS wdf_object_publish(struct wdf_object *o)
+{
+    if (wdf_object_insert(o))
+        return STATUS_SUCCESS;
+    wdf_object_discard(o);
+    return STATUS_DELETE_PENDING;
 }
 
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
@@ -309,7 +314,9 @@ NTSTATUS WdfObjectCreate(PWDF_OBJECT_ATTRIBUTES Attributes, WDFOBJECT *Object)
 
     irql_check_max("WdfObjectCreate", DISPATCH_LEVEL);
     status = wdf_object_new_for(WDF_GENERAL, sizeof *o, Attributes, __builtin_return_address(0), &o);
-    *Object = o;
+    if (NT_SUCCESS(status))
+        status = wdf_object_publish(o);
+    *Object = NT_SUCCESS(status) ? o : NULL;
     return status;
 }
 

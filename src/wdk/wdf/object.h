@@ -70,14 +70,16 @@ struct wdf_object {
 };
 
 /*
- * Allocates `size` zeroed bytes that begin with a struct wdf_object, and inserts the object below `parent`. The object
- * has the execution level and scope of its attributes or of its parent. Ignores the attributes' parent.
+ * Allocates `size` zeroed bytes that begin with a struct wdf_object, with a reference on `parent`, which may be NULL.
+ * The object has the execution level and scope of its attributes or of its parent. Ignores the attributes' parent. The
+ * caller sets the object up, and then calls wdf_object_publish or wdf_object_discard. Until then nothing can find the
+ * object, so a deletion of the parent does not use an object that is not set up.
  */
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
 /*
- * Works like wdf_object_new, but inserts the object below the attributes' parent. If the attributes name no parent,
- * inserts the object below the driver whose code contains `caller`.
+ * Works like wdf_object_new, but the parent is the attributes' parent. If the attributes name no parent, the parent is
+ * the driver whose code contains `caller`.
  */
 NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
                             struct wdf_object **out);
@@ -87,6 +89,18 @@ NTSTATUS wdf_object_new_for(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBU
  */
 NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
                                      struct wdf_object **out);
+/* Inserts the object below its parent. Returns false, and changes nothing, if the parent is being deleted. */
+bool wdf_object_insert(struct wdf_object *o);
+/* Frees an object that was not inserted, without a call of the driver's callbacks. */
+void wdf_object_discard(struct wdf_object *o);
+/* Inserts the object below its parent. If the parent is being deleted, frees it and returns STATUS_DELETE_PENDING. */
+NTSTATUS wdf_object_publish(struct wdf_object *o);
+/*
+ * Sets the execution level and the scope: each from the attributes, or from `from` if the attributes do not set it. Both
+ * may be NULL.
+ */
+void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *attributes,
+                                const struct wdf_object *from);
 /*
  * Returns the object of a handle, or NULL if the handle is NULL or of another kind. While checks are on, also returns
  * NULL for a destroyed object, and reports each failure.

@@ -27,15 +27,15 @@ static NTSTATUS wdf_queue_check_config(const WDF_IO_QUEUE_CONFIG *c)
 {
     bool has_handler = c->EvtIoDefault || c->EvtIoRead || c->EvtIoWrite || c->EvtIoDeviceControl ||
                        c->EvtIoInternalDeviceControl;
+    bool manual = c->DispatchType == WdfIoQueueDispatchManual, parallel = c->DispatchType == WdfIoQueueDispatchParallel;
 
     if (c->Size != sizeof *c)
         return STATUS_INFO_LENGTH_MISMATCH;
     if (c->DispatchType <= WdfIoQueueDispatchInvalid || c->DispatchType >= WdfIoQueueDispatchMax)
         return STATUS_INVALID_PARAMETER;
-    if (c->PowerManaged == WdfTrue ||
-        (c->DispatchType == WdfIoQueueDispatchParallel && !c->Settings.Parallel.NumberOfPresentedRequests))
+    if (parallel != (c->Settings.Parallel.NumberOfPresentedRequests != 0) || (manual && has_handler))
         return STATUS_INVALID_PARAMETER;
-    return !has_handler && c->DispatchType != WdfIoQueueDispatchManual ? STATUS_WDF_NO_CALLBACK : STATUS_SUCCESS;
+    return !has_handler && !manual ? STATUS_WDF_NO_CALLBACK : STATUS_SUCCESS;
 }
 
 static void wdf_queue_destroy(struct wdf_object *o)
@@ -95,11 +95,51 @@ static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
     return added;
 }
 
+/*
+ * Sets the queue's execution level and scope from its attributes or its device. With the device's scope the callbacks
+ * hold the device's lock, which only one of the two levels allows.
+ */
+static NTSTATUS wdf_queue_set_constraints(struct wdf_object *o, PWDF_OBJECT_ATTRIBUTES attributes,
+                                          const struct wdf_device *d)
+{
+    wdf_object_set_constraints(o, attributes, &d->object);
+    return o->scope == WdfSynchronizationScopeDevice && o->passive != d->object.passive ? STATUS_INVALID_PARAMETER
+                                                                                        : STATUS_SUCCESS;
+}
+
+static NTSTATUS wdf_queue_new(struct wdf_device *d, const WDF_IO_QUEUE_CONFIG *config,
+                              PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent, struct wdf_queue **out)
+{
+    struct wdf_object *o;
+    NTSTATUS status = wdf_queue_check_config(config);
+
+    if (NT_SUCCESS(status))
+        status = wdf_object_new(WDF_QUEUE, sizeof **out, attributes, parent, &o);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = wdf_queue_set_constraints(o, attributes, d);
+    if (!NT_SUCCESS(status)) {
+        wdf_object_discard(o);
+        return status;
+    }
+    *out = CONTAINING_RECORD(o, struct wdf_queue, object);
+    wdf_queue_init(*out, d, config);
+    if (!wdf_device_add_queue(d, *out)) {
+        wdf_object_discard(o);
+        return STATUS_UNSUCCESSFUL;
+    }
+    if (wdf_object_insert(o))
+        return STATUS_SUCCESS;
+    wdf_queue_stop_for_delete(o);
+    wdf_object_discard(o);
+    return STATUS_DELETE_PENDING;
+}
+
 NTSTATUS WdfIoQueueCreate(WDFDEVICE Device, PWDF_IO_QUEUE_CONFIG Config, PWDF_OBJECT_ATTRIBUTES QueueAttributes,
                           WDFQUEUE *Queue)
 {
     struct wdf_device *d = wdf_object_lookup("WdfIoQueueCreate", Device, WDF_DEVICE);
-    struct wdf_object *parent = wdf_parent_of(QueueAttributes), *o;
+    struct wdf_object *parent = wdf_parent_of(QueueAttributes);
     struct wdf_queue *q;
     NTSTATUS status;
 
@@ -110,20 +150,10 @@ NTSTATUS WdfIoQueueCreate(WDFDEVICE Device, PWDF_IO_QUEUE_CONFIG Config, PWDF_OB
         return STATUS_INVALID_PARAMETER;
     if (d->miniport || (parent && !wdf_is_below_device(parent)))
         return STATUS_INVALID_DEVICE_REQUEST;
-    status = wdf_queue_check_config(Config);
-    if (!status)
-        status = wdf_object_new(WDF_QUEUE, sizeof *q, QueueAttributes, parent ? parent : &d->object, &o);
-    if (status)
-        return status;
-    q = CONTAINING_RECORD(o, struct wdf_queue, object);
-    wdf_queue_init(q, d, Config);
-    if (!wdf_device_add_queue(d, q)) {
-        (void)wdf_object_delete(o);
-        return STATUS_UNSUCCESSFUL;
-    }
-    if (Queue)
+    status = wdf_queue_new(d, Config, QueueAttributes, parent ? parent : &d->object, &q);
+    if (NT_SUCCESS(status) && Queue)
         *Queue = (WDFQUEUE)q;
-    return STATUS_SUCCESS;
+    return status;
 }
 
 NTSTATUS WdfDeviceConfigureRequestDispatching(WDFDEVICE Device, WDFQUEUE Queue, WDF_REQUEST_TYPE RequestType)

@@ -66,17 +66,19 @@ static NTSTATUS wdf_key_open(const struct key_request *request, PWDF_OBJECT_ATTR
     if (!NT_SUCCESS(status))
         return status;
     k = CONTAINING_RECORD(o, struct wdf_key, object);
+    o->stop = wdf_key_stop;
     InitializeObjectAttributes(&what, &name, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, request->parent, NULL);
     status = request->create
                  ? ZwCreateKey(&k->handle, request->access, &what, 0, NULL, request->options, request->disposition)
                  : ZwOpenKey(&k->handle, request->access, &what);
-    if (!NT_SUCCESS(status)) {
-        k->handle = NULL;
-        (void)wdf_object_delete(o);
-        return status;
+    if (NT_SUCCESS(status) && !wdf_object_insert(o)) {
+        (void)ZwClose(k->handle);
+        status = STATUS_DELETE_PENDING;
     }
-    o->stop = wdf_key_stop;
-    *key = (WDFKEY)k;
+    if (NT_SUCCESS(status))
+        *key = (WDFKEY)k;
+    else
+        wdf_object_discard(o);
     return status;
 }
 

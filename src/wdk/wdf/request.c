@@ -68,6 +68,9 @@ NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **ou
     r->is_create = s->MajorFunction == IRP_MJ_CREATE;
     r->file = s->FileObject ? wdf_file_find(d, s->FileObject) : NULL;
     InitializeListHead(&r->link);
+    status = wdf_object_publish(o);
+    if (!NT_SUCCESS(status))
+        return status;
     irp->IoStatus.Information = 0;
     irp->Tail.Overlay.DriverContext[3] = r;
     *out = r;

@@ -148,8 +148,10 @@ NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attribu
     t->routine = Config->EvtTimerFunc;
     t->period = (LONGLONG)Config->Period * UNITS_PER_MS;
     o->stop = wdf_timer_stop;
-    *Timer = (WDFTIMER)t;
-    return STATUS_SUCCESS;
+    status = wdf_object_publish(o);
+    if (NT_SUCCESS(status))
+        *Timer = (WDFTIMER)t;
+    return status;
 }
 
 BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
@@ -269,8 +271,10 @@ NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES A
     ExInitializeWorkItem(&w->item, wdf_work_run, w);
     w->routine = Config->EvtWorkItemFunc;
     o->stop = wdf_work_stop;
-    *WorkItem = (WDFWORKITEM)w;
-    return STATUS_SUCCESS;
+    status = wdf_object_publish(o);
+    if (NT_SUCCESS(status))
+        *WorkItem = (WDFWORKITEM)w;
+    return status;
 }
 
 VOID WdfWorkItemEnqueue(WDFWORKITEM WorkItem)
