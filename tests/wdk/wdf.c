@@ -15,6 +15,7 @@
 #include "report.h"
 #include "threads.h"
 #include "wdk/common/live.h"
+#include "wdk/wdf/device.h"
 #include "wdk/wdf/object.h"
 
 struct notes {
@@ -318,6 +319,33 @@ static void test_restarted(void **state)
     }
 }
 
+static NTSTATUS preprocess(WDFDEVICE device, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(device);
+    events[strlen(events)] = 'p';
+    return wdf_complete_irp(irp, STATUS_SUCCESS);
+}
+
+/* The driver has left a reference on its device. The device's last file may be closed after the unload. */
+static void test_dispatch_after_unload(void **state)
+{
+    WDFDEVICE device = make_device();
+    struct wdf_device *d = wdf_object_lookup("", device, WDF_DEVICE);
+    PIRP irp = IoAllocateIrp(1, FALSE);
+
+    d->init.preprocess[IRP_MJ_CLOSE].routine = preprocess;
+    memset(d->init.preprocess[IRP_MJ_CLOSE].minors, 0xFF, sizeof d->init.preprocess[IRP_MJ_CLOSE].minors);
+    WdfObjectReference(device);
+    WdfDriverMiniportUnload(driver);
+    IoSetNextIrpStackLocation(irp);
+    IoGetCurrentIrpStackLocation(irp)->MajorFunction = IRP_MJ_CLOSE;
+    assert_int_equal(wdf_dispatch(&port, irp), STATUS_SUCCESS);
+    assert_null(strchr(events, 'p'));
+    IoFreeIrp(irp);
+    WdfObjectDereference(device);
+    (void)start(state);
+}
+
 static volatile LONG gone;
 
 static VOID is_deleted(WDFOBJECT item)
@@ -474,6 +502,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, start, stop),
         cmocka_unit_test_setup_teardown(test_handles, start, stop),
         cmocka_unit_test_setup_teardown(test_parent_is_deleted, start, stop),
+        cmocka_unit_test_setup_teardown(test_dispatch_after_unload, start, stop),
         cmocka_unit_test_setup_teardown(test_timer, start, stop),
         cmocka_unit_test_setup_teardown(test_periodic, start, stop),
         cmocka_unit_test_setup_teardown(test_restarted, start, stop),

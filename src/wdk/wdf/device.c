@@ -302,12 +302,12 @@ static bool wdf_device_insert(struct wdf_device *d)
     return wdf_object_insert(&d->object);
 }
 
-struct wdf_device *wdf_device_find(PDEVICE_OBJECT device)
+struct wdf_device *wdf_device_enter(PDEVICE_OBJECT device)
 {
     struct wdf_device *d;
 
     pthread_mutex_lock(&lock);
-    for (d = devices; d && (d->device != device || !wdf_object_try_ref(&d->object)); d = d->next)
+    for (d = devices; d && (d->device != device || !wdf_activity_try_begin(&d->object)); d = d->next)
         ;
     pthread_mutex_unlock(&lock);
     return d;
@@ -467,10 +467,13 @@ PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(WDFDEVICE Device)
 
 WDFDEVICE WdfWdmDeviceGetWdfDeviceHandle(PDEVICE_OBJECT DeviceObject)
 {
-    struct wdf_device *d = wdf_device_find(DeviceObject);
+    struct wdf_device *d = wdf_device_enter(DeviceObject);
+    struct wdf_object *root = d ? wdf_root_of(&d->object) : NULL;
 
-    if (d)
+    if (d) {
         wdf_object_unref(&d->object); /* the driver's own reference keeps the device */
+        wdf_activity_end(root);
+    }
     return (WDFDEVICE)d;
 }
 

@@ -54,8 +54,11 @@ struct wdf_device {
     struct wdf_queue *default_queue, *queue_of[WDF_QUEUED_TYPES];
 };
 
-/* Returns the device with a reference, which the caller drops, or NULL if the framework has none. */
-struct wdf_device *wdf_device_find(PDEVICE_OBJECT device);
+/*
+ * Returns the device with a reference and begins an activity; the caller ends both. Returns NULL if the framework has
+ * no such device, or its driver may already be unloaded.
+ */
+struct wdf_device *wdf_device_enter(PDEVICE_OBJECT device);
 /* The routine for all IRPs of a driver that is not a miniport. */
 DRIVER_DISPATCH wdf_dispatch;
 /* Completes an IRP that has no request object, and returns the status. */

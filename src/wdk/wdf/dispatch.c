@@ -215,7 +215,7 @@ NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(WDFDEVICE Device, PIRP Irp)
 NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
 {
     UCHAR major = IoGetCurrentIrpStackLocation(irp)->MajorFunction;
-    struct wdf_device *d = wdf_device_find(device);
+    struct wdf_device *d = wdf_device_enter(device);
     const struct wdf_preprocess *p;
     struct wdf_object *root;
     NTSTATUS status;
@@ -224,7 +224,6 @@ NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
         return wdf_complete_irp(irp, major == IRP_MJ_CLEANUP || major == IRP_MJ_CLOSE ? STATUS_SUCCESS
                                                                                       : STATUS_INVALID_DEVICE_REQUEST);
     root = wdf_root_of(&d->object);
-    wdf_activity_begin(root);
     p = device_preprocess(d, irp);
     status = p ? device_call_preprocess(d, p, irp) : device_dispatch(d, irp);
     wdf_object_unref(&d->object);

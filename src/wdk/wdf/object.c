@@ -537,6 +537,23 @@ void wdf_activity_begin(struct wdf_object *root)
     pthread_mutex_unlock(&lock);
 }
 
+bool wdf_activity_try_begin(struct wdf_object *o)
+{
+    struct wdf_object *root;
+    bool begins;
+
+    pthread_mutex_lock(&lock);
+    begins = o->references > 0;
+    root = begins ? wdf_root_of(o) : NULL;
+    begins = begins && !root->ended;
+    if (begins) {
+        o->references++;
+        root->activity++;
+    }
+    pthread_mutex_unlock(&lock);
+    return begins;
+}
+
 void wdf_activity_end(struct wdf_object *root)
 {
     pthread_mutex_lock(&lock);
@@ -550,5 +567,6 @@ void wdf_activity_wait(struct wdf_object *root)
     pthread_mutex_lock(&lock);
     while (root->activity)
         pthread_cond_wait(&idle, &lock);
+    root->ended = true;
     pthread_mutex_unlock(&lock);
 }

@@ -67,6 +67,7 @@ struct wdf_object {
     void (*destroy)(struct wdf_object *o); /* called before the object is freed; may be NULL */
     struct wdf_context *contexts;
     unsigned activity; /* in a root: see wdf_activity_begin */
+    bool ended;        /* in a root: wdf_activity_wait has returned */
 };
 
 /*
@@ -146,6 +147,12 @@ void wdf_object_ref_for_driver(struct wdf_object *o);
  */
 struct wdf_object *wdf_root_of(struct wdf_object *o);
 void wdf_activity_begin(struct wdf_object *root);
+/*
+ * Begins an activity, and adds a reference on the object. Returns false, and does nothing, if the last reference was
+ * already dropped, or if the driver may already be unloaded. Requires that the object's memory stays allocated during
+ * the call.
+ */
+bool wdf_activity_try_begin(struct wdf_object *o);
 void wdf_activity_end(struct wdf_object *root);
 void wdf_activity_wait(struct wdf_object *root);
 
