@@ -506,7 +506,7 @@ static const struct {
     { WDFCONTROL_DEREFERENCE, "wdf-delete in WdfObjectDereference", "0x10D (0x0000000000000007" },
     { WDFCONTROL_WAIT_IN_HANDLER, "wdf-queue in WdfIoQueuePurgeSynchronously", "0x10D (0x000000000000000A" },
     { WDFCONTROL_DRAIN_STOPPED, "wdf-queue in WdfIoQueueDrain", "it is stopped" },
-    { WDFCONTROL_CHANGE_TWICE, "wdf-queue in WdfIoQueuePurge", "has not been called yet" },
+    { WDFCONTROL_CHANGE_TWICE, "wdf-queue in WdfIoQueueStopAndPurge", "has not been called yet" },
     { WDFCONTROL_LOCK_WRONG, "wdf-lock in WdfObjectAcquireLock", "0x10D (0x000000000000000B" },
     { WDFCONTROL_LOCK_TWICE, "wdf-lock in WdfObjectAcquireLock", "0x10D (0x0000000000000002" },
     { WDFCONTROL_LOCK_FOREIGN, "wdf-lock in WdfObjectReleaseLock", "0x10D (0x000000000000000B" },

@@ -157,9 +157,10 @@ NTKERNELAPI WDF_IO_QUEUE_STATE WdfIoQueueGetState(_In_ WDFQUEUE Queue, _Out_opt_
  * Start accepts and delivers. Stop accepts and does not deliver. Drain refuses new requests and delivers those that
  * wait. Purge refuses new requests, cancels those that wait, and calls the cancel callbacks of those that the driver
  * owns. StopAndPurge cancels as Purge does, but accepts new requests. Refused requests complete with
- * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue. After Drain and
- * Purge, it is called only when no request waits either. A second stop, drain or purge before the callback breaks rule
- * `wdf-queue`; a drain of a stopped queue does, too. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
+ * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue and no request handler
+ * runs, and after Drain and Purge when in addition none waits. A second stop before the callback of a stop breaks rule
+ * `wdf-queue`, and so does a second drain or purge before the callback of one of these. So do every change before the
+ * callback of a drain, and a drain of a stopped queue. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID WdfIoQueueStart(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueStop(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopComplete,
@@ -198,13 +199,16 @@ NTKERNELAPI NTSTATUS WdfIoQueueRetrieveRequestByFileObject(_In_ WDFQUEUE Queue, 
 /*
  * Finds the request behind FoundRequest in a manual queue, or the first request if FoundRequest is NULL. Adds a
  * reference to the found request, which the driver drops with WdfObjectDereference. The driver does not own the found
- * request. Returns STATUS_NOT_FOUND if FoundRequest has left the queue.
+ * request. Returns STATUS_NOT_FOUND if FoundRequest has left the queue. A queue that is not manual breaks rule `wdf-queue`.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueFindRequest(_In_ WDFQUEUE Queue, _In_opt_ WDFREQUEST FoundRequest,
                                            _In_opt_ WDFFILEOBJECT FileObject,
                                            _Inout_opt_ PWDF_REQUEST_PARAMETERS Parameters,
                                            _Out_ WDFREQUEST *OutRequest);
-/* Retrieves the found request, unless it has left the queue (STATUS_NOT_FOUND). */
+/*
+ * Retrieves the found request, unless it has left the queue (STATUS_NOT_FOUND). Returns STATUS_INVALID_DEVICE_STATE if
+ * the queue is parallel.
+ */
 NTKERNELAPI NTSTATUS WdfIoQueueRetrieveFoundRequest(_In_ WDFQUEUE Queue, _In_ WDFREQUEST FoundRequest,
                                                     _Out_ WDFREQUEST *OutRequest);
 

@@ -119,6 +119,10 @@ NTKERNELAPI NTSTATUS WdfRequestMarkCancelableEx(_In_ WDFREQUEST Request, _In_ PF
  * STATUS_INVALID_PARAMETER if the request is not cancelable.
  */
 NTKERNELAPI NTSTATUS WdfRequestUnmarkCancelable(_In_ WDFREQUEST Request);
+/*
+ * Returns TRUE if the IRP is cancelled, or if a purge has cancelled the request. A request that is marked cancelable breaks
+ * rule `wdf-request`.
+ */
 NTKERNELAPI BOOLEAN WdfRequestIsCanceled(_In_ WDFREQUEST Request);
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */

@@ -118,7 +118,7 @@ const struct rule check_rules[CHECK_RULES] = {
         "WdfObjectReference." },
     [CHECK_WDF_QUEUE] = { "wdf-queue", WDF_VIOLATION,
         "A KMDF queue's state is changed again after the callback of the change before, a stopped queue is not drained, "
-        "and a request handler does not wait for a queue." },
+        "a request handler does not wait for a queue, and only requests of manual queues are looked for." },
     [CHECK_WDF_LOCK] = { "wdf-lock", WDF_VIOLATION,
         "WdfObjectAcquireLock is for devices and queues, once, and the thread that has acquired the lock releases it." },
     [CHECK_WDF_CALLBACK] = { "wdf-callback", WDF_VIOLATION,

@@ -159,6 +159,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
     pthread_mutex_lock(&q->lock);
     for (left = q->n_waiting; left && (r = wdf_queue_retrieve(q, file)); left--) {
         pthread_mutex_unlock(&q->lock);
+        atomic_store(&r->purged, true);
         queue_cancel(q, r);
         pthread_mutex_lock(&q->lock);
     }
@@ -202,7 +203,11 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
     else
         InsertTailList(&q->waiting, &r->link);
     q->n_waiting++;
-    armed = queue_arm_cancel(q, r) && !(at_front && q->purged && wdf_queue_retrieve_this(q, r));
+    armed = queue_arm_cancel(q, r);
+    if (armed && at_front && q->purged && wdf_queue_retrieve_this(q, r)) {
+        atomic_store(&r->purged, true);
+        armed = false;
+    }
     pthread_mutex_unlock(&q->lock);
     if (!armed)
         queue_cancel(q, r);
@@ -270,19 +275,38 @@ static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct
     wdf_call_end(&call, "EvtIoQueueState", (const void *)(uintptr_t)n->routine);
 }
 
+bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal)
+{
+    return !q->n_owned && (goal == GOAL_STOPPED || !q->n_waiting);
+}
+
+/*
+ * Returns the notice of a goal that is reached, or NULL. `own` is 1 if the caller is one of q->dispatchers. Another
+ * dispatcher may be in a handler, so the last one makes the call. Requires the lock.
+ */
+static struct wdf_notice *queue_due_notice(struct wdf_queue *q, unsigned own)
+{
+    for (enum wdf_goal goal = 0; goal < GOALS && q->dispatchers == own; goal++)
+        if (q->waits[goal].notice.routine && wdf_queue_has_reached(q, goal))
+            return &q->waits[goal].notice;
+    return NULL;
+}
+
 /* The next work of a dispatcher. Exactly one of the two members is set. */
 struct step {
     struct wdf_request *request;
     struct wdf_notice notice;
 };
 
-/* Sets *step to the next work. Returns false if there is none. Requires the lock. */
+/* Sets *step to the next work of one of q->dispatchers. Returns false if there is none. Requires the lock. */
 static bool queue_next_step(struct wdf_queue *q, struct step *step)
 {
+    struct wdf_notice *due = queue_due_notice(q, 1);
+
     *step = (struct step){ NULL, { NULL, NULL } };
-    if (q->due.routine) {
-        step->notice = q->due;
-        q->due.routine = NULL;
+    if (due) {
+        step->notice = *due;
+        due->routine = NULL;
         return true;
     }
     if (!q->delivers || !q->n_waiting)
@@ -315,7 +339,7 @@ static void queue_dispatch_deferred(void *context)
  */
 static void queue_defer(struct wdf_queue *q)
 {
-    if (q->is_deferred || !(q->due.routine || (q->delivers && q->n_waiting)))
+    if (q->is_deferred || !(queue_due_notice(q, 0) || (q->delivers && q->n_waiting)))
         return;
     q->is_deferred = true;
     wdf_object_ref(&q->object);
@@ -359,8 +383,8 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
         else
             queue_notify(q, &step.notice, sync);
         pthread_mutex_lock(&q->lock);
-        if (step.request && !--q->handlers)
-            pthread_cond_broadcast(&q->done);
+        q->handlers -= step.request != NULL;
+        pthread_cond_broadcast(&q->done);
     }
     q->dispatchers--;
     pthread_mutex_unlock(&q->lock);
@@ -377,7 +401,7 @@ void wdf_queue_finish_one(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     q->n_owned--;
-    wdf_queue_end_change(q);
+    pthread_cond_broadcast(&q->done);
     pthread_mutex_unlock(&q->lock);
     wdf_queue_dispatch(q, false);
     wdf_object_unref(&q->object);

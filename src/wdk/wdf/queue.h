@@ -18,12 +18,22 @@
 
 struct wdf_request;
 
-/* The change of state that has not ended yet. */
-enum wdf_change { CHANGE_NONE, CHANGE_STOP, CHANGE_DRAIN, CHANGE_PURGE };
-
 struct wdf_notice {
     PFN_WDF_IO_QUEUE_STATE routine;
     WDFCONTEXT context;
+};
+
+/*
+ * The goal of a change of state. STOPPED: the driver owns no request of the queue, and no request handler runs.
+ * EMPTIED: in addition, no request waits.
+ */
+enum wdf_goal { GOAL_STOPPED, GOAL_EMPTIED, GOALS };
+
+/* The wait for a goal: at most one for each goal at a time. */
+struct wdf_goal_wait {
+    struct wdf_notice notice; /* called when the goal is reached; routine NULL: none */
+    bool synchronous;         /* a thread waits */
+    bool drains;              /* a drain has begun the wait */
 };
 
 struct wdf_queue {
@@ -42,11 +52,9 @@ struct wdf_queue {
     bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
     bool missed;          /* a retrieval has found no request, because all that wait are being cancelled */
     bool is_deferred;     /* `deferred` is queued */
-    unsigned dispatchers; /* threads in wdf_queue_dispatch */
+    unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
-    enum wdf_change change;
-    struct wdf_notice changed;  /* called when the change ends; routine NULL: none */
-    struct wdf_notice due;      /* the call that a dispatcher has to make next */
+    struct wdf_goal_wait waits[GOALS];
     struct wdf_notice on_ready; /* WdfIoQueueReadyNotify */
     bool ready_due;             /* on_ready has to be called */
 };
@@ -86,8 +94,8 @@ bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *
 bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 /* Cancels the requests of the file (NULL: all) that wait now. */
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
-/* If the change has ended, stores its notice in q->due and wakes the waiting threads. Requires the lock. */
-void wdf_queue_end_change(struct wdf_queue *q);
+/* Returns true if the queue has reached the goal, apart from handlers that still run. Requires the lock. */
+bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
 /*
  * Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests and no request
  * handler runs.

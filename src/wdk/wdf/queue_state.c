@@ -225,21 +225,6 @@ static void queue_dispatch(struct wdf_queue *q)
 
 /* ---- States ------------------------------------------------------------------------------------------------------ */
 
-static bool queue_is_done(const struct wdf_queue *q, enum wdf_change change)
-{
-    return !q->n_owned && (change == CHANGE_STOP || !q->n_waiting);
-}
-
-void wdf_queue_end_change(struct wdf_queue *q)
-{
-    if (q->change != CHANGE_NONE && queue_is_done(q, q->change)) {
-        q->due = q->changed;
-        q->changed.routine = NULL;
-        q->change = CHANGE_NONE;
-    }
-    pthread_cond_broadcast(&q->done);
-}
-
 /* Calls the cancel callbacks of the requests that the driver owns now and has marked cancelable. */
 static void queue_cancel_owned(struct wdf_queue *q)
 {
@@ -254,66 +239,102 @@ static void queue_cancel_owned(struct wdf_queue *q)
             if (wdf_request_claim(candidate))
                 r = candidate; /* nobody completes the claimed request before its cancel callback runs */
         }
+        if (r)
+            atomic_store(&r->purged, true);
         pthread_mutex_unlock(&q->lock);
         if (r)
             wdf_request_cancel_claimed(r);
     } while (r);
 }
 
-/* A change of state. */
+enum kind_of_change { CHANGE_START, CHANGE_STOP, CHANGE_DRAIN, CHANGE_PURGE };
+
 struct change {
     const char *routine;
-    enum wdf_change change;
-    bool accepts, delivers, cancels;
+    enum kind_of_change kind;
+    bool cancels, synchronous;
     struct wdf_notice notice;
 };
 
-/* Begins the change. Returns false, and changes nothing, if the change breaks a rule. */
-static bool queue_begin_change(struct wdf_queue *q, const struct change *c)
+static enum wdf_goal change_goal(const struct change *c)
 {
-    const char *broken = NULL;
-
-    pthread_mutex_lock(&q->lock);
-    if (q->changed.routine || q->due.routine)
-        broken = "the callback of the stop, drain or purge before has not been called yet";
-    else if (c->change == CHANGE_DRAIN && !q->delivers)
-        broken = "it is stopped, so its requests would never be delivered";
-    if (!broken) {
-        q->accepts = c->accepts;
-        q->delivers = c->delivers;
-        q->purged = c->cancels;
-        q->change = c->change;
-        q->changed = c->notice;
-        wdf_queue_end_change(q);
-    }
-    pthread_mutex_unlock(&q->lock);
-    if (broken)
-        wdf_report_queue(c->routine, q, broken);
-    return !broken;
+    return c->kind == CHANGE_STOP ? GOAL_STOPPED : GOAL_EMPTIED;
 }
 
-static void queue_change(WDFQUEUE queue, const struct change *c)
+/* Returns which rule the change breaks, or NULL. Requires the lock. */
+static const char *queue_refusal(const struct wdf_queue *q, const struct change *c)
 {
-    struct wdf_queue *q = wdf_queue_of(c->routine, queue);
+    const struct wdf_goal_wait *emptied = &q->waits[GOAL_EMPTIED], *wait = &q->waits[change_goal(c)];
 
-    if (!q || !queue_begin_change(q, c))
+    if (emptied->drains && emptied->notice.routine)
+        return "the callback of the drain before has not been called yet";
+    if ((c->notice.routine || c->synchronous) && (wait->notice.routine || wait->synchronous))
+        return c->kind == CHANGE_STOP ? "the callback of the stop before has not been called yet"
+                                      : "the callback of the drain or purge before has not been called yet";
+    if (c->kind == CHANGE_DRAIN && !q->delivers)
+        return "it is stopped, so its requests would never be delivered";
+    return NULL;
+}
+
+/* Changes the flags, and registers what waits for the goal. Requires the lock. */
+static void queue_apply_change(struct wdf_queue *q, const struct change *c)
+{
+    struct wdf_goal_wait *wait = &q->waits[change_goal(c)];
+
+    q->accepts = c->kind == CHANGE_START || c->kind == CHANGE_STOP;
+    if (c->kind == CHANGE_START || c->kind == CHANGE_STOP)
+        q->delivers = c->kind == CHANGE_START;
+    q->purged = c->cancels;
+    if (c->kind == CHANGE_START) {
+        q->ready_due = q->n_waiting && q->on_ready.routine;
         return;
+    }
+    if (c->notice.routine)
+        wait->notice = c->notice;
+    wait->synchronous = wait->synchronous || c->synchronous;
+    wait->drains = c->kind == CHANGE_DRAIN;
+}
+
+/* Makes the change. Returns false, and changes nothing, if the change breaks a rule. */
+static bool queue_change(struct wdf_queue *q, const struct change *c)
+{
+    const char *refusal;
+
+    pthread_mutex_lock(&q->lock);
+    refusal = queue_refusal(q, c);
+    if (!refusal)
+        queue_apply_change(q, c);
+    pthread_mutex_unlock(&q->lock);
+    if (refusal) {
+        wdf_report_queue(c->routine, q, refusal);
+        return false;
+    }
     if (c->cancels) {
         wdf_queue_cancel_waiting(q, NULL);
         queue_cancel_owned(q);
     }
     queue_dispatch(q);
+    return true;
+}
+
+static void queue_change_asynchronously(WDFQUEUE queue, const struct change *c)
+{
+    struct wdf_queue *q = wdf_queue_of(c->routine, queue);
+
+    if (q)
+        (void)queue_change(q, c);
 }
 
 /*
- * Waits until the change has ended and no handler runs. A handler may still run after it has completed its request, and
+ * Waits until the goal is reached and no handler runs. A handler may still run after it has completed its request, and
  * the driver may free what the handler uses as soon as this function returns.
  */
-static void queue_wait(struct wdf_queue *q, enum wdf_change change)
+static void queue_wait(struct wdf_queue *q, enum wdf_goal goal)
 {
     pthread_mutex_lock(&q->lock);
-    while (!queue_is_done(q, change) || q->handlers)
+    while (!wdf_queue_has_reached(q, goal) || q->handlers)
         pthread_cond_wait(&q->done, &q->lock);
+    q->waits[goal].synchronous = false;
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -323,72 +344,62 @@ static void queue_change_synchronously(WDFQUEUE queue, const struct change *c)
 
     irql_check_max(c->routine, PASSIVE_LEVEL);
     q = wdf_queue_of(c->routine, queue);
-    if (q && wdf_in_request_handler(q)) {
+    if (q && wdf_in_request_handler(q))
         wdf_report_queue(c->routine, q, "a request handler must not wait for a queue");
-        return;
-    }
-    queue_change(queue, c);
-    if (q)
-        queue_wait(q, c->change);
+    else if (q && queue_change(q, c))
+        queue_wait(q, change_goal(c));
 }
+
+#define CHANGE(name, what, ...) (&(struct change){ .routine = #name, .kind = (what), __VA_ARGS__ })
+#define STOP(name, ...) CHANGE(name, CHANGE_STOP, __VA_ARGS__)
+#define DRAIN(name, ...) CHANGE(name, CHANGE_DRAIN, __VA_ARGS__)
+#define PURGE(name, ...) CHANGE(name, CHANGE_PURGE, .cancels = true, __VA_ARGS__)
+#define STOP_AND_PURGE(name, ...) CHANGE(name, CHANGE_STOP, .cancels = true, __VA_ARGS__)
 
 VOID WdfIoQueueStart(WDFQUEUE Queue)
 {
-    struct wdf_queue *q = wdf_queue_of("WdfIoQueueStart", Queue);
-
-    if (!q)
-        return;
-    pthread_mutex_lock(&q->lock);
-    q->accepts = q->delivers = true;
-    q->purged = false;
-    q->ready_due = q->n_waiting && q->on_ready.routine;
-    pthread_mutex_unlock(&q->lock);
-    queue_dispatch(q);
+    queue_change_asynchronously(Queue, CHANGE(WdfIoQueueStart, CHANGE_START));
 }
-
-#define STOP(name, ...) (&(struct change){ .routine = #name, .change = CHANGE_STOP, .accepts = true, __VA_ARGS__ })
-#define DRAIN(name, ...) (&(struct change){ .routine = #name, .change = CHANGE_DRAIN, .delivers = true, __VA_ARGS__ })
-#define PURGE(name, ...)                                                                                               \
-    (&(struct change){ .routine = #name, .change = CHANGE_PURGE, .delivers = true, .cancels = true, __VA_ARGS__ })
 
 VOID WdfIoQueueStop(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE StopComplete, WDFCONTEXT Context)
 {
-    queue_change(Queue, STOP(WdfIoQueueStop, .notice = { StopComplete, Context }));
+    queue_change_asynchronously(Queue, STOP(WdfIoQueueStop, .notice = { StopComplete, Context }));
 }
 
 VOID WdfIoQueueDrain(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE DrainComplete, WDFCONTEXT Context)
 {
-    queue_change(Queue, DRAIN(WdfIoQueueDrain, .notice = { DrainComplete, Context }));
+    queue_change_asynchronously(Queue, DRAIN(WdfIoQueueDrain, .notice = { DrainComplete, Context }));
 }
 
 VOID WdfIoQueuePurge(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE PurgeComplete, WDFCONTEXT Context)
 {
-    queue_change(Queue, PURGE(WdfIoQueuePurge, .notice = { PurgeComplete, Context }));
+    queue_change_asynchronously(Queue, PURGE(WdfIoQueuePurge, .notice = { PurgeComplete, Context }));
 }
 
 VOID WdfIoQueueStopAndPurge(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE StopAndPurgeComplete, WDFCONTEXT Context)
 {
-    queue_change(Queue, STOP(WdfIoQueueStopAndPurge, .cancels = true, .notice = { StopAndPurgeComplete, Context }));
+    queue_change_asynchronously(Queue,
+                                STOP_AND_PURGE(WdfIoQueueStopAndPurge, .notice = { StopAndPurgeComplete, Context }));
 }
 
 VOID WdfIoQueueStopSynchronously(WDFQUEUE Queue)
 {
-    queue_change_synchronously(Queue, STOP(WdfIoQueueStopSynchronously));
+    queue_change_synchronously(Queue, STOP(WdfIoQueueStopSynchronously, .synchronous = true));
 }
 
 VOID WdfIoQueueDrainSynchronously(WDFQUEUE Queue)
 {
-    queue_change_synchronously(Queue, DRAIN(WdfIoQueueDrainSynchronously));
+    queue_change_synchronously(Queue, DRAIN(WdfIoQueueDrainSynchronously, .synchronous = true));
 }
 
 VOID WdfIoQueuePurgeSynchronously(WDFQUEUE Queue)
 {
-    queue_change_synchronously(Queue, PURGE(WdfIoQueuePurgeSynchronously));
+    queue_change_synchronously(Queue, PURGE(WdfIoQueuePurgeSynchronously, .synchronous = true));
 }
 
 VOID WdfIoQueueStopAndPurgeSynchronously(WDFQUEUE Queue)
 {
-    queue_change_synchronously(Queue, STOP(WdfIoQueueStopAndPurgeSynchronously, .cancels = true));
+    queue_change_synchronously(Queue, STOP_AND_PURGE(WdfIoQueueStopAndPurgeSynchronously, .synchronous = true));
 }
 
 /* Removes the queue from its device, so that no more requests find it. */
@@ -407,27 +418,40 @@ static void queue_detach(struct wdf_queue *q)
     pthread_mutex_unlock(&d->lock);
 }
 
+/* Returns true if no callback of a stop, drain or purge is left to be called. Requires the lock. */
+static bool queue_has_no_notice(const struct wdf_queue *q)
+{
+    return !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;
+}
+
+/* The callbacks of earlier changes are called before the deletion ends. */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
     struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
-    bool done;
+    bool emptied;
 
     queue_detach(q);
     pthread_mutex_lock(&q->lock);
     q->accepts = q->delivers = false;
     q->purged = true;
-    q->change = CHANGE_NONE;
-    q->changed.routine = q->due.routine = NULL;
     pthread_mutex_unlock(&q->lock);
     wdf_queue_cancel_waiting(q, NULL);
     queue_cancel_owned(q);
+    queue_dispatch(q);
     pthread_mutex_lock(&q->lock);
-    done = queue_is_done(q, CHANGE_PURGE);
+    emptied = wdf_queue_has_reached(q, GOAL_EMPTIED);
     pthread_mutex_unlock(&q->lock);
-    if (!done && wdf_in_request_handler(q))
+    if (!emptied && wdf_in_request_handler(q)) {
         wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
-    else if (!wdf_queue_has_frame(q))
-        queue_wait(q, CHANGE_PURGE);
+        return;
+    }
+    if (wdf_queue_has_frame(q))
+        return;
+    queue_wait(q, GOAL_EMPTIED);
+    pthread_mutex_lock(&q->lock);
+    while (!queue_has_no_notice(q))
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
 }
 
 NTSTATUS WdfIoQueueReadyNotify(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE QueueReady, WDFCONTEXT Context)
@@ -519,8 +543,10 @@ NTSTATUS WdfIoQueueFindRequest(WDFQUEUE Queue, WDFREQUEST FoundRequest, WDFFILEO
     if (!q || (FileObject && !f) || (FoundRequest && !found) ||
         !wdf_check_pointer(routine, OutRequest, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
-    if (q->config.DispatchType != WdfIoQueueDispatchManual)
+    if (q->config.DispatchType != WdfIoQueueDispatchManual) {
+        wdf_report_queue(routine, q, "its requests are not dispatched manually");
         return STATUS_INVALID_DEVICE_REQUEST;
+    }
     pthread_mutex_lock(&q->lock);
     if (found && !wdf_queue_has_waiting(q, found))
         status = STATUS_NOT_FOUND;
@@ -543,6 +569,8 @@ NTSTATUS WdfIoQueueRetrieveFoundRequest(WDFQUEUE Queue, WDFREQUEST FoundRequest,
     if (!q || !r || !wdf_check_pointer(routine, OutRequest, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
     *OutRequest = NULL;
+    if (q->config.DispatchType == WdfIoQueueDispatchParallel)
+        return STATUS_INVALID_DEVICE_STATE;
     pthread_mutex_lock(&q->lock);
     if (!q->delivers)
         status = STATUS_WDF_PAUSED;

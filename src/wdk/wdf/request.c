@@ -355,6 +355,7 @@ VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequ
         return;
     /* WdfRequestUnmarkCancelable must fail from now on, not only when the callback runs. */
     atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    atomic_store(&r->purged, true);
     sync = wdf_callback_sync(request_constraints(r));
     if (sync && wdf_sync_is_mine(sync))
         request_call_cancel(r, NULL); /* the handler that calls this routine has the lock */
@@ -385,7 +386,14 @@ BOOLEAN WdfRequestIsCanceled(WDFREQUEST Request)
 {
     struct wdf_request *r = wdf_request_owned("WdfRequestIsCanceled", Request);
 
-    return r && __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST);
+    if (!r)
+        return FALSE;
+    if (request_is_cancelable(r)) {
+        wdf_report_request("WdfRequestIsCanceled", r, IS_CANCELABLE,
+                           "is cancelable: WdfRequestUnmarkCancelable comes first");
+        return FALSE;
+    }
+    return atomic_load(&r->purged) || __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST);
 }
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */

@@ -38,6 +38,7 @@ struct wdf_request {
     atomic_bool in_cleanup; /* the cleanup callbacks are running; they may read the request */
     _Atomic(enum wdf_cancel) cancel_state;
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
+    atomic_bool purged;    /* a purge or the close of a file has cancelled the request, and not the IRP */
     atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
     struct wdf_deferred deferred;
     struct wdf_memory *input, *output; /* memory objects of the request's buffers, or NULL */

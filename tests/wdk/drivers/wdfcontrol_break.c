@@ -104,7 +104,7 @@ static VOID break_queue(ULONG Case)
         break;
     default: /* the request of this handler delays the callback */
         WdfIoQueueStop(own, changed, NULL);
-        WdfIoQueuePurge(own, changed, NULL);
+        WdfIoQueueStopAndPurge(own, changed, NULL);
         WdfIoQueueStart(own);
     }
 }
