@@ -77,7 +77,10 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
 NTKERNELAPI BOOLEAN WdfTimerStart(_In_ WDFTIMER Timer, _In_ LONGLONG DueTime);
-/* If Wait is TRUE, requires PASSIVE_LEVEL. */
+/*
+ * If Wait is TRUE, waits for the callback, and requires PASSIVE_LEVEL. If the callback itself waits, or deletes the timer,
+ * rule `wdf-callback` is broken.
+ */
 NTKERNELAPI BOOLEAN WdfTimerStop(_In_ WDFTIMER Timer, _In_ BOOLEAN Wait);
 NTKERNELAPI WDFOBJECT WdfTimerGetParentObject(_In_ WDFTIMER Timer);
 
@@ -107,9 +110,9 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
  */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);
-/* Queues the work item. If the work item is already queued, does nothing. */
+/* Queues the work item. If the work item is already queued, or is being deleted, does nothing. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
-/* Waits until the item's callback has returned. The callback itself must not call WdfWorkItemFlush. PASSIVE_LEVEL. */
+/* Waits until the item's callback has returned. In the callback itself it breaks rule `wdf-callback`. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
 NTKERNELAPI WDFOBJECT WdfWorkItemGetParentObject(_In_ WDFWORKITEM WorkItem);
 

@@ -122,7 +122,8 @@ const struct rule check_rules[CHECK_RULES] = {
     [CHECK_WDF_LOCK] = { "wdf-lock", WDF_VIOLATION,
         "WdfObjectAcquireLock is for devices and queues, once, and the thread that has acquired the lock releases it." },
     [CHECK_WDF_CALLBACK] = { "wdf-callback", WDF_VIOLATION,
-        "A KMDF callback returns at the IRQL and in the critical regions in which it was called." },
+        "A KMDF callback returns at the IRQL and in the critical regions in which it was called, and does not wait for "
+        "its own end." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "A driver's assertions are true." },
 };

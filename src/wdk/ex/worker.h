@@ -41,7 +41,7 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 
 /* Removes the item from the queue. Returns false if it was not queued. */
-bool worker_remove(WORK_QUEUE_ITEM *item);
+bool worker_remove(WORK_QUEUE_ITEM *item) PRIVATE_EXPORT(worker_remove);
 
 /*
  * Waits until no worker runs the routine of an Io work item in [start, start + size). The driver must stay loaded until

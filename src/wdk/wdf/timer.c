@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the framework's timers and work items. After a timer or work item has been deleted, its callback does not
- * run. Only a callback that deletes its own work item still runs, until it returns.
+ * run. Only the callbacks of a work item that one of them deletes still run, until they return.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "wdf.h"
 
+#include "wdk/common/check.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/thread.h"
@@ -20,12 +21,18 @@ enum { UNITS_PER_MS = 10000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards some members of timers and work items, see there */
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
- * The work item whose callback this thread runs, or NULL once the callback has deleted the item; and the timer whose
- * callback this thread runs. The TLS model is initial-exec, because LeakSanitizer of GCC 12 often crashes with other
+ * The work item and the timer whose callback this thread runs. The TLS model is initial-exec, because LeakSanitizer of GCC 12 often crashes with other
  * models if the library is loaded after the program's start.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 static _Thread_local struct wdf_timer *running_timer __attribute__((tls_model("initial-exec")));
+
+static void wdf_report_wait(const char *routine, struct wdf_object *o)
+{
+    if (check_on())
+        check_failed(CHECK_WDF_CALLBACK, routine, WDF_WAITS_FOR_ITSELF, (uintptr_t)o, 0, 0,
+                     "the callback of %s %p waits for its own end", wdf_kind_name(o), (void *)o);
+}
 
 /* ---- Timers ------------------------------------------------------------------------------------------------------ */
 
@@ -57,7 +64,6 @@ static VOID wdf_timer_run_passive(PVOID context)
     struct wdf_object *root = wdf_root_of(&t->object);
 
     wdf_activity_begin(root);
-    wdf_object_ref(&t->object); /* the callback may delete the timer */
     running_timer = t;
     wdf_timer_call(t);
     running_timer = NULL;
@@ -81,16 +87,18 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
         return;
     }
     pthread_mutex_lock(&lock);
-    if (worker_queue(&t->item, NULL, NULL))
+    if (worker_queue(&t->item, NULL, NULL)) {
         t->unfinished++;
+        wdf_object_ref(&t->object); /* wdf_timer_run_passive drops it */
+    }
     pthread_mutex_unlock(&lock);
 }
 
-/* Waits until no callback of a passive timer is queued or running, except one on this thread. */
+/* Waits until no callback of a passive timer is queued or running. A callback itself does not wait. */
 static void wdf_timer_flush_passive(struct wdf_timer *t)
 {
     pthread_mutex_lock(&lock);
-    while (t->unfinished > (running_timer == t))
+    while (t->unfinished && t != running_timer)
         pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
 }
@@ -114,9 +122,14 @@ static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
     return was;
 }
 
+/* On Windows the deletion of a timer in its own callback waits for ever. */
 static void wdf_timer_stop(struct wdf_object *o)
 {
-    (void)wdf_timer_stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
+    struct wdf_timer *t = CONTAINING_RECORD(o, struct wdf_timer, object);
+
+    if (t == running_timer)
+        wdf_report_wait("WdfObjectDelete", o);
+    (void)wdf_timer_stop_and_wait(t);
 }
 
 NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFTIMER *Timer)
@@ -170,6 +183,10 @@ BOOLEAN WdfTimerStop(WDFTIMER Timer, BOOLEAN Wait)
     irql_check_max("WdfTimerStop", Wait ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     if (!t)
         return FALSE;
+    if (Wait && t == running_timer) {
+        wdf_report_wait("WdfTimerStop", &t->object);
+        return FALSE;
+    }
     return Wait ? wdf_timer_stop_and_wait(t) : timer_cancel(&t->timer);
 }
 
@@ -188,21 +205,18 @@ struct wdf_work {
     PFN_WDF_WORKITEM routine;
     struct wdf_sync *sync; /* held during the callback, or NULL */
     /* The lock guards the following members. */
-    bool queued;
-    unsigned unfinished; /* callbacks that are queued or running */
+    bool queued, stopping; /* stopping: the item is being deleted and cannot be queued any more */
+    unsigned unfinished;   /* callbacks that are queued or running */
+    bool orphaned;         /* a callback has deleted the item: each unfinished callback drops a reference */
 };
 
-/*
- * Runs the item's callback. If the callback deletes the item, wdf_work_stop adds a reference, which this function
- * drops.
- */
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
     struct wdf_object *root = wdf_root_of(&w->object); /* exists until wdf_activity_end below */
     PFN_WDF_WORKITEM routine = w->routine;
     struct wdf_call call;
-    bool is_deleted;
+    bool orphaned;
 
     wdf_activity_begin(root);
     pthread_mutex_lock(&lock);
@@ -212,40 +226,55 @@ static VOID wdf_work_run(PVOID context)
     wdf_call_begin(&call, w->sync);
     routine((WDFWORKITEM)w);
     wdf_call_end(&call, "EvtWorkItemFunc", (const void *)(uintptr_t)routine);
-    is_deleted = !running;
     running = NULL;
     pthread_mutex_lock(&lock);
     w->unfinished--;
+    orphaned = w->orphaned;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
-    /* If the callback has deleted the item, this thread has a reference. Otherwise the item may be freed already. */
-    if (is_deleted)
+    /* If a callback has deleted the item, this thread has a reference. Otherwise the item may be freed already. */
+    if (orphaned)
         wdf_object_unref(&w->object);
     wdf_activity_end(root);
 }
 
-/*
- * Waits until no callback of the item is queued or running. If the calling thread runs such a callback, `own` is 1,
- * and the function does not wait for that callback.
- */
-static void wdf_work_flush(struct wdf_work *w, unsigned own)
+/* Waits until no callback of the item is queued or running. */
+static void wdf_work_flush(struct wdf_work *w)
 {
     pthread_mutex_lock(&lock);
-    while (w->unfinished > own)
+    while (w->unfinished)
         pthread_cond_wait(&finished, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Works for a callback that deletes its own item. The callback may have queued the item again. That callback would wait
+ * for the lock that this one has, so this one must not wait for it.
+ */
+static void wdf_work_orphan(struct wdf_work *w)
+{
+    pthread_mutex_lock(&lock);
+    if (w->queued && worker_remove(&w->item)) {
+        w->queued = false;
+        w->unfinished--;
+    }
+    w->orphaned = true;
+    for (unsigned i = 0; i < w->unfinished; i++)
+        wdf_object_ref(&w->object); /* dropped by wdf_work_run */
     pthread_mutex_unlock(&lock);
 }
 
 static void wdf_work_stop(struct wdf_object *o)
 {
     struct wdf_work *w = CONTAINING_RECORD(o, struct wdf_work, object);
-    bool own = w == running;
 
-    wdf_work_flush(w, own);
-    if (!own)
-        return;
-    running = NULL;
-    wdf_object_ref(o); /* released by wdf_work_run */
+    pthread_mutex_lock(&lock);
+    w->stopping = true;
+    pthread_mutex_unlock(&lock);
+    if (w == running)
+        wdf_work_orphan(w);
+    else
+        wdf_work_flush(w);
 }
 
 NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFWORKITEM *WorkItem)
@@ -285,7 +314,7 @@ VOID WdfWorkItemEnqueue(WDFWORKITEM WorkItem)
     if (!w)
         return;
     pthread_mutex_lock(&lock);
-    if (!w->queued) {
+    if (!w->queued && !w->stopping) {
         w->queued = true;
         w->unfinished++;
         (void)worker_queue(&w->item, NULL, NULL);
@@ -298,8 +327,10 @@ VOID WdfWorkItemFlush(WDFWORKITEM WorkItem)
     struct wdf_work *w = wdf_object_lookup("WdfWorkItemFlush", WorkItem, WDF_WORKITEM);
 
     irql_check_max("WdfWorkItemFlush", PASSIVE_LEVEL);
-    if (w)
-        wdf_work_flush(w, 0);
+    if (w && w == running)
+        wdf_report_wait("WdfWorkItemFlush", &w->object);
+    else if (w)
+        wdf_work_flush(w);
 }
 
 WDFOBJECT WdfWorkItemGetParentObject(WDFWORKITEM WorkItem)
