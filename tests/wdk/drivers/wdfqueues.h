@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The cases of the driver wdfqueues. A device control 0x220000 | case << 2 runs one. */
+#ifndef TESTS_WDK_DRIVERS_WDFQUEUES_H
+#define TESTS_WDK_DRIVERS_WDFQUEUES_H
+
+#define WDFQUEUES_CODE(number) (0x220000u | (unsigned)(number) << 2)
+
+/* Each case outputs the line of the first check that fails, or 0. */
+enum wdfqueues_case {
+    WDFQUEUES_LEVELS,           /* which execution levels a queue of the device's scope can have */
+    WDFQUEUES_REFUSED_DEFAULT,  /* no callbacks for a queue that was not created */
+    WDFQUEUES_HANDLER_RUNS,     /* the callback of a stop comes after the last handler */
+    WDFQUEUES_STOP_AND_PURGE,   /* the callbacks of a stop and of a purge wait at the same time */
+    WDFQUEUES_DELETED_PURGING,  /* the callback of a purge is called before the deletion ends */
+    WDFQUEUES_RETRIEVE_FOUND,   /* WdfIoQueueRetrieveFoundRequest on a parallel queue */
+    WDFQUEUES_IS_CANCELED,      /* WdfRequestIsCanceled after a purge */
+    WDFQUEUES_WORK_REQUEUED,    /* a work item's callback queues and deletes the item */
+    WDFQUEUES_NOTICE_BEHIND,    /* a request arrives behind one that is being cancelled */
+    WDFQUEUES_DELETED_IN_CANCEL, /* a queue is deleted while its cancel callback runs */
+    WDFQUEUES_CANCEL_DELAYED,   /* a worker makes the call of the cancel callback */
+    WDFQUEUES_PURGE_RACE,       /* purges while requests are marked, unmarked and completed */
+    WDFQUEUES_TIMER_RACE,       /* timers are created below a parent that is deleted */
+    WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
+    WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
+    WDFQUEUES_DRAIN_STOPPED,
+    WDFQUEUES_FIND_PARALLEL,
+    WDFQUEUES_IS_CANCELED_MARKED,
+    WDFQUEUES_TIMER_DELETES_ITSELF,
+    WDFQUEUES_TIMER_WAITS,
+    WDFQUEUES_WORK_FLUSHES,
+    WDFQUEUES_CASES
+};
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Cases of wdfqueues: creation and states of queues, and the rules that a driver can break there. */
+#include "wdfqueues_driver.h"
+
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
+
+static VOID handle(WDFQUEUE Queue, WDFREQUEST Request)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    WdfRequestComplete(Request, STATUS_SUCCESS);
+}
+
+static NTSTATUS create_queue(WDF_EXECUTION_LEVEL Level, WDF_SYNCHRONIZATION_SCOPE Scope, WDFQUEUE *Queue)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_QUEUE_CONFIG config;
+
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.ExecutionLevel = Level;
+    attributes.SynchronizationScope = Scope;
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchSequential);
+    config.EvtIoDefault = handle;
+    return WdfIoQueueCreate(scene.device, &config, &attributes, Queue);
+}
+
+/* The device's level is dispatch. */
+static ULONG check_levels(VOID)
+{
+    WDFQUEUE queue, below;
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_QUEUE_CONFIG config;
+
+    CHECK(create_queue(WdfExecutionLevelPassive, WdfSynchronizationScopeInheritFromParent, &queue) ==
+          STATUS_INVALID_PARAMETER);
+    CHECK(NT_SUCCESS(create_queue(WdfExecutionLevelDispatch, WdfSynchronizationScopeDevice, &queue)));
+    CHECK(NT_SUCCESS(create_queue(WdfExecutionLevelPassive, WdfSynchronizationScopeQueue, &queue)));
+    /* A queue has the level of its device, and not that of its parent. */
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.ParentObject = queue;
+    attributes.SynchronizationScope = WdfSynchronizationScopeDevice;
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchSequential);
+    config.EvtIoDefault = handle;
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, &attributes, &below)));
+    config.Settings.Parallel.NumberOfPresentedRequests = 1;
+    CHECK(WdfIoQueueCreate(scene.device, &config, NULL, &below) == STATUS_INVALID_PARAMETER);
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    config.EvtIoDefault = handle;
+    CHECK(WdfIoQueueCreate(scene.device, &config, NULL, &below) == STATUS_INVALID_PARAMETER);
+    return 0;
+}
+
+static VOID count_first(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    InterlockedIncrement(&scene.first);
+}
+
+static ULONG check_refused_default(VOID)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_QUEUE_CONFIG config;
+
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtCleanupCallback = count_first;
+    attributes.EvtDestroyCallback = count_first;
+    WDF_IO_QUEUE_CONFIG_INIT_DEFAULT_QUEUE(&config, WdfIoQueueDispatchManual);
+    CHECK(WdfIoQueueCreate(scene.device, &config, &attributes, NULL) == STATUS_UNSUCCESSFUL);
+    CHECK(scene.first == 0);
+    return 0;
+}
+
+/* ---- Changes of state -------------------------------------------------------------------------------------------- */
+
+static VOID send_linger(PVOID Context)
+{
+    struct sent sent;
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)send(&sent, LINGER);
+    (VOID)sent_status(&sent);
+}
+
+static ULONG check_handler_runs(VOID)
+{
+    PVOID thread = thread_begin(send_linger);
+    LONG early;
+
+    wait_for(&scene.arrived); /* the request is complete, and its handler still runs */
+    WdfIoQueueStop(scene.queue, count_state, (WDFCONTEXT)&scene.first);
+    early = scene.first;
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+    thread_end(thread);
+    CHECK(early == 0 && scene.first == 1);
+    return 0;
+}
+
+static ULONG check_stop_and_purge(VOID)
+{
+    struct sent sent;
+
+    CHECK(send(&sent, HOLD) == STATUS_PENDING);
+    WdfIoQueueStop(scene.queue, count_state, (WDFCONTEXT)&scene.first);
+    WdfIoQueuePurge(scene.queue, count_state, (WDFCONTEXT)&scene.second);
+    CHECK(scene.first == 0 && scene.second == 0);
+    CHECK(!(WdfIoQueueGetState(scene.queue, NULL, NULL) & (WdfIoQueueAcceptRequests | WdfIoQueueDispatchRequests)));
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    CHECK(NT_SUCCESS(sent_status(&sent)));
+    CHECK(scene.first == 1 && scene.second == 1);
+    WdfIoQueueStart(scene.queue);
+    CHECK(WDF_IO_QUEUE_READY(WdfIoQueueGetState(scene.queue, NULL, NULL)));
+    return 0;
+}
+
+static VOID complete_later(PVOID Context)
+{
+    LARGE_INTEGER delay = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &delay); /* so that the deletion waits; less weakens the test */
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+}
+
+static ULONG check_deleted_purging(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+    WDFREQUEST request;
+    struct sent sent;
+    WDFQUEUE manual;
+    PVOID thread;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, NULL, &manual)));
+    CHECK(send(&sent, HOLD) == STATUS_PENDING);
+    CHECK(NT_SUCCESS(WdfRequestForwardToIoQueue(scene.held, manual)));
+    CHECK(NT_SUCCESS(WdfIoQueueRetrieveNextRequest(manual, &request)));
+    WdfIoQueuePurge(manual, count_state, (WDFCONTEXT)&scene.first);
+    thread = thread_begin(complete_later);
+    WdfObjectDelete(manual);
+    thread_end(thread);
+    CHECK(NT_SUCCESS(sent_status(&sent)));
+    CHECK(scene.first == 1);
+    return 0;
+}
+
+static ULONG check_retrieve_found(VOID)
+{
+    struct sent sent;
+    WDFREQUEST request;
+
+    CHECK(send(&sent, HOLD) == STATUS_PENDING);
+    CHECK(WdfIoQueueRetrieveFoundRequest(scene.queue, scene.held, &request) == STATUS_INVALID_DEVICE_STATE);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    CHECK(NT_SUCCESS(sent_status(&sent)));
+    return 0;
+}
+
+ULONG run_request_case(ULONG Case)
+{
+    ULONG line;
+
+    CHECK(NT_SUCCESS(scene_open(WdfIoQueueDispatchParallel,
+                                Case == WDFQUEUES_LEVELS ? WdfSynchronizationScopeDevice : WdfSynchronizationScopeNone,
+                                WdfExecutionLevelInheritFromParent)));
+    switch (Case) {
+    case WDFQUEUES_LEVELS:
+        line = check_levels();
+        break;
+    case WDFQUEUES_REFUSED_DEFAULT:
+        line = check_refused_default();
+        break;
+    case WDFQUEUES_HANDLER_RUNS:
+        line = check_handler_runs();
+        break;
+    case WDFQUEUES_STOP_AND_PURGE:
+        line = check_stop_and_purge();
+        break;
+    case WDFQUEUES_DELETED_PURGING:
+        line = check_deleted_purging();
+        break;
+    default:
+        line = check_retrieve_found();
+    }
+    scene_close();
+    return line;
+}
+
+/* ---- Rules ------------------------------------------------------------------------------------------------------- */
+
+static VOID break_drain_started(VOID)
+{
+    struct sent sent;
+
+    (VOID)send(&sent, HOLD); /* delays the callback */
+    WdfIoQueueDrain(scene.queue, count_state, (WDFCONTEXT)&scene.first);
+    WdfIoQueueStart(scene.queue);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    (VOID)sent_status(&sent);
+    WdfIoQueueStart(scene.queue);
+}
+
+/* The drain must return, although a request waits. */
+static VOID break_drain(VOID)
+{
+    struct sent sent;
+
+    WdfIoQueueStop(scene.queue, NULL, NULL);
+    (VOID)send(&sent, HOLD);
+    WdfIoQueueDrainSynchronously(scene.queue);
+    WdfIoQueueStart(scene.queue);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    (VOID)sent_status(&sent);
+}
+
+static VOID complete_canceled(WDFREQUEST Request)
+{
+    WdfRequestComplete(Request, STATUS_CANCELLED);
+}
+
+static VOID break_is_canceled(VOID)
+{
+    struct sent sent;
+
+    scene.cancel = complete_canceled;
+    (VOID)send(&sent, MARK);
+    (VOID)WdfRequestIsCanceled(scene.held);
+    (VOID)WdfRequestUnmarkCancelable(scene.held);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    (VOID)sent_status(&sent);
+}
+
+VOID break_queue_rule(ULONG Case)
+{
+    WDFREQUEST request;
+
+    if (!NT_SUCCESS(scene_open(WdfIoQueueDispatchParallel, WdfSynchronizationScopeNone,
+                               WdfExecutionLevelInheritFromParent)))
+        return;
+    switch (Case) {
+    case WDFQUEUES_START_DRAINING:
+        break_drain_started();
+        break;
+    case WDFQUEUES_DRAIN_STOPPED:
+        break_drain();
+        break;
+    case WDFQUEUES_FIND_PARALLEL:
+        (VOID)WdfIoQueueFindRequest(scene.queue, NULL, NULL, NULL, &request);
+        break;
+    case WDFQUEUES_IS_CANCELED_MARKED:
+        break_is_canceled();
+        break;
+    default:
+        break_wait_rule(Case);
+    }
+    scene_close();
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * KMDF's queues and callbacks beside deletions, purges and cancellations. The driver wdfqueues has the cases, because
+ * they need two threads of a driver at exact points.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "host.h"
+#include "report.h"
+
+#include "drivers/wdfqueues.h"
+
+static ondk_wdk_driver_t *driver;
+static ondk_wdk_device_t *device;
+
+static int setup(void **state)
+{
+    uint32_t status = 1;
+
+    (void)state;
+    driver = host_load("wdfqueues");
+    return ondk_wdk_open("WdfQueues", &device, &status);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ondk_wdk_close(device);
+    host_unload(driver);
+    return 0;
+}
+
+/* Returns the line of the check that has failed, or 0. */
+static uint32_t run(unsigned number)
+{
+    uint32_t line = 1, length, status = 1;
+
+    assert_int_equal(
+        ondk_wdk_device_control(device, WDFQUEUES_CODE(number), NULL, 0, &line, sizeof line, &length, &status), 0);
+    assert_int_equal(status, 0);
+    return line;
+}
+
+static void test_cases(void **state)
+{
+    uint32_t line;
+
+    (void)state;
+    for (unsigned i = 0; i < WDFQUEUES_CHECKS; i++) {
+        struct report *r = report_start();
+
+        line = run(i);
+        report_is_empty(r);
+        if (line)
+            fail_msg("case %u failed in line %u", i, line);
+    }
+}
+
+static const struct {
+    unsigned number;
+    const char *rule, *words;
+} cases[] = {
+    { WDFQUEUES_START_DRAINING, "wdf-queue in WdfIoQueueStart", "of the drain before" },
+    { WDFQUEUES_DRAIN_STOPPED, "wdf-queue in WdfIoQueueDrainSynchronously", "it is stopped" },
+    { WDFQUEUES_FIND_PARALLEL, "wdf-queue in WdfIoQueueFindRequest", "not dispatched manually" },
+    { WDFQUEUES_IS_CANCELED_MARKED, "wdf-request in WdfRequestIsCanceled", "is cancelable" },
+    { WDFQUEUES_TIMER_DELETES_ITSELF, "wdf-callback in WdfObjectDelete", "waits for its own end" },
+    { WDFQUEUES_TIMER_WAITS, "wdf-callback in WdfTimerStop", "waits for its own end" },
+    { WDFQUEUES_WORK_FLUSHES, "wdf-callback in WdfWorkItemFlush", "waits for its own end" },
+};
+
+static void test_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct report *r = report_start();
+
+        assert_int_equal(run(cases[i].number), 0);
+        report_says(r, cases[i].rule, cases[i].words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_rules),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
