@@ -191,6 +191,97 @@ static void test_queue_thread_leaves(void **state)
     KeRundownQueue(&another);
 }
 
+/* ---- Borrowed threads -------------------------------------------------------------------------------------------- */
+
+/* What a routine on a thread of the kernel has seen. */
+struct borrower {
+    PLIST_ENTRY entry;
+    ULONG running;
+    KEVENT done;
+};
+
+static VOID borrower_remove(PVOID context)
+{
+    struct borrower *b = context;
+
+    b->entry = KeRemoveQueue(&queue, KernelMode, &zero);
+    b->running = count_running();
+    KeSetEvent(&b->done, 0, FALSE);
+}
+
+static VOID borrower_deferred(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    (void)Dpc;
+    (void)SystemArgument1;
+    (void)SystemArgument2;
+    borrower_remove(DeferredContext);
+}
+
+static NTSTATUS borrower_dispatch(PDEVICE_OBJECT device, PIRP irp)
+{
+    borrower_remove(device->DeviceExtension);
+    irp->IoStatus.Status = STATUS_SUCCESS;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return STATUS_SUCCESS;
+}
+
+static void borrower_prepare(struct borrower *b)
+{
+    KeInitializeEvent(&b->done, NotificationEvent, FALSE);
+    KeInitializeQueue(&queue, 1);
+    KeInsertQueue(&queue, &entries[0]);
+}
+
+/* Checks that the routine has removed the entry as a member of the queue, or not, and that no thread belongs to it. */
+static void borrower_check(struct borrower *b, ULONG running)
+{
+    wait1(&b->done, NULL);
+    assert_ptr_equal(b->entry, &entries[0]);
+    assert_int_equal(b->running, running);
+    UNTIL(count_running() == 0); /* the routine may not have returned yet */
+    assert_null(KeRundownQueue(&queue));
+}
+
+/* A worker belongs to a queue until the work item returns. A thread that runs DPCs does not join it. */
+static void test_queue_borrowed_threads(void **state)
+{
+    WORK_QUEUE_ITEM item;
+    struct borrower b;
+    KDPC dpc;
+
+    (void)state;
+    borrower_prepare(&b);
+    ExInitializeWorkItem(&item, borrower_remove, &b);
+    ExQueueWorkItem(&item, DelayedWorkQueue);
+    borrower_check(&b, 1);
+
+    borrower_prepare(&b);
+    KeInitializeDpc(&dpc, borrower_deferred, &b);
+    KeInsertQueueDpc(&dpc, NULL, NULL);
+    borrower_check(&b, 0);
+
+    borrower_prepare(&b);
+    KeInitializeThreadedDpc(&dpc, borrower_deferred, &b);
+    KeInsertQueueDpc(&dpc, NULL, NULL);
+    borrower_check(&b, 1);
+}
+
+/* A program's thread belongs to a queue until the dispatch routine returns. */
+static void test_queue_dispatch_routine(void **state)
+{
+    struct borrower b;
+    DRIVER_OBJECT driver = { .MajorFunction[IRP_MJ_READ] = borrower_dispatch };
+    DEVICE_OBJECT device = { .DriverObject = &driver, .StackSize = 1, .DeviceExtension = &b };
+    PIRP irp = IoAllocateIrp(1, FALSE);
+
+    (void)state;
+    borrower_prepare(&b);
+    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_READ;
+    assert_int_equal(IoCallDriver(&device, irp), STATUS_SUCCESS);
+    assert_int_equal(count_running(), 0);
+    borrower_check(&b, 1);
+}
+
 static void test_queue_run_down(void **state)
 {
     struct taker waiting;
@@ -233,6 +324,8 @@ static void test_queue_rules(void **state)
     assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &ms), AS_ENTRY(STATUS_TIMEOUT));
     report_is(r, "wait-at-dispatch in KeRemoveQueue");
     KeLowerIrql(irql);
+    assert_int_equal(count_running(), 0);
+    assert_ptr_equal(KeRemoveQueue(&queue, KernelMode, &zero), AS_ENTRY(STATUS_TIMEOUT));
     r = report_start();
     KeInitializeQueue(&queue, 1);
     report_is(r, "object-reinitialized in KeInitializeQueue");
@@ -261,6 +354,8 @@ int queues_run(void)
         cmocka_unit_test(test_queue_wakes_last_waiter),
         cmocka_unit_test(test_queue_limits_running_threads),
         cmocka_unit_test(test_queue_thread_leaves),
+        cmocka_unit_test(test_queue_borrowed_threads),
+        cmocka_unit_test(test_queue_dispatch_routine),
         cmocka_unit_test(test_queue_run_down),
         cmocka_unit_test(test_queue_rules),
     };

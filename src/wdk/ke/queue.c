@@ -3,6 +3,10 @@
  * Implements queues: see ntifs.h. The invariant: if a queue has entries, and a thread waits in KeRemoveQueue, at least
  * MaximumCount threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c). The
  * dispatcher's lock guards everything here.
+ *
+ * A thread that calls KeRemoveQueue becomes a member of the queue. A driver's own thread remains one until it ends or
+ * removes from another queue. A borrowed thread, for example a worker, leaves the queue when the driver's routine
+ * returns (thread_mark_check), because it then serves others, and would be counted as running for ever.
  */
 #include "ntifs.h"
 
@@ -73,9 +77,20 @@ void queue_remove_thread(struct kernel_thread *t, struct wake_list *wake)
     queue_pass_entries(q, wake);
 }
 
+void queue_remove_self(void)
+{
+    struct kernel_thread *t = thread_self();
+    struct wake_list wake = { NULL };
+
+    dispatch_lock();
+    queue_remove_thread(t, &wake);
+    dispatch_unlock(&wake);
+}
+
 static void queue_add_thread(PKQUEUE q, struct kernel_thread *t, struct wake_list *wake)
 {
     queue_remove_thread(t, wake);
+    t->queue_joins++;
     t->queue = q;
     link_insert_before(&q->ThreadListHead, &t->in_queue);
     link_insert_before(&members, &t->in_any_queue);
@@ -162,16 +177,24 @@ LONG KeInsertHeadQueue(PRKQUEUE Queue, PLIST_ENTRY Entry)
 }
 
 /*
- * Removes up to `room` entries for the calling thread, which the queue counts as running. Waits if there is no entry,
- * or if MaximumCount other threads run. Returns the number of entries, or 0 and the reason in *status. Requires the
- * lock and releases it.
+ * Returns true if the calling thread becomes a member of a queue from which it removes. A thread that runs a driver's
+ * DPC or completion callback does not: it cannot wait there, and no function runs after every such callback.
+ */
+static bool queue_can_join(const struct kernel_thread *t)
+{
+    return t->kind != THREAD_OTHER || t->irql < DISPATCH_LEVEL;
+}
+
+/*
+ * Removes up to `room` entries for the calling thread. Waits if there is no entry, or if MaximumCount other threads of
+ * the queue run. Returns the number of entries, or 0 and the reason in *status. Requires the lock and releases it.
  */
 static ULONG queue_remove_or_wait(PKQUEUE q, struct kernel_thread *t, const LARGE_INTEGER *timeout,
                                   PLIST_ENTRY *entries, ULONG room, NTSTATUS *status, struct wake_list *wake)
 {
-    ULONG n = 0;
+    ULONG n = 0, others = q->CurrentCount - (t->queue == q);
 
-    while (n < room && q->CurrentCount <= q->MaximumCount && !link_empty(&q->EntryListHead))
+    while (n < room && others < q->MaximumCount && !link_empty(&q->EntryListHead))
         entries[n++] = queue_pop(q);
     if (n || (timeout && timeout->QuadPart == 0)) {
         dispatch_unlock(wake);
@@ -200,7 +223,7 @@ static ULONG queue_remove(const char *routine, PKQUEUE q, PLARGE_INTEGER timeout
     if (queue_is_run_down(q)) {
         dispatch_unlock(NULL);
     } else {
-        if (t->queue != q)
+        if (t->queue != q && queue_can_join(t))
             queue_add_thread(q, t, &wake);
         n = queue_remove_or_wait(q, t, timeout, entries, room, &status, &wake);
     }

@@ -13,6 +13,7 @@
 #include "verify/host.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/live.h"
+#include "wdk/ke/queue.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/wait.h"
 
@@ -37,7 +38,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void thread_exit(void *self)
 {
     struct kernel_thread *t = self;
-    const struct thread_mark nothing = { t->irql, 0 };
+    const struct thread_mark nothing = { .irql = t->irql };
 
     thread_current = t;
     thread_mark_check(&nothing, "thread", (const void *)(uintptr_t)t->start);
@@ -195,7 +196,7 @@ struct thread_mark thread_mark_get(void)
 {
     struct kernel_thread *t = thread_self();
 
-    return (struct thread_mark){ t->irql, t->held_count };
+    return (struct thread_mark){ t->irql, t->held_count, t->queue_joins };
 }
 
 void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
@@ -214,6 +215,8 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      kind->name, lock);
     }
+    if (t->queue_joins != mark->queue_joins && t->kind != THREAD_DRIVERS)
+        queue_remove_self();
     if (t->irql == mark->irql)
         return;
     if (check_on())

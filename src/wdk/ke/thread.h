@@ -75,6 +75,7 @@ struct kernel_thread {
     KPRIORITY priority;
     enum thread_kind kind;   /* set when the thread begins */
     bool system;             /* made by PsCreateSystemThread */
+    unsigned queue_joins;    /* how often the thread has become a member of a queue (queue.c) */
     GROUP_AFFINITY affinity; /* the driver's choice; Mask 0 means none */
     atomic_uint pulls;       /* number of threads in wait_wake (wait.c) that bind this thread to their processor */
     atomic_uint id;          /* the host's ID of the thread; 0: the thread has not begun */
@@ -157,11 +158,11 @@ bool thread_may_have_lock(const void *lock);
 /*
  * Each call into the driver (callback, work item, DPC, thread) is between thread_mark_get and thread_mark_check.
  * thread_mark_check reports and restores a changed IRQL, and reports locks that the driver has acquired in between and
- * not released.
+ * not released. If the thread is not the driver's own, and has joined a queue in between, the thread leaves the queue.
  */
 struct thread_mark {
     KIRQL irql;
-    unsigned held;
+    unsigned held, queue_joins;
 };
 struct thread_mark thread_mark_get(void) PRIVATE_EXPORT(thread_mark_get);
 void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
