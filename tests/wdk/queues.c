@@ -14,7 +14,9 @@
 
 #include "threads.h"
 #include "threads_more.h"
+#include "wdk/io/irp.h"
 #include "wdk/ke/queue.h"
+#include "wdk/ob/object.h"
 
 #define AS_ENTRY(status) ((PLIST_ENTRY)(LONG_PTR)(status))
 
@@ -193,7 +195,7 @@ static void test_queue_thread_leaves(void **state)
 
 /* ---- Borrowed threads -------------------------------------------------------------------------------------------- */
 
-/* What a routine on a thread of the kernel has seen. */
+/* A routine that a thread of the kernel runs, and what it has seen. */
 struct borrower {
     PLIST_ENTRY entry;
     ULONG running;
@@ -282,6 +284,144 @@ static void test_queue_dispatch_routine(void **state)
     borrower_check(&b, 1);
 }
 
+/* ---- Other waits ------------------------------------------------------------------------------------------------- */
+
+static KGUARDED_MUTEX mutex;
+static EX_PUSH_LOCK push_lock;
+static EX_RUNDOWN_REF rundown;
+static PDEVICE_OBJECT pending_device;
+static _Atomic(PIRP) pending;
+
+static void mutex_acquire(void)
+{
+    KeInitializeGuardedMutex(&mutex);
+    KeAcquireGuardedMutex(&mutex);
+}
+
+static void mutex_release(void)
+{
+    KeReleaseGuardedMutex(&mutex);
+}
+
+static void mutex_pass(void)
+{
+    KeAcquireGuardedMutex(&mutex);
+    KeReleaseGuardedMutex(&mutex);
+}
+
+static void push_lock_acquire(void)
+{
+    ExInitializePushLock(&push_lock);
+    ExAcquirePushLockExclusive(&push_lock);
+}
+
+static void push_lock_release(void)
+{
+    ExReleasePushLockExclusive(&push_lock);
+}
+
+static void push_lock_pass(void)
+{
+    ExAcquirePushLockShared(&push_lock);
+    ExReleasePushLockShared(&push_lock);
+}
+
+static void rundown_acquire(void)
+{
+    ExInitializeRundownProtection(&rundown);
+    assert_true(ExAcquireRundownProtection(&rundown));
+}
+
+static void rundown_release(void)
+{
+    ExReleaseRundownProtection(&rundown);
+}
+
+static void rundown_pass(void)
+{
+    ExWaitForRundownProtectionRelease(&rundown);
+}
+
+static NTSTATUS request_dispatch(PDEVICE_OBJECT device, PIRP irp)
+{
+    (void)device;
+    IoMarkIrpPending(irp);
+    atomic_store(&pending, irp);
+    return STATUS_PENDING;
+}
+
+static struct _OBJECT_TYPE owner_type = { "driver", NULL, NULL, false, NULL };
+
+static void request_prepare(void)
+{
+    PDRIVER_OBJECT owner = ob_new(&owner_type, sizeof *owner);
+
+    assert_non_null(owner);
+    owner->MajorFunction[IRP_MJ_READ] = request_dispatch;
+    assert_int_equal(IoCreateDevice(owner, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &pending_device), STATUS_SUCCESS);
+    ob_unref(owner);
+    atomic_store(&pending, NULL);
+}
+
+static void request_release(void)
+{
+    PIRP irp = atomic_load(&pending);
+
+    irp->IoStatus.Status = STATUS_SUCCESS;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+}
+
+static void request_pass(void)
+{
+    PIRP irp = irp_new(pending_device);
+
+    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_READ;
+    (void)irp_send(irp, NULL);
+    IoDeleteDevice(pending_device);
+}
+
+/* `pass` waits while another thread is between `acquire` and `release`. */
+struct passage {
+    void (*acquire)(void), (*pass)(void), (*release)(void);
+};
+
+static VOID remove_and_pass(PVOID context)
+{
+    (void)KeRemoveQueue(&queue, KernelMode, NULL);
+    (*(void (**)(void))context)();
+}
+
+/* While a member of the queue waits in one of these ways, another thread runs. Afterwards the member runs again. */
+static void test_queue_other_waits(void **state)
+{
+    static struct passage passages[] = {
+        { mutex_acquire, mutex_pass, mutex_release },
+        { push_lock_acquire, push_lock_pass, push_lock_release },
+        { rundown_acquire, rundown_pass, rundown_release },
+        { request_prepare, request_pass, request_release },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof passages / sizeof passages[0]; i++) {
+        struct taker other;
+        PVOID thread;
+
+        KeInitializeQueue(&queue, 1);
+        passages[i].acquire();
+        KeInsertQueue(&queue, &entries[0]);
+        thread = thread_start(remove_and_pass, &passages[i].pass);
+        UNTIL(KeReadStateQueue(&queue) == 0);
+        taker_start(&other);
+        KeInsertQueue(&queue, &entries[1]);
+        UNTIL(atomic_load(&other.entry) == &entries[1]);
+        passages[i].release();
+        thread_join(thread);
+        taker_end(&other);
+        assert_int_equal(count_running(), 0);
+        KeRundownQueue(&queue);
+    }
+}
+
 static void test_queue_run_down(void **state)
 {
     struct taker waiting;
@@ -356,6 +496,7 @@ int queues_run(void)
         cmocka_unit_test(test_queue_thread_leaves),
         cmocka_unit_test(test_queue_borrowed_threads),
         cmocka_unit_test(test_queue_dispatch_routine),
+        cmocka_unit_test(test_queue_other_waits),
         cmocka_unit_test(test_queue_run_down),
         cmocka_unit_test(test_queue_rules),
     };

@@ -9,6 +9,7 @@
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
+#include "wdk/ke/queue.h"
 
 static const struct lock_kind push_lock = { .name = "EX_PUSH_LOCK" };
 
@@ -29,8 +30,11 @@ static bool pushlock_change(uint32_t *word, uint32_t from, uint32_t to)
 /* Sets WAITERS and sleeps until another thread wakes this one. Returns at once if *word does not equal `now`. */
 static void pushlock_wait(uint32_t *word, uint32_t now)
 {
-    if ((now & WAITERS) || pushlock_change(word, now, now | WAITERS))
-        (void)futex_sleep(word, now | WAITERS, NULL);
+    if (!(now & WAITERS) && !pushlock_change(word, now, now | WAITERS))
+        return;
+    queue_begin_wait();
+    (void)futex_sleep(word, now | WAITERS, NULL);
+    queue_end_wait();
 }
 
 static void pushlock_acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, const void *by)

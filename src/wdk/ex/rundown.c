@@ -12,6 +12,7 @@
 
 #include "wdk/common/futex.h"
 #include "wdk/ke/processor.h"
+#include "wdk/ke/queue.h"
 #include "wdk/ke/thread.h"
 
 enum { ACTIVE = EX_RUNDOWN_ACTIVE, ONE = EX_RUNDOWN_COUNT_INC };
@@ -56,10 +57,14 @@ static void rundown_wait(EX_RUNDOWN_REF *ref)
 {
     ULONG_PTR now = __atomic_fetch_or(&ref->Count, ACTIVE, __ATOMIC_ACQUIRE) | ACTIVE;
 
+    if (now == ACTIVE)
+        return;
+    queue_begin_wait();
     while (now != ACTIVE) {
         (void)futex_sleep((void *)(uintptr_t)&ref->Count, (unsigned)now, NULL);
         now = __atomic_load_n(&ref->Count, __ATOMIC_ACQUIRE);
     }
+    queue_end_wait();
 }
 
 VOID ExInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
@@ -239,8 +244,14 @@ VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE Run
     irql_check_max("ExWaitForRundownProtectionReleaseCacheAware", APC_LEVEL);
     if (!__atomic_exchange_n(&RunRefCacheAware->collected, 1, __ATOMIC_ACQUIRE))
         rundown_collect(RunRefCacheAware);
-    while ((remaining = __atomic_load_n(&RunRefCacheAware->remaining, __ATOMIC_ACQUIRE)) != 0)
+    remaining = __atomic_load_n(&RunRefCacheAware->remaining, __ATOMIC_ACQUIRE);
+    if (!remaining)
+        return;
+    queue_begin_wait();
+    do
         (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->remaining, (unsigned)remaining, NULL);
+    while ((remaining = __atomic_load_n(&RunRefCacheAware->remaining, __ATOMIC_ACQUIRE)) != 0);
+    queue_end_wait();
 }
 
 static void rundown_set_slots(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)

@@ -17,6 +17,7 @@
 #include "wdk/io/io_trace.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/clock.h"
+#include "wdk/ke/queue.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/object.h"
 
@@ -383,6 +384,21 @@ static void irp_remove_sending(struct irp_block *b)
     b->file = NULL;
 }
 
+/* Waits until the IRP is completed, if it is pending or if its completion has begun. Requires the lock. */
+static void irp_wait_completed(const struct irp_block *b, bool pending)
+{
+    bool waits = false;
+
+    while (!b->completed && (pending || b->completing)) {
+        if (!waits)
+            queue_begin_wait();
+        waits = true;
+        pthread_cond_wait(&any_completed, &lock);
+    }
+    if (waits)
+        queue_end_wait();
+}
+
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 {
     struct irp_block *b = irp_block_from_irp(irp);
@@ -399,8 +415,7 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
     (void)request_enter(outer);
     irp_check_pending(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
-    while (!b->completed && (status == STATUS_PENDING || b->completing))
-        pthread_cond_wait(&any_completed, &lock);
+    irp_wait_completed(b, status == STATUS_PENDING);
     irp_remove_sending(b);
     completed = b->completed;
     b->abandoned = !completed;

@@ -8,6 +8,7 @@
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
+#include "wdk/ke/queue.h"
 
 static const struct lock_kind fast_mutex = { .name = "FAST_MUTEX" }, guarded_mutex = { .name = "KGUARDED_MUTEX" };
 
@@ -29,8 +30,10 @@ static bool fast_mutex_try_lock(FAST_MUTEX *m)
 static __attribute__((noinline)) void fast_mutex_wait(FAST_MUTEX *m)
 {
     __atomic_fetch_add(&m->Contention, 1, __ATOMIC_RELAXED);
+    queue_begin_wait();
     while (__atomic_exchange_n(&m->Count, WAITED_FOR, __ATOMIC_ACQUIRE) != FREE)
         (void)futex_sleep((void *)(uintptr_t)&m->Count, WAITED_FOR, NULL);
+    queue_end_wait();
 }
 
 static void fast_mutex_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)

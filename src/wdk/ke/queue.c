@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements queues: see ntifs.h. The invariant: if a queue has entries, and a thread waits in KeRemoveQueue, at least
- * MaximumCount threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c). The
- * dispatcher's lock guards everything here.
+ * MaximumCount threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c, and
+ * queue_begin_wait). The dispatcher's lock guards everything here.
  *
  * A thread that calls KeRemoveQueue becomes a member of the queue. A driver's own thread remains one until it ends or
  * removes from another queue. A borrowed thread, for example a worker, leaves the queue when the driver's routine
@@ -56,6 +56,31 @@ static void queue_pass_entries(PKQUEUE q, struct wake_list *wake)
         t->queue_entry = queue_pop(q);
         dispatch_end_wait(t, STATUS_SUCCESS, wake);
     }
+}
+
+void queue_begin_wait(void)
+{
+    struct kernel_thread *t = thread_self();
+    struct wake_list wake = { NULL };
+
+    if (!t->queue_joins)
+        return;
+    dispatch_lock();
+    if (t->queue)
+        queue_thread_waits(t, &wake);
+    dispatch_unlock(&wake);
+}
+
+void queue_end_wait(void)
+{
+    struct kernel_thread *t = thread_self();
+
+    if (!t->queue_joins)
+        return;
+    dispatch_lock();
+    if (t->queue)
+        t->queue->CurrentCount++;
+    dispatch_unlock(NULL);
 }
 
 void queue_thread_waits(struct kernel_thread *t, struct wake_list *wake)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of queues (KQUEUE) that waits and the ends of a driver's routines need. */
+/* The parts of queues (KQUEUE) that waits need, and the other places where a thread of a queue stops running. */
 #ifndef WDK_QUEUE_H
 #define WDK_QUEUE_H
 
@@ -19,5 +19,12 @@ void queue_remove_thread(struct kernel_thread *t, struct wake_list *wake);
 
 /* Removes the calling thread from its queue, if it belongs to one. */
 void queue_remove_self(void);
+
+/*
+ * Enclose a wait of the calling thread that does not use wait.c. Meanwhile another thread of its queue may run in its
+ * place. Do nothing if the thread belongs to no queue.
+ */
+void queue_begin_wait(void);
+void queue_end_wait(void);
 
 #endif
