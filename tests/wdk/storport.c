@@ -609,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_removal),
         cmocka_unit_test(test_removal_refused),
+        cmocka_unit_test(test_removal_after_failed_start),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_inquiry),
         cmocka_unit_test(test_transfers),

@@ -144,6 +144,43 @@ void test_removal_refused(void **state)
     free(text);
 }
 
+static void refuse_start(void)
+{
+    ondk_wdk_driver_t *driver;
+    uint32_t status = 0;
+
+    set_refuse(RAMDISK_REFUSE_START);
+    if (ondk_wdk_load(host_path("ramdisk"), NULL, &driver, &status) != -1)
+        _exit(3);
+}
+
+static void forget_start(void)
+{
+    ondk_wdk_driver_t *driver;
+    uint32_t status = 0;
+
+    set_refuse(RAMDISK_FORGET_START);
+    if (ondk_wdk_load(host_path("ramdisk"), NULL, &driver, &status) != -1)
+        _exit(3);
+}
+
+/* If the start fails, the adapter's device is removed, without a query. */
+void test_removal_after_failed_start(void **state)
+{
+    static void (*const starts[])(void) = { refuse_start, forget_start };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        char *text = host_reported(starts[i]);
+
+        assert_int_equal(host_count(text), 0);
+        if (!strstr(text, "ramdisk: 1 starts, 0 queries, 0 cancels, 1 removes"))
+            fail_msg("%s", text);
+        assert_null(strstr(text, "ramdisk: stopped"));
+        free(text);
+    }
+}
+
 static void test_start_refused(void **state)
 {
     static const char *const reasons[] = { [RAMDISK_REFUSE_START] = "failed IRP_MN_START_DEVICE",

@@ -5,7 +5,8 @@
 
 /* Runs the tests. Returns the number of those that failed. */
 int storport_pnp_run(void);
-/* Forks, so it must run before the process has a second thread. storport_pnp_run leaves it out. */
+/* Fork, so they must run before the process has a second thread. storport_pnp_run leaves them out. */
 void test_removal_refused(void **state);
+void test_removal_after_failed_start(void **state);
 
 #endif

@@ -393,6 +393,15 @@ static void port_adapter_close(struct port_adapter *a)
         port_adapter_free(a);
 }
 
+/* Sends the removal, and closes the adapter. Stops the adapter if the driver has not passed the removal to the port. */
+static void port_adapter_remove(struct port_adapter *a)
+{
+    (void)port_pnp_send(a, IRP_MN_REMOVE_DEVICE);
+    if (atomic_load(&a->running))
+        port_adapter_stop(a);
+    port_adapter_close(a);
+}
+
 /* Sends IRP_MN_START_DEVICE. Returns NULL, or the reason why the adapter did not start. */
 static const char *port_adapter_send_start(struct port_adapter *a)
 {
@@ -417,14 +426,16 @@ static void port_adapter_run_start(void *context)
         port_adapter_free(a);
         return;
     }
-    s->refused = port_create_devices(a) ? port_adapter_send_start(a) : "no devices";
-    if (!s->refused) {
-        s->known->adapter = a;
+    if (!port_create_devices(a)) {
+        s->refused = "no devices";
+        port_adapter_close(a);
         return;
     }
-    if (atomic_load(&a->running)) /* the driver has failed IRP_MN_START_DEVICE after the port had started the adapter */
-        port_adapter_stop(a);
-    port_adapter_close(a);
+    s->refused = port_adapter_send_start(a);
+    if (s->refused)
+        port_adapter_remove(a); /* as the PnP manager does if a driver fails the start */
+    else
+        s->known->adapter = a;
 }
 
 static bool storport_start(PDRIVER_OBJECT driver)
@@ -500,15 +511,9 @@ void port_adapter_stop(struct port_adapter *a)
     port_adapter_free_resources(a);
 }
 
-/* Sends the removal. Stops the adapter if the driver has not passed the removal to the port. */
 static void port_adapter_run_remove(void *context)
 {
-    struct port_adapter *a = context;
-
-    (void)port_pnp_send(a, IRP_MN_REMOVE_DEVICE);
-    if (atomic_load(&a->pnp) != PNP_REMOVED)
-        port_adapter_stop(a);
-    port_adapter_close(a);
+    port_adapter_remove(context);
 }
 
 struct port_query {
