@@ -12,6 +12,7 @@
 
 #include "wdm.h"
 
+#include "base/private_export.h"
 #include "verify/stack.h"
 
 /* The mode from which a request is sent: KernelMode or UserMode. */
@@ -44,7 +45,7 @@ struct irp_block {
  * stack, and a reference on the top device. The caller fills in the next location, and then calls irp_send or
  * irp_free_unsent, which drop that reference. The completion frees the IRP.
  */
-PIRP irp_new(PDEVICE_OBJECT device);
+PIRP irp_new(PDEVICE_OBJECT device) PRIVATE_EXPORT(irp_new);
 /*
  * Returns an IRP that a driver sends to this device, or NULL if out of memory. If `system` is true, the completion of
  * the IRP frees it. Otherwise the driver frees it with IoFreeIrp.
@@ -71,7 +72,7 @@ static inline void irp_set_cancel(PIRP irp)
  * *information receives the IRP's Information; `information` may be NULL. Afterwards the caller must not use the IRP.
  * Requires PASSIVE_LEVEL.
  */
-NTSTATUS irp_send(PIRP irp, ULONG_PTR *information);
+NTSTATUS irp_send(PIRP irp, ULONG_PTR *information) PRIVATE_EXPORT(irp_send);
 
 /* Completes the IRP as IoCompleteRequest does. The kernel calls this for requests that a driver has sent to it. */
 void irp_complete(PIRP irp);

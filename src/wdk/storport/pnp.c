@@ -8,26 +8,19 @@
 
 #include "storport.h"
 
+#include "wdk/io/irp.h"
 #include "wdk/storport/port.h"
 
 NTSTATUS port_pnp_send(struct port_adapter *a, UCHAR minor)
 {
-    IO_STATUS_BLOCK result = { .Information = 0 };
-    NTSTATUS status;
-    KEVENT done;
-    PIRP irp;
+    PIRP irp = irp_new(a->device);
 
-    KeInitializeEvent(&done, NotificationEvent, FALSE);
-    irp = IoBuildSynchronousFsdRequest(IRP_MJ_PNP, a->device, NULL, 0, NULL, &done, &result);
     if (!irp)
         return STATUS_INSUFFICIENT_RESOURCES;
     irp->IoStatus.Status = STATUS_NOT_SUPPORTED; /* as the PnP manager does */
+    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_PNP;
     IoGetNextIrpStackLocation(irp)->MinorFunction = minor;
-    status = IoCallDriver(a->device, irp);
-    if (status != STATUS_PENDING)
-        return status;
-    (void)KeWaitForSingleObject(&done, Executive, KernelMode, FALSE, NULL);
-    return result.Status;
+    return irp_send(irp, NULL);
 }
 
 /* If the state is `from`, changes it to `to` and returns true. Otherwise returns false. */
