@@ -147,7 +147,7 @@ ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
  *   in_length     the size of the input in bytes
  *   out           receives the output; NULL if out_capacity is 0
  *   out_capacity  the size of out in bytes
- *   out_length    receives the number of bytes that the driver wrote to out; may be NULL
+ *   out_length    receives the number of bytes that the driver wrote to out, at most out_capacity; may be NULL
  *   status        receives the status that the driver completed the request with
  * Several threads may send requests to one device at the same time.
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
@@ -176,7 +176,7 @@ ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, c
  *   offset        the position in bytes that the driver receives
  *   out           receives the data
  *   out_capacity  the size of out in bytes
- *   out_length    receives the number of bytes that the driver wrote to out; may be NULL
+ *   out_length    receives the number of bytes that the driver wrote to out, at most out_capacity; may be NULL
  *   status        receives the status that the driver completed the request with
  * Several threads may send requests to one device at the same time.
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
@@ -192,7 +192,7 @@ ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out
  *   offset     the position in bytes that the driver receives
  *   in         the data
  *   in_length  the size of the data in bytes
- *   in_taken   receives the number of bytes that the driver accepted; may be NULL
+ *   in_taken   receives the number of bytes that the driver accepted, at most in_length; may be NULL
  *   status     receives the status that the driver completed the request with
  * Returns 0, whatever *status is. Returns -1 if the request could not be sent; ondk_wdk_error then returns the reason.
  */

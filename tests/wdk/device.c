@@ -86,8 +86,23 @@ static void test_transfers(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(length, 3);
     assert_memory_equal(out, "\x28\x29\x2a", 3);
+    assert_int_equal(ondk_wdk_write(device, 0, "\0\x01\x01", 3, &length, &status), 0);
+    assert_int_equal(length, 2);
+}
+
+/* A driver's Information never makes the program read beyond its buffer. */
+static void test_length_beyond_buffer(void **state)
+{
+    uint32_t length = 0, status = 1;
+    uint8_t out[4];
+
+    (void)state;
+    assert_int_equal(control(CONTROL(BREAK_LENGTH, 3), NULL, 0, out, sizeof out, &length), 0);
+    assert_int_equal(length, sizeof out);
+    assert_int_equal(control(CONTROL(BREAK_LENGTH, 3), NULL, 0, NULL, 0, &length), 0);
+    assert_int_equal(length, 0);
     assert_int_equal(ondk_wdk_write(device, 0, "\x01\x02", 2, &length, &status), 0);
-    assert_int_equal(length, 3);
+    assert_int_equal(length, 2); /* the driver returns 3 */
 }
 
 static void test_names(void **state)
@@ -386,6 +401,7 @@ int main(void)
         WITH_DEVICE(test_methods),
         WITH_DEVICE(test_outcomes),
         WITH_DEVICE(test_transfers),
+        WITH_DEVICE(test_length_beyond_buffer),
         WITH_DEVICE(test_names),
         WITH_DEVICE(test_interfaces),
         WITH_DEVICE(test_built),

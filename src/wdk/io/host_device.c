@@ -180,13 +180,17 @@ static int host_device_fail(NTSTATUS why, uint32_t *status)
     return host_error("no request could be created: 0x%08X: %s", (uint32_t)why, host_device_reason(why, false));
 }
 
-static int host_device_send(PIRP irp, uint32_t *length, uint32_t *status)
+/*
+ * Sends the request. Sets *length to the IRP's Information, or to `room`, the size of the buffer, if Information is
+ * larger by a driver's mistake. Otherwise the program might read beyond its buffer.
+ */
+static int host_device_send(PIRP irp, uint32_t room, uint32_t *length, uint32_t *status)
 {
     ULONG_PTR information = 0;
 
     *status = (uint32_t)irp_send(irp, &information);
     if (length)
-        *length = (uint32_t)information;
+        *length = information < room ? (uint32_t)information : room;
     return 0;
 }
 
@@ -200,7 +204,7 @@ int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void
 
     if (!NT_SUCCESS(result))
         return host_device_fail(result, status);
-    return host_device_send(irp, out_length, status);
+    return host_device_send(irp, out_capacity, out_length, status);
 }
 
 static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buffers *buffers,
@@ -212,7 +216,7 @@ static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const st
 
     if (!NT_SUCCESS(result))
         return host_device_fail(result, status);
-    return host_device_send(irp, length, status);
+    return host_device_send(irp, buffers->in_length + buffers->out_capacity, length, status); /* one of them is 0 */
 }
 
 int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity, uint32_t *out_length,
