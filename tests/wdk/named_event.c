@@ -212,24 +212,42 @@ static void wait_for_closed_handle(void)
 /* The events of memory conditions exist, and show that memory is not short. */
 static void test_system_events(void **state)
 {
-    UNICODE_STRING high = RTL_CONSTANT_STRING(L"\\KernelObjects\\HighMemoryCondition");
-    UNICODE_STRING low = RTL_CONSTANT_STRING(L"\\KernelObjects\\LowMemoryCondition");
-    OBJECT_ATTRIBUTES attributes;
+    static struct {
+        UNICODE_STRING name;
+        NTSTATUS wait;
+    } events[] = {
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighMemoryCondition"), STATUS_SUCCESS },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowMemoryCondition"), STATUS_TIMEOUT },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowCommitCondition"), STATUS_SUCCESS },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighCommitCondition"), STATUS_TIMEOUT },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\MaximumCommitCondition"), STATUS_TIMEOUT },
+    };
     uint32_t before = live_count();
     HANDLE handle;
     PKEVENT event;
 
     (void)state;
-    InitializeObjectAttributes(&attributes, &high, OBJ_KERNEL_HANDLE, NULL, NULL);
-    assert_int_equal(ZwOpenEvent(&handle, SYNCHRONIZE, &attributes), STATUS_SUCCESS);
-    assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), STATUS_SUCCESS);
-    assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), STATUS_SUCCESS);
-    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
-    event = IoCreateSynchronizationEvent(&low, &handle);
-    assert_non_null(event);
-    assert_int_equal(wait1(event, &zero), STATUS_TIMEOUT);
-    assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
-    assert_int_equal(live_count(), before);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        OBJECT_ATTRIBUTES attributes = named(&events[i].name, 0), open_if = named(&events[i].name, OBJ_OPENIF);
+
+        assert_int_equal(ZwOpenEvent(&handle, SYNCHRONIZE, &attributes), STATUS_SUCCESS);
+        assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), events[i].wait);
+        assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), events[i].wait);
+        assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+        event = IoCreateSynchronizationEvent(&events[i].name, &handle);
+        assert_non_null(event);
+        assert_int_equal(wait1(event, &zero), events[i].wait);
+        assert_int_equal(wait1(event, &zero), events[i].wait);
+        assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+        assert_int_equal(ZwCreateEvent(&handle, SYNCHRONIZE, &attributes, NotificationEvent, FALSE),
+                         STATUS_OBJECT_NAME_COLLISION);
+        assert_int_equal(
+            ZwCreateEvent(&handle, SYNCHRONIZE, &open_if, SynchronizationEvent, events[i].wait == STATUS_TIMEOUT),
+            STATUS_OBJECT_NAME_EXISTS);
+        assert_int_equal(ZwWaitForSingleObject(handle, FALSE, &zero), events[i].wait);
+        assert_int_equal(ZwClose(handle), STATUS_SUCCESS);
+        assert_int_equal(live_count(), before);
+    }
 }
 
 static void test_zw_closed(void **state)

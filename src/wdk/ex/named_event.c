@@ -46,6 +46,13 @@ static void named_event_on_close(void *object)
     pthread_mutex_unlock(&lock);
 }
 
+/* Drops a reference on an event whose `handles` counts a handle that was not opened. */
+static void named_event_release(struct named_event *e)
+{
+    named_event_on_close(e);
+    ob_unref(e);
+}
+
 static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close, true, NULL };
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
@@ -70,21 +77,9 @@ static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE typ
     return e;
 }
 
-/* Returns the event of that name, with a reference. Requires the lock. Returns NULL if there is none. */
-static struct named_event *named_event_find(PCUNICODE_STRING name)
-{
-    struct named_event *e;
-
-    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
-        ;
-    if (e)
-        ob_ref(e);
-    return e;
-}
-
 /*
  * Returns true if the name is that of an event of the kernel itself. Sets *signaled to the event's state, which shows
- * that there is always enough memory. Such an event is created when it is opened.
+ * that there is always enough memory: little is used, and much is free. Such an event is created when it is opened.
  */
 static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
 {
@@ -98,6 +93,9 @@ static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
         { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowPagedPoolCondition"), false },
         { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighNonPagedPoolCondition"), true },
         { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowNonPagedPoolCondition"), false },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\LowCommitCondition"), true },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\HighCommitCondition"), false },
+        { RTL_CONSTANT_STRING(L"\\KernelObjects\\MaximumCommitCondition"), false },
     };
 
     for (size_t i = 0; i < sizeof of_system / sizeof of_system[0]; i++)
@@ -108,15 +106,32 @@ static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
     return false;
 }
 
+/*
+ * Returns the event of that name, with a reference. Requires the lock. Returns NULL if there is none, or if out of
+ * memory.
+ */
+static struct named_event *named_event_find(PCUNICODE_STRING name)
+{
+    struct named_event *e;
+    bool signaled;
+
+    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
+        ;
+    if (e)
+        ob_ref(e);
+    else if (event_is_of_system(name, &signaled))
+        e = named_event_add(name, NotificationEvent, signaled);
+    return e;
+}
+
 static struct named_event *named_event_find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
-    bool signaled = true, of_system = event_is_of_system(name, &signaled);
     struct named_event *e;
 
     pthread_mutex_lock(&lock);
     e = named_event_find(name);
     if (!e)
-        e = named_event_add(name, of_system ? NotificationEvent : type, signaled);
+        e = named_event_add(name, type, true);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);
@@ -133,8 +148,7 @@ static PKEVENT named_event_open(const char *routine, PCUNICODE_STRING name, EVEN
         return NULL;
     e = named_event_find_or_add(name, type);
     if (e && handle_open(e, handle)) {
-        named_event_on_close(e);
-        ob_unref(e);
+        named_event_release(e);
         return NULL;
     }
     return e ? &e->event : NULL;
@@ -182,10 +196,8 @@ static NTSTATUS event_open_handle(struct named_event *e, PHANDLE handle)
 {
     NTSTATUS status = handle_open(e, handle);
 
-    if (status) {
-        named_event_on_close(e);
-        ob_unref(e);
-    }
+    if (status)
+        named_event_release(e);
     return status;
 }
 
@@ -208,11 +220,6 @@ NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     if (name)
         e = named_event_find(name);
     existed = e != NULL;
-    if (existed && !(ObjectAttributes->Attributes & OBJ_OPENIF)) {
-        pthread_mutex_unlock(&lock);
-        ob_unref(e);
-        return STATUS_OBJECT_NAME_COLLISION;
-    }
     if (!existed)
         e = name ? named_event_add(name, EventType, InitialState) : event_add_without_name(EventType, InitialState);
     if (e)
@@ -220,6 +227,10 @@ NTSTATUS ZwCreateEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_A
     pthread_mutex_unlock(&lock);
     if (!e)
         return STATUS_INSUFFICIENT_RESOURCES;
+    if (existed && !(ObjectAttributes->Attributes & OBJ_OPENIF)) {
+        named_event_release(e);
+        return STATUS_OBJECT_NAME_COLLISION;
+    }
     status = event_open_handle(e, EventHandle);
     return status ? status : existed ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
 }
@@ -228,7 +239,6 @@ NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
 {
     PCUNICODE_STRING name;
     struct named_event *e;
-    bool signaled;
     NTSTATUS status = event_check_attributes(ObjectAttributes, &name);
 
     UNREFERENCED_PARAMETER(DesiredAccess);
@@ -242,8 +252,6 @@ NTSTATUS ZwOpenEvent(PHANDLE EventHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     pthread_mutex_lock(&lock);
     e = named_event_find(name);
-    if (!e && event_is_of_system(name, &signaled))
-        e = named_event_add(name, NotificationEvent, signaled);
     if (e)
         e->handles++;
     pthread_mutex_unlock(&lock);
