@@ -336,12 +336,19 @@ static void test_links(void **state)
     InitializeObjectAttributes(&a, &dos, 0, NULL, NULL);
     assert_int_equal(ZwOpenSymbolicLinkObject(&handle, GENERIC_READ, &a), STATUS_SUCCESS);
     assert_int_equal(IoDeleteSymbolicLink(&link), STATUS_SUCCESS);
+    memset(room, 0xee, sizeof room);
     assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, &length), STATUS_BUFFER_TOO_SMALL);
-    assert_int_equal(length, target.Length);
-    found.MaximumLength = sizeof room;
+    assert_int_equal(length, target.Length + sizeof(WCHAR)); /* with the terminator */
     assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, NULL), STATUS_SUCCESS);
     assert_int_equal(found.Length, target.Length);
     assert_memory_equal(room, target.Buffer, target.Length); /* in the case in which it was written */
+    assert_int_equal(room[target.Length / sizeof(WCHAR)], 0xeeee);
+    found.MaximumLength = (USHORT)length;
+    assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, &length), STATUS_SUCCESS);
+    assert_int_equal(found.Length, target.Length);
+    assert_memory_equal(room, target.Buffer, target.Length + sizeof(WCHAR));
+    found.MaximumLength = (USHORT)(target.Length - sizeof(WCHAR));
+    assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, NULL), STATUS_BUFFER_TOO_SMALL);
     ZwClose(handle);
     handle = create_directory(&link, 0, STATUS_SUCCESS);
     assert_int_equal(ZwQuerySymbolicLinkObject(handle, &found, NULL), STATUS_OBJECT_TYPE_MISMATCH);

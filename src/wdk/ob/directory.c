@@ -175,6 +175,26 @@ NTSTATUS ZwOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess,
     return status;
 }
 
+/*
+ * Copies the target. If `needed` is not NULL, also copies a terminator, and sets *needed to the size of both: a driver
+ * allocates this size and calls again. As on Windows, a caller without `needed` gets no terminator. Returns false if
+ * there is no room.
+ */
+static bool link_copy_target(PCUNICODE_STRING target, PUNICODE_STRING to, PULONG needed)
+{
+    ULONG size = target->Length + (needed ? (ULONG)sizeof(WCHAR) : 0);
+
+    if (needed)
+        *needed = size;
+    if (size > to->MaximumLength)
+        return false;
+    memcpy(to->Buffer, target->Buffer, target->Length);
+    if (needed)
+        to->Buffer[target->Length / sizeof(WCHAR)] = 0;
+    to->Length = target->Length;
+    return true;
+}
+
 NTSTATUS ZwQuerySymbolicLinkObject(HANDLE LinkHandle, PUNICODE_STRING LinkTarget, PULONG ReturnedLength)
 {
     NTSTATUS status;
@@ -182,14 +202,8 @@ NTSTATUS ZwQuerySymbolicLinkObject(HANDLE LinkHandle, PUNICODE_STRING LinkTarget
 
     if (!l)
         return status;
-    if (ReturnedLength)
-        *ReturnedLength = l->target.Length;
-    if (l->target.Length > LinkTarget->MaximumLength) {
+    if (!link_copy_target(&l->target, LinkTarget, ReturnedLength))
         status = STATUS_BUFFER_TOO_SMALL;
-    } else {
-        memcpy(LinkTarget->Buffer, l->target.Buffer, l->target.Length);
-        LinkTarget->Length = l->target.Length;
-    }
     ob_unref(l);
     return status;
 }
