@@ -319,12 +319,49 @@ static void test_directories(void **state)
     assert_int_equal(live_count(), before);
 }
 
+/* Opens the directory, which others create and close, too, and checks that it has its name while it is open. */
+static void directory_open_and_close(PVOID context)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Busy");
+    WCHAR text[40];
+
+    (void)context;
+    for (ULONG i = 0; i < ROUNDS; i++) {
+        OBJECT_ATTRIBUTES a = named(&name, OBJ_OPENIF | (i % 2 ? OBJ_PERMANENT : 0));
+        HANDLE handle;
+        PVOID object;
+
+        assert_true(NT_SUCCESS(ZwCreateDirectoryObject(&handle, DIRECTORY_ALL_ACCESS, &a)));
+        if (i % 2)
+            assert_int_equal(ZwMakeTemporaryObject(handle), STATUS_SUCCESS);
+        assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &object, NULL), STATUS_SUCCESS);
+        assert_int_equal(query_name(object, text), name.Length);
+        ObDereferenceObject(object);
+        ZwClose(handle);
+    }
+}
+
+static void test_directory_threads(void **state)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Busy");
+    uint32_t before = live_count();
+    PVOID threads[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        threads[i] = thread_start(directory_open_and_close, NULL);
+    for (int i = 0; i < 3; i++)
+        thread_join(threads[i]);
+    ZwClose(create_directory(&name, 0, STATUS_SUCCESS)); /* no name is left */
+    assert_int_equal(live_count(), before);
+}
+
 static void test_links(void **state)
 {
     UNICODE_STRING link = RTL_CONSTANT_STRING(L"\\??\\D:"), target = RTL_CONSTANT_STRING(L"\\Device\\Disk0"),
                    dos = RTL_CONSTANT_STRING(L"\\DosDevices\\d:"), none = RTL_CONSTANT_STRING(L"\\??\\E:");
-    WCHAR room[20] = { 0 };
-    UNICODE_STRING found = { 0, 2, room };
+    WCHAR room[20];
+    UNICODE_STRING found = { 0, target.Length, room };
     OBJECT_ATTRIBUTES a;
     ULONG length = 0;
     HANDLE handle;
@@ -367,6 +404,7 @@ int main(void)
                                         cmocka_unit_test(test_zw_other_handles),
                                         cmocka_unit_test(test_zw_closed),
                                         cmocka_unit_test(test_directories),
+                                        cmocka_unit_test(test_directory_threads),
                                         cmocka_unit_test(test_links),
                                         cmocka_unit_test(test_system_events) };
 

@@ -2,7 +2,8 @@
 /*
  * Implements directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory
  * is only a name: objects may have names below it whether it exists or not. The invariant: a directory has its name,
- * and is not freed, while it is permanent or a handle to it is open.
+ * and is not freed, while it is permanent or a handle to it is open. So a directory gets its name, and is found by its
+ * name to be opened, only with the lock held under which the name is removed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -37,39 +38,22 @@ static void directory_on_close(void *object)
 
 static struct _OBJECT_TYPE directory_type = { "directory", NULL, directory_on_close, false, NULL };
 
-static NTSTATUS directory_open_handle(struct directory *d, PHANDLE handle)
+/* Gives the name to the new directory *d. Requires the lock. */
+static NTSTATUS directory_add(struct directory *d, const OBJECT_ATTRIBUTES *a)
 {
-    NTSTATUS status;
+    NTSTATUS status = name_add_object(a->ObjectName, d);
 
-    pthread_mutex_lock(&lock);
-    d->handles++;
-    pthread_mutex_unlock(&lock);
-    status = handle_open(d, handle);
-    if (NT_SUCCESS(status))
+    if (!NT_SUCCESS(status))
         return status;
-    directory_on_close(d);
-    ob_unref(d);
-    return status;
-}
-
-static NTSTATUS directory_create(const OBJECT_ATTRIBUTES *a, PHANDLE handle)
-{
-    struct directory *d = ob_new(&directory_type, sizeof *d);
-    NTSTATUS status = d ? name_add_object(a->ObjectName, d) : STATUS_INSUFFICIENT_RESOURCES;
-
-    if (!NT_SUCCESS(status)) {
-        if (d)
-            ob_unref(d);
-        return status;
-    }
+    d->handles = 1;
     d->permanent = a->Attributes & OBJ_PERMANENT;
     if (d->permanent)
         ob_ref(d);
-    return directory_open_handle(d, handle);
+    return status;
 }
 
-/* Opens the directory that has the name already. */
-static NTSTATUS directory_open_existing(PCUNICODE_STRING name, PHANDLE handle)
+/* Returns the directory of that name, with a reference, and counts a handle. Requires the lock. */
+static struct directory *directory_find(PCUNICODE_STRING name)
 {
     UNICODE_STRING rest = { 0 };
     NTSTATUS status;
@@ -77,41 +61,32 @@ static NTSTATUS directory_open_existing(PCUNICODE_STRING name, PHANDLE handle)
     bool is_directory = object && ob_type(object) == &directory_type && !rest.Length;
 
     free(rest.Buffer);
-    if (!is_directory) {
-        if (object)
-            ob_unref(object);
-        return STATUS_OBJECT_NAME_COLLISION;
-    }
-    status = directory_open_handle(object, handle);
-    return NT_SUCCESS(status) ? STATUS_OBJECT_NAME_EXISTS : status;
+    if (is_directory)
+        ((struct directory *)object)->handles++;
+    else if (object)
+        ob_unref(object);
+    return is_directory ? object : NULL;
 }
 
-NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess,
-                                 POBJECT_ATTRIBUTES ObjectAttributes)
+/*
+ * Sets *d to the directory of that name, with a reference and a counted handle: *d itself, which gets the name, or one
+ * that has it already. Drops the reference on *d if it does not get the name.
+ */
+static NTSTATUS directory_add_or_find(struct directory **d, const OBJECT_ATTRIBUTES *a)
 {
+    struct directory *added = *d;
     NTSTATUS status;
 
-    UNREFERENCED_PARAMETER(DesiredAccess);
-    irql_check_max("ZwCreateDirectoryObject", PASSIVE_LEVEL);
-    *DirectoryHandle = NULL;
-    if (ObjectAttributes->RootDirectory)
-        return STATUS_INVALID_PARAMETER;
-    status = directory_create(ObjectAttributes, DirectoryHandle);
-    if (status == STATUS_OBJECT_NAME_COLLISION && ObjectAttributes->Attributes & OBJ_OPENIF)
-        status = directory_open_existing(ObjectAttributes->ObjectName, DirectoryHandle);
+    pthread_mutex_lock(&lock);
+    status = directory_add(added, a);
+    if (status == STATUS_OBJECT_NAME_COLLISION && a->Attributes & OBJ_OPENIF) {
+        *d = directory_find(a->ObjectName);
+        status = *d ? STATUS_OBJECT_NAME_EXISTS : status;
+    }
+    pthread_mutex_unlock(&lock);
+    if (status)
+        ob_unref(added);
     return status;
-}
-
-/* Returns the handle's object with a reference. Reports a handle that is not open. */
-static void *directory_lookup(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
-{
-    void *object;
-
-    irql_check_max(routine, PASSIVE_LEVEL);
-    object = handle_lookup(handle, type, status);
-    if (!object && *status == STATUS_INVALID_HANDLE && check_on())
-        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
-    return object;
 }
 
 static void directory_make_temporary(struct directory *d)
@@ -126,6 +101,45 @@ static void directory_make_temporary(struct directory *d)
     pthread_mutex_unlock(&lock);
     if (was_permanent)
         ob_unref(d);
+}
+
+NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAccess,
+                                 POBJECT_ATTRIBUTES ObjectAttributes)
+{
+    struct directory *d;
+    NTSTATUS status, opened;
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    irql_check_max("ZwCreateDirectoryObject", PASSIVE_LEVEL);
+    *DirectoryHandle = NULL;
+    if (ObjectAttributes->RootDirectory)
+        return STATUS_INVALID_PARAMETER;
+    d = ob_new(&directory_type, sizeof *d);
+    if (!d)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = directory_add_or_find(&d, ObjectAttributes);
+    if (!NT_SUCCESS(status))
+        return status;
+    opened = handle_open(d, DirectoryHandle);
+    if (NT_SUCCESS(opened))
+        return status;
+    if (status == STATUS_SUCCESS)
+        directory_make_temporary(d);
+    directory_on_close(d);
+    ob_unref(d);
+    return opened;
+}
+
+/* Returns the handle's object with a reference. Reports a handle that is not open. */
+static void *directory_lookup(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+{
+    void *object;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    object = handle_lookup(handle, type, status);
+    if (!object && *status == STATUS_INVALID_HANDLE && check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
+    return object;
 }
 
 NTSTATUS ZwMakeTemporaryObject(HANDLE Handle)
