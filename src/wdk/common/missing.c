@@ -104,9 +104,13 @@ void missing_report_interface(const char *routine, uint32_t driver_index, uint32
 
 /* ---- Addresses -------------------------------------------------------------------------------------------------- */
 
-/* Returns the address in a sockaddr, or an address of size 0 if the sockaddr has none. */
+/*
+ * Returns the address in a sockaddr, or an address of size 0 if the sockaddr has none. An IPv4-mapped IPv6 address
+ * (::ffff:a.b.c.d), which a socket for both families uses, is returned as the IPv4 address that it contains.
+ */
 static struct address missing_address(const void *sockaddr, size_t length)
 {
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
     struct address a = { .size = 0 };
     uint16_t family = 0;
 
@@ -118,6 +122,10 @@ static struct address missing_address(const void *sockaddr, size_t length)
     } else if ((family == AF_INET6 || family == WINDOWS_INET6) && length >= AT_V6 + 16) {
         a.size = 16;
         memcpy(a.bytes, (const uint8_t *)sockaddr + AT_V6, 16);
+    }
+    if (a.size == 16 && !memcmp(a.bytes, mapped, sizeof mapped)) {
+        a.size = 4;
+        memcpy(a.bytes, a.bytes + sizeof mapped, 4);
     }
     return a;
 }
