@@ -325,7 +325,8 @@ FORCEINLINE PCDB SrbGetScsiData(_In_ PSTORAGE_REQUEST_BLOCK SrbEx, _Out_opt_ PUC
         count = SrbEx->NumSrbExData;
     for (index = 0; index < count && !cdb; index++) {
         PSRBEX_DATA data = SrbGetSrbExDataByIndex(SrbEx, index);
-        PSRBEX_DATA_SCSI_CDB16 fixed = (PSRBEX_DATA_SCSI_CDB16)(PVOID)data; /* SRBEX_DATA_SCSI_CDB32 has the same first members */
+        /* SRBEX_DATA_SCSI_CDB32 has the same first members. */
+        PSRBEX_DATA_SCSI_CDB16 fixed = (PSRBEX_DATA_SCSI_CDB16)(PVOID)data;
         PSRBEX_DATA_SCSI_CDB_VAR variable = (PSRBEX_DATA_SCSI_CDB_VAR)(PVOID)data;
 
         if (data && (data->Type == SrbExDataTypeScsiCdb16 || data->Type == SrbExDataTypeScsiCdb32)) {

@@ -20,8 +20,8 @@ void frames_print_line(FILE *out, int number, const char *at);
 void frames_print_thread(FILE *out, pthread_t thread);
 
 /*
- * Prints the stacks of all other threads that are in a function of one of these modules, which were loaded from `files`.
- * Returns the number of these threads.
+ * Prints the stacks of all other threads that are in a function of one of these modules, which were loaded from
+ * `files`. Returns the number of these threads.
  */
 uint32_t frames_print_drivers(FILE *out, const char *const *files, uint32_t count);
 
