@@ -108,7 +108,7 @@ static void request_print_wait(struct request *r, FILE *out)
     if (!thread || !ondk_wdk_report_requests(thread, out))
         return;
     fprintf(out, "  thread %u is in the driver:\n", thread);
-    frames_print_thread(out, r->call.thread);
+    frames_print_thread(out, (int)thread);
 }
 
 static void request_report(struct request *r, FILE *out)
@@ -141,7 +141,7 @@ static bool request_end_cancelled(struct request *r, FILE *out)
     fprintf(out, "ndkrun: the cancel routine of %s has not returned for %d seconds; no driver is unloaded\n", r->name,
             CANCEL_TIMEOUT_MS / 1000);
     fprintf(out, "  thread %u is in the driver:\n", call_thread_id(&cancel));
-    frames_print_thread(out, cancel.thread);
+    frames_print_thread(out, (int)call_thread_id(&cancel));
     return false;
 }
 

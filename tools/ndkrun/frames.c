@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the stacks of threads: see frames.h. */
+/*
+ * Prints the stacks of threads: see frames.h. A thread that runs captures its stack itself, in a signal handler. The
+ * invariant: a handler that runs after its requester has stopped waiting changes nothing that a later request uses.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,6 +13,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,9 +26,20 @@
 
 enum { MAX_FRAMES = 48, HANDLER_FRAMES = 2, ANSWER_STEP_MS = 20, ANSWER_STEPS = 50, RUNNING_TRIES = 3 };
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `frames` and `depth`, and serializes requests */
 static void *frames[MAX_FRAMES];
 static int depth;
-static atomic_bool answered; /* true after the signal handler has filled `frames` and `depth` */
+
+/*
+ * The request to a thread to capture its stack. `request` is the thread's ID times four, plus one of the states below.
+ * The requester sets REQUESTED, and clears `request` when it stops waiting. The thread's signal handler changes
+ * REQUESTED to CAPTURING, fills the two variables below, and sets CAPTURED. A handler that does not find REQUESTED with
+ * its own thread's ID does nothing, because the request is over.
+ */
+static atomic_long request;
+enum { REQUESTED = 1, CAPTURING, CAPTURED, STATES };
+static void *captured[MAX_FRAMES];
+static int captured_depth;
 
 static const char *frames_file_name(const char *path)
 {
@@ -42,37 +57,67 @@ void frames_print_line(FILE *out, int number, const char *at)
                 frames_file_name(place.dli_fname), (size_t)(at - (const char *)place.dli_fbase));
 }
 
+static long frames_word(int thread, int state)
+{
+    return (long)thread * STATES + state;
+}
+
+static bool frames_step(long from, long to)
+{
+    return atomic_compare_exchange_strong(&request, &from, to);
+}
+
 static void frames_capture(int number)
 {
-    int saved = errno;
+    int saved = errno, thread = gettid();
 
     (void)number;
-    depth = backtrace(frames, MAX_FRAMES);
-    atomic_store(&answered, true);
+    if (frames_step(frames_word(thread, REQUESTED), frames_word(thread, CAPTURING))) {
+        captured_depth = backtrace(captured, MAX_FRAMES);
+        atomic_store(&request, frames_word(thread, CAPTURED));
+    }
     errno = saved;
 }
 
-/* Installs the handler of `number`, which captures the stack of the thread that receives the signal. */
-static bool frames_install(int number)
+/* Begins a request. Returns false if the thread of an earlier request is still inside the handler. */
+static bool frames_begin(int thread)
+{
+    long before = atomic_load(&request);
+
+    return before % STATES != CAPTURING && frames_step(before, frames_word(thread, REQUESTED));
+}
+
+/* Waits for the answer. Returns false if there is none in time. */
+static bool frames_wait(int thread)
+{
+    long done = frames_word(thread, CAPTURED);
+
+    for (int i = 0; i < ANSWER_STEPS && atomic_load(&request) != done; i++)
+        poll(NULL, 0, ANSWER_STEP_MS);
+    if (atomic_load(&request) != done)
+        return false;
+    memcpy(frames, captured, sizeof frames);
+    depth = captured_depth;
+    return true;
+}
+
+/*
+ * Makes the thread capture its stack in a handler of the signal `number`. Returns false if it does not do so in time. A
+ * later answer has no effect. Requires the lock.
+ */
+static bool frames_request(int thread, int number)
 {
     struct sigaction action = { .sa_handler = frames_capture, .sa_flags = SA_RESTART };
     void *first[1];
+    bool is_captured;
 
     (void)backtrace(first, 1); /* loads the unwinder now, because a signal handler must not load it */
-    atomic_store(&answered, false);
-    return !sigaction(number, &action, NULL);
-}
-
-static bool frames_wait(void)
-{
-    for (int i = 0; i < ANSWER_STEPS && !atomic_load(&answered); i++)
-        poll(NULL, 0, ANSWER_STEP_MS);
-    return atomic_load(&answered);
-}
-
-static bool frames_request(pthread_t thread)
-{
-    return frames_install(SIGURG) && !pthread_kill(thread, SIGURG) && frames_wait();
+    if (!frames_begin(thread))
+        return false;
+    is_captured = !sigaction(number, &action, NULL) && !syscall(SYS_tgkill, getpid(), thread, number) &&
+                  frames_wait(thread);
+    (void)frames_step(frames_word(thread, REQUESTED), 0);
+    return is_captured;
 }
 
 /* Returns true if the module is a library of OpenNDK, the C library or a sanitizer's runtime. */
@@ -115,12 +160,14 @@ static void frames_print(FILE *out, int innermost)
         frames_print_line(out, i - first, frames_at(i, innermost));
 }
 
-void frames_print_thread(FILE *out, pthread_t thread)
+void frames_print_thread(FILE *out, int thread)
 {
-    if (frames_request(thread))
+    pthread_mutex_lock(&lock);
+    if (frames_request(thread, SIGURG))
         frames_print(out, HANDLER_FRAMES);
     else
         fprintf(out, "    (the thread does not print its stack)\n");
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- All threads ------------------------------------------------------------------------------------------------ */
@@ -142,7 +189,7 @@ static bool frames_capture_task(int thread, bool *runs, int *innermost)
     }
     *runs = true;
     *innermost = HANDLER_FRAMES;
-    return frames_install(SIGPROF) && !syscall(SYS_tgkill, getpid(), thread, SIGPROF) && frames_wait();
+    return frames_request(thread, SIGPROF);
 }
 
 /* Returns true if one of the captured frames is in a module with the file name of one of these files. */
@@ -168,6 +215,7 @@ uint32_t frames_print_drivers(FILE *out, const char *const *files, uint32_t coun
     bool runs;
     int innermost;
 
+    pthread_mutex_lock(&lock);
     while (tasks && (task = readdir(tasks))) {
         int thread = atoi(task->d_name);
 
@@ -178,6 +226,7 @@ uint32_t frames_print_drivers(FILE *out, const char *const *files, uint32_t coun
         frames_print(out, innermost);
         n++;
     }
+    pthread_mutex_unlock(&lock);
     if (tasks)
         closedir(tasks);
     return n;

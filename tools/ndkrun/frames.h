@@ -3,7 +3,6 @@
 #ifndef NDKRUN_FRAMES_H
 #define NDKRUN_FRAMES_H
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,11 +12,11 @@
 void frames_print_line(FILE *out, int number, const char *at);
 
 /*
- * Prints the stack of another thread, beginning with the driver's innermost function. The other thread must not have
- * been joined. The thread captures its stack in a handler of SIGURG, which debuggers pass on without a message. If the
- * stack is not captured within a second, prints a line that reports this.
+ * Prints the stack of another thread of this process, beginning with the driver's innermost function. `thread` is the
+ * host's ID of the thread. The thread captures its stack in a handler of SIGURG, which debuggers pass on without a
+ * message. If the stack is not captured within a second, prints a line that reports this.
  */
-void frames_print_thread(FILE *out, pthread_t thread);
+void frames_print_thread(FILE *out, int thread);
 
 /*
  * Prints the stacks of all other threads that are in a function of one of these modules, which were loaded from
