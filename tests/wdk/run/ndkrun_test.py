@@ -441,6 +441,10 @@ def provider_faults():
                 stack += [r'#\d+ .*Notified .*/faults\.c:\d+']
         for word in expected[kind] + stack:
             check(f'{name}: says {word}', re.search(word, text), text)
+    if not kind: # the thread that has the fault, and prints the summary, holds a lock of a queue pair
+        expect('SendFromNowhere', -signal.SIGSEGV, [
+            r'\*\*\* Segmentation fault at 0x10:', r'#\d+ .*SendFromNowhere .*/faults\.c:\d+',
+            'summary: connections initiated=1 accepted=1 '], '--verify', 'off', '--run-for', 0, driver('SendFromNowhere'))
 
 
 FAULT = '''#include <ntddk.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connects to itself over lo, then does something that is forbidden; what is FAULT, a function below. All but
- * PlaceInFreedPool do it in the notification of a CQ, which the provider's thread delivers.
+ * Connects to itself over lo, then does something that is forbidden; what is FAULT, a function below. PlaceInFreedPool
+ * and SendFromNowhere do it in DriverEntry, the others in the notification of a CQ, which the provider's thread delivers.
  */
 #include <wdm.h>
 #include <wsk.h>
@@ -14,10 +14,11 @@ static DRIVER_UNLOAD Unload;
 #define POOL_TAG 'tluF'
 #define BUFFER_SIZE (1 << 18)
 #define LOOPBACK 1
+#define INLINE_SIZE 16
 
 typedef VOID FAULT_ROUTINE(VOID);
 VOID Notified(PVOID Context, NTSTATUS Status);
-FAULT_ROUTINE ReadFreedPool, DereferenceNull, OverflowStack, PlaceInFreedPool;
+FAULT_ROUTINE ReadFreedPool, DereferenceNull, OverflowStack, PlaceInFreedPool, SendFromNowhere;
 
 typedef struct _SIDE {
     NDK_CQ *Cq;
@@ -66,6 +67,14 @@ DECLSPEC_NOINLINE VOID OverflowStack(VOID)
 
 DECLSPEC_NOINLINE VOID PlaceInFreedPool(VOID)
 {
+}
+
+/* The provider copies inline data while it holds a lock of the queue pair. */
+DECLSPEC_NOINLINE VOID SendFromNowhere(VOID)
+{
+    NDK_SGE sge = { .VirtualAddress = (PVOID)(ULONG_PTR)INLINE_SIZE, .Length = INLINE_SIZE };
+
+    (VOID)Near.Qp->Dispatch->NdkSend(Near.Qp, NULL, &sge, 1, NDK_OP_FLAG_INLINE);
 }
 
 static VOID Created(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
@@ -121,7 +130,8 @@ static BOOLEAN OpenAdapter(VOID)
 static BOOLEAN OpenSide(SIDE *Side)
 {
     return NT_SUCCESS(Adapter->Dispatch->NdkCreateCq(Adapter, 16, Notified, NULL, NULL, Created, NULL, &Side->Cq)) &&
-           NT_SUCCESS(Pd->Dispatch->NdkCreateQp(Pd, Side->Cq, Side->Cq, NULL, 4, 4, 1, 1, 0, Created, NULL, &Side->Qp));
+           NT_SUCCESS(Pd->Dispatch->NdkCreateQp(Pd, Side->Cq, Side->Cq, NULL, 4, 4, 1, 1, INLINE_SIZE, Created, NULL,
+                                                 &Side->Qp));
 }
 
 static BOOLEAN Connect(VOID)
@@ -207,6 +217,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     if (!OpenAdapter() || !OpenSide(&Near) || !OpenSide(&Far) || !Connect() || !Register(&Near) ||
         !Register(&Far))
         return STATUS_UNSUCCESSFUL;
+    if (fault == SendFromNowhere)
+        fault();
     if (!(fault == PlaceInFreedPool ? Write() : CauseNotification()))
         return STATUS_UNSUCCESSFUL;
     KeWaitForSingleObject(&Never, Executive, KernelMode, FALSE, NULL);
