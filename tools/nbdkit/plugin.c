@@ -30,6 +30,7 @@
 #include "adapter.h"
 #include "call.h"
 #include "connections.h"
+#include "exit_now.h"
 #include "nbd.h"
 #include "options.h"
 #include "run.h"
@@ -43,7 +44,6 @@ static struct options options;
 static int exit_code = -1; /* exit code of the process; negative: nbdkit chooses the exit code */
 static int folder;         /* the folder in which nbdkit was started, because a daemon changes to the root folder */
 static FILE *json;         /* the original standard output, which nbdkit replaces by /dev/null */
-static bool has_socket;    /* after_fork has run: nbdkit listens, and this process must remove the socket of --nbd */
 static bool is_running;    /* the drivers are loaded, and the watch is running */
 static ondk_wdk_device_t *adapter;
 static pthread_t watch;
@@ -53,14 +53,17 @@ static atomic_int n_handles;  /* number of handles that `open` has returned and 
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
-/*
- * Removes the socket of ndkrun --nbd, which nbdkit leaves behind, and sets the exit code, because nbdkit exits with 0
- * after a signal. Runs at the end of the process.
- */
+/* Removes the socket of ndkrun --nbd, which nbdkit leaves behind. Async-signal-safe. */
+static void plugin_remove_socket(void)
+{
+    if (options.nbd)
+        (void)unlink(options.nbd);
+}
+
+/* Sets the exit code, because nbdkit exits with 0 after a signal. Runs at the end of the process. */
 static void plugin_exit(void)
 {
-    if (has_socket && options.nbd)
-        (void)unlink(options.nbd);
+    exit_clean_up();
     if (exit_code >= 0)
         _exit(exit_code);
 }
@@ -161,7 +164,7 @@ static void plugin_print_disks(void)
 
 static int plugin_after_fork(void)
 {
-    has_socket = true;
+    exit_set_clean_up(plugin_remove_socket);
     connections_find_listeners();
     if (fchdir(folder) || !run_prepare(&options, json))
         return plugin_fail_usage();

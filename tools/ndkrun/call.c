@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exit_now.h"
+
 /*
  * SLICE_MS is the interval at which a wait checks for Ctrl-C. A check is necessary because a signal handler cannot
  * signal a condition variable.
@@ -26,7 +28,7 @@ static void call_handle_interrupt(int number)
 {
     (void)number;
     if (atomic_exchange(&interrupted, true))
-        _exit(CALL_INTERRUPTED_TWICE);
+        exit_now(CALL_INTERRUPTED_TWICE);
 }
 
 bool call_interrupted(void)

@@ -28,6 +28,7 @@
 #include "openndk/wdk.h"
 #include "output.h"
 #include "status_text.h"
+#include "watchdog.h"
 
 enum { MAX_ERROR = 1024 };
 enum { CANCEL_STEP_MS = 20, CANCEL_TIMEOUT_MS = 10000 };
@@ -126,6 +127,7 @@ static bool request_end_cancelled(struct request *r, FILE *out)
     static struct call cancel;
     bool has_thread;
 
+    watchdog_pass(); /* after the time limit, Ctrl-C must not change what the watchdog reports */
     fprintf(out, "ndkrun: interrupted: %s is cancelled\n", r->name);
     has_thread = call_start(&cancel, request_cancel, r);
     if (!has_thread)
@@ -159,14 +161,13 @@ static bool request_wait(struct request *r, uint32_t report_ms, FILE *out)
     return call_wait(&r->call, -1, true) || request_end_cancelled(r, out);
 }
 
-/* Prints the output, which exists unless the status is an error. The driver may return a length that is too large. */
+/* Prints the output, which exists unless the status is an error. */
 static void request_print_output(const struct request *r, FILE *out)
 {
-    uint32_t room = r->command->output_length;
     bool is_error = r->status >> 30 == 3; /* as NT_ERROR */
 
-    if (room && !is_error)
-        hex_dump(r->output, r->length < room ? r->length : room, out);
+    if (r->output && !is_error)
+        hex_dump(r->output, r->length, out);
 }
 
 static enum device_result request_print(const struct request *r, FILE *out)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exit_now.h"
 #include "frames.h"
 #include "openndk/trace.h"
 #include "output.h"
@@ -42,6 +43,7 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     fflush(fault_out);
     fault_print_summary(fault_out);
     fflush(fault_out);
+    exit_clean_up();
     raise(number);
 }
 
@@ -52,6 +54,7 @@ static void fault_handle_abort(int number)
     signal(number, SIG_DFL);
     fault_print_summary(fault_out);
     fflush(fault_out);
+    exit_clean_up();
     raise(number);
 }
 

@@ -9,6 +9,7 @@
 #include "run.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@
 #include "base/schedule.h"
 #include "call.h"
 #include "device_request.h"
+#include "exit_now.h"
 #include "fault.h"
 #include "frames.h"
 #include "json_output.h"
@@ -48,17 +50,27 @@ struct driver {
     struct call call;
 };
 
+/*
+ * The watchdog's thread also uses the first five members: two do not change after run_prepare, the others are atomic.
+ * Only the program's thread uses the rest.
+ */
 static struct {
     struct options *options;
-    FILE *json; /* receives the object of --json */
+    FILE *json;             /* receives the object of --json */
+    atomic_uint loaded;     /* the number of drivers that are loaded in this round */
+    atomic_uint round;      /* the number of the round, from 1; 0: none has begun */
+    atomic_bool summarized; /* a thread has begun to print the summary */
     struct driver drivers[MAX_OPTIONS];
-    uint32_t loaded;
-    atomic_uint round; /* the number of the round, from 1; 0: none has begun */
     bool has_failed_command, has_ended;
-    uint32_t leaks, broken;                /* numbers of leaks and of broken rules, which run_end_round sets */
-    int code;                              /* the exit code of the latest round that has ended */
-    _Atomic(const char *) phase, phase_of; /* what the run waits for, for the report of --timeout; phase_of may be "" */
+    uint32_t leaks, broken; /* numbers of leaks and of broken rules, which run_end_round sets */
+    int code;               /* the exit code of the latest round that has ended */
 } run;
+
+/* The step for which the run waits, for the report of --timeout. `of` may be "". */
+static struct phase {
+    const char *what, *of;
+} phase;
+static pthread_mutex_t phase_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static FILE *out;
 
@@ -67,35 +79,69 @@ FILE *run_output(void)
     return out;
 }
 
+/* ---- An end without an unload ------------------------------------------------------------------------------------ */
+
+static bool run_write_json(int code, bool is_unloaded);
+
+/*
+ * Prints the summary, unless another thread has begun to print it. A fault may happen while another thread ends the
+ * run.
+ */
+static void run_print_summary(FILE *to, bool crashed)
+{
+    if (!run.options->quiet && !atomic_exchange(&run.summarized, true))
+        run_summary_print(to, atomic_load(&run.round), crashed);
+}
+
+/* Writes what a run ends with, while the drivers stay loaded and may still run. */
+static void run_report_end(int code)
+{
+    run_print_summary(out, false);
+    fprintf(out, "ndkrun: no driver is unloaded\n");
+    fflush(out);
+    if (run.options->json)
+        (void)run_write_json(code, false);
+}
+
+/* Ends the program without unloading the drivers, because a thread is still in a driver. */
+__attribute__((noreturn)) static void run_abandon(void)
+{
+    watchdog_stop();
+    watchdog_limit_report(NDKRUN_FINDING);
+    run_report_end(NDKRUN_FINDING);
+    exit_now(NDKRUN_FINDING);
+}
+
 /* ---- The time limit --------------------------------------------------------------------------------------------- */
 
-static bool run_write_json(int code);
-
-/* Sets what the run waits for from now on. `of` is a driver's path or the name of a request, or "". */
-static void run_set_phase(const char *phase, const char *of)
+/*
+ * Begins a step of the run. `what` and `of` are what the run waits for from now on. `of` is a driver's path or the name
+ * of a request, or "".
+ */
+static void run_set_phase(const char *what, const char *of)
 {
-    atomic_store(&run.phase_of, of);
-    atomic_store(&run.phase, phase);
+    watchdog_pass();
+    pthread_mutex_lock(&phase_lock);
+    phase = (struct phase){ what, of };
+    pthread_mutex_unlock(&phase_lock);
 }
 
 /* Reports a run whose time has passed. Runs on the watchdog's thread, while the drivers and the program continue. */
 static void run_on_timeout(void)
 {
     const struct options *o = run.options;
-    const char *of = atomic_load(&run.phase_of);
+    struct phase p;
 
-    fprintf(out, "ndkrun: --timeout: the run has not ended after %g seconds. It waits for %s%s%s\n", o->timeout,
-            atomic_load(&run.phase), of[0] ? " of " : "", of);
+    pthread_mutex_lock(&phase_lock);
+    p = phase;
+    pthread_mutex_unlock(&phase_lock);
+    fprintf(out, "ndkrun: --timeout: the run has not ended after %g seconds. It waits for %s%s%s\n", o->timeout, p.what,
+            p.of[0] ? " of " : "", p.of);
     (void)ondk_wdk_report_requests(0, out);
     if (!frames_print_drivers(out, o->drivers, o->driver_count))
         fprintf(out, "  no thread is in a driver\n");
     (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
-    if (!o->quiet)
-        run_summary_print(out, atomic_load(&run.round), false);
-    fprintf(out, "ndkrun: no driver is unloaded\n");
-    fflush(out);
-    if (o->json)
-        (void)run_write_json(NDKRUN_TIMEOUT);
+    run_report_end(NDKRUN_TIMEOUT);
 }
 
 static bool run_start_watchdog(const struct options *o)
@@ -161,8 +207,7 @@ static bool run_set_files(const struct options *o)
 /* Prints the summary from a signal handler, because the program ends without run_end. */
 static void run_print_crashed(FILE *to)
 {
-    if (!run.options->quiet)
-        run_summary_print(to, atomic_load(&run.round), true);
+    run_print_summary(to, true);
 }
 
 bool run_prepare(struct options *o, FILE *json)
@@ -211,13 +256,6 @@ static void driver_unload(void *context)
     driver_store_error(d);
 }
 
-/* Ends the program without unloading the drivers, because a thread is still in a driver. */
-__attribute__((noreturn)) static void run_abandon(void)
-{
-    fflush(out);
-    _exit(NDKRUN_FINDING);
-}
-
 /*
  * Calls a driver on another thread. If the call does not return in time, prints for which objects the driver may be
  * waiting.
@@ -248,7 +286,7 @@ static void run_begin_round(const struct options *o)
 {
     uint32_t round = atomic_fetch_add(&run.round, 1) + 1, seed = o->seed + round - 1;
 
-    run.loaded = 0;
+    atomic_store(&run.loaded, 0);
     run.has_failed_command = run.has_ended = false;
     output_forget_match();
     if (o->repeat > 1)
@@ -264,16 +302,16 @@ bool run_load(void)
     const struct options *o = run.options;
 
     run_begin_round(o);
-    while (run.loaded < o->driver_count) {
-        struct driver *d = &run.drivers[run.loaded];
+    for (uint32_t i = 0; i < o->driver_count; i++) {
+        struct driver *d = &run.drivers[i];
 
-        d->path = o->drivers[run.loaded];
+        d->path = o->drivers[i];
         if (!driver_call(driver_load, d, "DriverEntry")) {
             fprintf(out, "ndkrun: %s (%s)\n", d->error, status_text(d->status));
             return false;
         }
         fprintf(out, "ndkrun: %s is loaded\n", d->path);
-        run.loaded++;
+        atomic_store(&run.loaded, i + 1);
     }
     return true;
 }
@@ -283,7 +321,7 @@ static bool run_unload(void)
 {
     bool ok = true;
 
-    for (uint32_t i = run.loaded; i > 0; i--) {
+    for (uint32_t i = atomic_load(&run.loaded); i > 0; i--) {
         struct driver *d = &run.drivers[i - 1];
 
         if (driver_call(driver_unload, d, "DriverUnload"))
@@ -358,21 +396,24 @@ static json_t *run_count_rules(void)
     return object;
 }
 
-/* Writes the JSON object of the option --json. Returns false if the object could not be written completely. */
-static bool run_write_json(int code)
+/*
+ * Writes the JSON object of the option --json. The caller has called watchdog_stop, or is the watchdog, so that only
+ * one object is written. Returns false if the object could not be written completely.
+ */
+static bool run_write_json(int code, bool is_unloaded)
 {
     const struct options *o = run.options;
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
-    bool is_written;
+    bool has_leaks = is_unloaded && o->verify.mode == ONDK_VERIFY_OFF, is_written;
+    uint32_t loaded = atomic_load(&run.loaded);
 
     provider_add(object);
     for (uint32_t i = 0; i < o->driver_count; i++)
         (void)json_array_append_new(
-            drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < run.loaded));
+            drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < loaded));
     (void)json_object_set_new(object, "drivers", drivers);
-    (void)json_object_set_new(object, "left",
-                              o->verify.mode == ONDK_VERIFY_OFF ? json_integer(run.leaks) : json_null());
-    (void)json_object_set_new(object, "rules_broken", json_integer(run.broken));
+    (void)json_object_set_new(object, "left", has_leaks ? json_integer(run.leaks) : json_null());
+    (void)json_object_set_new(object, "rules_broken", json_integer(is_unloaded ? run.broken : ondk_verify_breaches()));
     (void)json_object_set_new(object, "advices", json_integer(ondk_verify_advices()));
     (void)json_object_set_new(object, "rules", run_count_rules());
     (void)json_object_set_new(object, "interrupted", json_boolean(call_interrupted()));
@@ -397,7 +438,7 @@ static int run_finish_round(void)
     run.broken = ondk_verify_breaches();
     if (run.leaks || run.broken || !is_unloaded)
         return NDKRUN_FINDING;
-    if (run.loaded < run.options->driver_count)
+    if (atomic_load(&run.loaded) < run.options->driver_count)
         return NDKRUN_NOT_LOADED;
     return run.has_failed_command ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;
 }
@@ -436,13 +477,12 @@ int run_end(void)
     watchdog_stop();
     code = run.code;
     ondk_verify_write_repeats();
-    if (!run.options->quiet)
-        run_summary_print(out, atomic_load(&run.round), false);
+    run_print_summary(out, false);
     run_print_verdict();
     fflush(out);
     if (code == NDKRUN_OK && output_lost())
         code = NDKRUN_LOST;
-    if (run.options->json && !run_write_json(code) && code == NDKRUN_OK)
+    if (run.options->json && !run_write_json(code, true) && code == NDKRUN_OK)
         code = NDKRUN_LOST;
     return code;
 }

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "exit_now.h"
+
 enum { REPORT_SECONDS = 10, NS_PER_SECOND = 1000000000 };
 
 static struct {
@@ -19,26 +21,35 @@ static struct {
     int status;
 } dog;
 static atomic_bool is_ending; /* set by the thread that ends the run */
+static atomic_bool is_over;   /* that thread is the watchdog's */
+static atomic_int alarm_status;
 
 static void watchdog_handle_alarm(int number)
 {
     (void)number;
-    _exit(dog.status);
+    exit_now(atomic_load(&alarm_status));
+}
+
+void watchdog_limit_report(int status)
+{
+    const struct sigaction action = { .sa_handler = watchdog_handle_alarm };
+
+    atomic_store(&alarm_status, status);
+    (void)sigaction(SIGALRM, &action, NULL);
+    (void)alarm(REPORT_SECONDS);
 }
 
 static void *watchdog_run(void *argument)
 {
-    const struct sigaction action = { .sa_handler = watchdog_handle_alarm };
-
     (void)argument;
     while (clock_nanosleep(CLOCK_MONOTONIC, 0, &dog.pause, &dog.pause))
         ;
     if (atomic_exchange(&is_ending, true))
         return NULL;
-    (void)sigaction(SIGALRM, &action, NULL);
-    (void)alarm(REPORT_SECONDS);
+    atomic_store(&is_over, true);
+    watchdog_limit_report(dog.status);
     dog.on_timeout();
-    _exit(dog.status);
+    exit_now(dog.status);
 }
 
 bool watchdog_start(double seconds, void (*on_timeout)(void), int status)
@@ -62,10 +73,20 @@ bool watchdog_start(double seconds, void (*on_timeout)(void), int status)
     return !error;
 }
 
-void watchdog_stop(void)
+static __attribute__((noreturn)) void watchdog_wait_for_end(void)
 {
-    if (!atomic_exchange(&is_ending, true))
-        return;
     for (;;)
         (void)pause();
+}
+
+void watchdog_pass(void)
+{
+    if (atomic_load(&is_over))
+        watchdog_wait_for_end();
+}
+
+void watchdog_stop(void)
+{
+    if (atomic_exchange(&is_ending, true))
+        watchdog_wait_for_end();
 }

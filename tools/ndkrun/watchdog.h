@@ -6,16 +6,24 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that calls on_timeout after `seconds`, and then ends the program with `status`. The program also ends
- * if on_timeout has not returned after 10 seconds, because a driver may hold a lock that on_timeout needs. Returns
- * false if no thread can be created.
+ * Starts a thread that calls on_timeout after `seconds`, at most for as long as watchdog_limit_report permits, and then
+ * ends the program with `status`. Returns false if no thread can be created.
  */
 bool watchdog_start(double seconds, void (*on_timeout)(void), int status);
 
 /*
- * Must be called before the program ends normally. If the time has passed already, does not return: the watchdog's
- * thread ends the program.
+ * Must be called before each step of the run. If the time has passed already, does not return, so that the run does not
+ * go on, for example after Ctrl-C, while the watchdog's thread reports and ends the program.
+ */
+void watchdog_pass(void);
+
+/*
+ * Must be called once, before the summary is printed and the program ends. If the time has passed already, does not
+ * return: the watchdog's thread ends the program.
  */
 void watchdog_stop(void);
+
+/* Ends the program with `status` after 10 seconds, because a driver may hold a lock that the caller's report needs. */
+void watchdog_limit_report(int status);
 
 #endif

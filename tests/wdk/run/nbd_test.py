@@ -87,7 +87,7 @@ class Server:
         check(f'{name}: exit status {code}', status == code, (status, text))
         if code == 0:
             check(f'{name}: no report', 'ndkrun: nothing left, no rule broken' in text and '***' not in text, text)
-            check(f'{name}: the socket is removed', not self.socket.exists())
+        check(f'{name}: the socket is removed', not self.socket.exists())
         return text
 
 
@@ -384,6 +384,8 @@ def findings():
         c.close()
         text = server.stop(f'a leak, {verify}', code)
         check(f'a leak, {verify}: the report', words in text and 'tag Tblk' in text, text)
+    text = Server('--timeout', '1').wait('--timeout', 5)
+    check('--timeout: the report', 'the run has not ended after 1 seconds' in text, text)
 
 
 def failing_starts():

@@ -4,15 +4,19 @@
 ndkrun: requests to devices, the summary, rounds, time limits, messages about a missing network.
 usage: ndkrun_report_test.py NDKRUN DRIVERS NDK-CC|- SAMPLES
 """
+import json
 import os
 import pathlib
 import re
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
 
 import ndkrun_kit
-from ndkrun_kit import SAMPLES, STALLING, check, driver, expect, ndkrun, summary
+from ndkrun_kit import NDKRUN, SAMPLES, STALLING, check, driver, expect, ndkrun, summary
 
 
 def transfers():
@@ -119,14 +123,37 @@ def timeouts():
         driver('stalling'))
     check('--timeout: it ends soon', time.monotonic() - begin < 60 and 'nothing left' not in text, text)
     d, code = summary('--timeout', '0.5', '--quiet', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
-    check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'], d)
+    check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'] and d['left'] is None, d)
+    d, code = summary('--timeout', '0.5', '--verify', 'off', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
+    check('--timeout: nothing is known to be left', code == 5 and d['left'] is None, d)
     code, text = ndkrun('--timeout', 100, '--run-for', 0, driver('tee'))
     check('a run that ends in time', code == 0, (code, text))
 
 
+def interrupted_timeout():
+    """Ctrl-C while the report of --timeout is written does not make the run go on. The report waits for its reader."""
+    ours, theirs = socket.socketpair()
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1) # the kernel's minimum: a few lines
+    with subprocess.Popen([NDKRUN, '--json', '--timeout', '0.5', '--ioctl', f'Stalling:{STALLING["pend"]}',
+                           driver('stalling')], stdout=subprocess.PIPE, stderr=theirs,
+                          env=os.environ | {'ONDK_CLOSE_REPORT_MS': '0'}) as p:
+        theirs.close()
+        while b'the run has not ended' not in ours.recv(4096, socket.MSG_PEEK):
+            time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        time.sleep(0.3) # so that the interrupted thread would have time to print
+        with ours, ours.makefile('r') as report:
+            text = report.read()
+        d = json.loads(p.stdout.read())
+    check('Ctrl-C in the report: exit status 5', p.returncode == d['exit'] == 5, (p.returncode, text))
+    check('Ctrl-C in the report: no cancellation', 'is cancelled' not in text and 'STATUS_CANCELLED' not in text, text)
+    check('Ctrl-C in the report: the whole report', text.count('summary: run ') == 1 and
+          text.endswith('no driver is unloaded\n'), text)
+
+
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (transfers, summaries, missing, rounds, timeouts):
+    for case in (transfers, summaries, missing, rounds, timeouts, interrupted_timeout):
         case()
     return ndkrun_kit.failures != 0
 

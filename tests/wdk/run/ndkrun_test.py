@@ -128,8 +128,9 @@ class Stalled:
 
     def __init__(self, function, *options, report_ms=2000):
         self.text = ''
-        self.p = subprocess.Popen([NDKRUN, *options, '--run-for', '0', '--ioctl', f'Stalling:{STALLING[function]}',
-                                   driver('stalling')], stderr=subprocess.PIPE, text=True,
+        self.p = subprocess.Popen([NDKRUN, *options, '--json', '--run-for', '0', '--ioctl',
+                                   f'Stalling:{STALLING[function]}', driver('stalling')], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True,
                                   env=ENVIRONMENT | {'ONDK_CLOSE_REPORT_MS': str(report_ms)})
 
     def read_until(self, words):
@@ -145,7 +146,14 @@ class Stalled:
     def end(self, name, code, words):
         self.text += self.p.stderr.read()
         self.p.stderr.close()
+        with self.p.stdout as stdout:
+            output = stdout.read()
         check(f'{name}: exit status {code}', self.p.wait() == code, (self.p.returncode, self.text))
+        if code != 130: # the second Ctrl-C ends at once
+            seen = json.loads(output or '{}')
+            check(f'{name}: one summary', self.text.count('summary: run ') == 1, self.text)
+            check(f'{name}: --json', (seen.get('exit'), seen.get('interrupted')) == (code, True) and
+                  'left' in seen and seen['left'] is None, output)
         for word in words:
             check(f'{name}: says {word}', re.search(word, self.text), self.text)
 
