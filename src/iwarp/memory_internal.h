@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares a slot of the STag table, for memory.c, memory_check.c and memory_request.c. The invariant: a lookup first
- * protects the slot by changing its member `word` (see memory.c). After that, the lookup reads other members, but only
- * members in the first cache line.
+ * Declares a slot of the STag table, for memory.c, memory_check.c, memory_pages.c and memory_request.c. The invariant: a
+ * lookup first protects the slot by changing its member `word` (see memory.c). After that, the lookup reads other
+ * members, but only members in the first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
@@ -80,6 +80,12 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
 /* Works like mem_lookup_local. If with_prepared is set, also finds a prepared registration. */
 enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                   unsigned access, bool with_prepared, struct mem_ref *ref);
+
+/* Functions of memory_pages.c. */
+/* Returns true if the offset and the length of the pages are valid. */
+bool pages_are_valid(const struct rdma_pages *p);
+/* Makes r flat if the pages are contiguous, otherwise paged with an array of addresses. Returns 0, EFAULT or ENOMEM. */
+int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r);
 
 /* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
