@@ -3,7 +3,8 @@
  * The nbdkit plugin openndk: loads drivers as ndkrun does (run.h), and serves the disks of the first Storport adapter.
  * The name of each export is the address of its disk, for example "0:0:0". nbdkit calls the plugin in this order:
  *
- *   load, config             stores the options of ndkrun, which nbdkit passes as parameters
+ *   load, config             hides clients that hang up from nbdkit (hang_up.h), and stores the options of ndkrun,
+ *                            which nbdkit passes as parameters
  *   after_fork               loads the drivers, and starts the watch: a thread that waits for a signal, or for an end
  *                            that an option requests, and then ends the connections and nbdkit
  *   open, pread, close ...   serves a request: nbdkit's thread sends SCSI commands and waits for them
@@ -31,6 +32,7 @@
 #include "call.h"
 #include "connections.h"
 #include "exit_now.h"
+#include "hang_up.h"
 #include "nbd.h"
 #include "options.h"
 #include "run.h"
@@ -74,6 +76,7 @@ static void plugin_load(void)
         unsetenv(NBD_PRELOADED);
         unsetenv("LD_PRELOAD");
     }
+    hang_up_hide();
     options_init(&options);
     (void)atexit(plugin_exit);
 }

@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -326,6 +327,31 @@ def changing_units():
     check('a removed unit: a message', 'STATUS_DEVICE_DOES_NOT_EXIST' in text, text)
 
 
+def hanging_up():
+    """Clients end while replies are outstanding, as nbdcopy does after an error. The server goes on."""
+    source, size = folder / 'in', 1 << 20
+    source.write_bytes(pattern(BLOCK * BLOCKS // 2))
+    server = Server()
+    uri, c = server.uri(), server.connect()
+    for attempt in range(10):
+        client = server.connect()
+        sent = [client.send(READ, i * size, size) for i in range(8)]
+        if attempt % 2: # the next request does not arrive completely: the replies do
+            client.socket.sendall(struct.pack('>IHHQQI', 0x25609513, 0, WRITE, 99, 0, 4096) + bytes(1000))
+            client.socket.shutdown(socket.SHUT_WR)
+        time.sleep(0.1) # one thread of the server sends, the others wait for it
+        answers = [client.wait(number) for number in sent] if attempt % 2 else []
+        check('the replies before an incomplete request', all(a == (OK, bytes(size)) for a in answers))
+        client.socket.close()
+        check('the server goes on', c.read(0, 512)[0] == OK)
+    order(c, FAIL, 64, 3, 0x11, 0)
+    for _ in range(10):
+        command('nbdcopy', '--connections=1', '--requests=32', '--request-size=4096', source, uri, code=1)
+        check('the server goes on after nbdcopy', c.read(0, 512)[0] == OK)
+    c.close()
+    server.stop('clients that hang up')
+
+
 # ---- The end ---------------------------------------------------------------------------------------------------------
 
 def stopping():
@@ -439,7 +465,7 @@ def main():
             print(f'skipped, because {program} is not installed: scripts/deps.sh test')
             return 77
     for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, changing_units,
-                 stopping, killed, findings, failing_starts, plugin):
+                 hanging_up, stopping, killed, findings, failing_starts, plugin):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')
