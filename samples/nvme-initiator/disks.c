@@ -384,6 +384,7 @@ static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *Vie
     Srb->Group = Group;
     Srb->Lun = lun;
     Srb->Generation = disk->Generation;
+    Srb->BusResets = Group->BusResets;
     View->Luns = Group->Luns;
     View->Present = HasLun(Group, lun);
     View->Unit = disk->Unit;
@@ -432,7 +433,8 @@ BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb)
     KIRQL irql;
 
     KeAcquireSpinLock(&group->Adapter->Lock, &irql);
-    may = HasLun(group, Srb->Lun) && group->Disks[Srb->Lun].Generation == Srb->Generation && !IsReset(group, Srb->Lun);
+    may = HasLun(group, Srb->Lun) && group->Disks[Srb->Lun].Generation == Srb->Generation &&
+        group->BusResets == Srb->BusResets && !IsReset(group, Srb->Lun);
     KeReleaseSpinLock(&group->Adapter->Lock, irql);
     return may;
 }
@@ -516,4 +518,35 @@ UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
     }
     NvmeDisksRelease(group);
     return namespaceId ? SRB_STATUS_PENDING : SRB_STATUS_INVALID_LUN;
+}
+
+/*
+ * Counts the reset before the controller is reset: an SRB whose part succeeds nevertheless then sends no further part.
+ * The reset is not in the list, because HwResetBus does not wait, and because its SRB has no target.
+ */
+static VOID ResetBusOf(NVME_DISK_GROUP *Group)
+{
+    NVME_CONTROLLER *controller;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
+    Group->BusResets++;
+    controller = Group->Controller;
+    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
+    if (controller)
+        NvmeControllerReset(controller);
+}
+
+VOID NvmeDisksResetBus(NVME_ADAPTER *Adapter)
+{
+    ULONG i;
+
+    for (i = 0; i < NVME_MAX_GROUPS; i++) {
+        NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, i);
+
+        if (!group)
+            continue;
+        ResetBusOf(group);
+        NvmeDisksRelease(group);
+    }
 }

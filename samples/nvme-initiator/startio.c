@@ -235,24 +235,13 @@ static VOID StartReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb)
 }
 
 /*
- * Resets all controllers. Their requests complete with SRB_STATUS_BUS_RESET soon after this routine has returned. They
- * cannot complete earlier, because the targets can access the requests' data until the old connections are closed.
+ * Does not complete the SRBs before it returns, because the targets can access the SRBs' data until the old connections
+ * are closed.
  */
 BOOLEAN NvmeResetBus(PVOID DeviceExtension, ULONG PathId)
 {
-    NVME_ADAPTER *adapter = DeviceExtension;
-    ULONG i;
-
     UNREFERENCED_PARAMETER(PathId);
-    for (i = 0; i < NVME_MAX_GROUPS; i++) {
-        NVME_DISK_GROUP *group = NvmeDisksReference(adapter, i);
-        NVME_CONTROLLER *controller = group ? NvmeDisksController(group) : NULL;
-
-        if (controller)
-            NvmeControllerReset(controller);
-        if (group)
-            NvmeDisksRelease(group);
-    }
+    NvmeDisksResetBus(DeviceExtension);
     return TRUE;
 }
 

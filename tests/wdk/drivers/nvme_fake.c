@@ -3,7 +3,7 @@
  * The lower part of the NVMe initiator as its upper part sees it (nvmedrv.h), without a network: each controller has
  * namespaces in memory, and completes requests at once or never (nvme_fake.h).
  */
-#include "nvme-initiator/nvmedrv.h"
+#include "nvme-initiator/nvmeport.h"
 #include "nvme_fake.h"
 
 #define FAKE_NAMESPACES_MAX 3
@@ -13,7 +13,7 @@ struct _NVME_CONTROLLER {
     NVME_CREATE Create;
     KSPIN_LOCK Lock;
     LIST_ENTRY Held;
-    BOOLEAN Holding, SlowAborts, LateAborts;
+    BOOLEAN Holding, SlowAborts, LateAborts, ResetBus;
     LONG AbortLater; /* the namespace whose requests the thread has to end */
     NVME_STATE State;
     ULONG Listed;
@@ -191,9 +191,23 @@ VOID NvmeControllerDelete(NVME_CONTROLLER *Controller)
     NvmeControllerRelease(Controller);
 }
 
+/* The held requests succeed, and later requests are not held. */
+static VOID EndHeldLate(NVME_CONTROLLER *Controller, ULONG NamespaceId)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Controller->Lock, &irql);
+    Controller->Holding = FALSE;
+    KeReleaseSpinLock(&Controller->Lock, irql);
+    EndHeld(Controller, NamespaceId, STATUS_SUCCESS);
+}
+
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
 {
-    EndHeld(Controller, NVME_ALL_NAMESPACES, STATUS_CANCELLED);
+    if (Controller->LateAborts)
+        EndHeldLate(Controller, NVME_ALL_NAMESPACES);
+    else
+        EndHeld(Controller, NVME_ALL_NAMESPACES, STATUS_CANCELLED);
 }
 
 ULONG NvmeControllerMaxTransfer(NVME_CONTROLLER *Controller)
@@ -284,6 +298,9 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
     case FAKE_LIMIT_LATE:
         Controller->MaxTransfer = Order->value;
         return;
+    case FAKE_RESET_BUS:
+        Controller->ResetBus = TRUE;
+        return;
     case FAKE_BREAK:
         Controller->NextBreak = (NTSTATUS)Order->value;
         break;
@@ -348,6 +365,7 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     NTSTATUS status = STATUS_SUCCESS;
     USHORT nvmeStatus = 0;
+    BOOLEAN resetBus;
     KIRQL irql;
 
     KeAcquireSpinLock(&Controller->Lock, &irql);
@@ -368,20 +386,19 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         if (nvmeStatus)
             status = STATUS_IO_DEVICE_ERROR;
     }
+    resetBus = Controller->ResetBus;
+    Controller->ResetBus = FALSE;
     KeReleaseSpinLock(&Controller->Lock, irql);
+    if (resetBus)
+        NvmeResetBus(((NVME_DISK_GROUP *)Controller->Create.Context)->Adapter, 0);
     if (status != STATUS_PENDING)
         Complete(Request, status, nvmeStatus);
 }
 
 VOID NvmeAbortAll(NVME_CONTROLLER *Controller, ULONG NamespaceId)
 {
-    KIRQL irql;
-
     if (Controller->LateAborts) {
-        KeAcquireSpinLock(&Controller->Lock, &irql);
-        Controller->Holding = FALSE;
-        KeReleaseSpinLock(&Controller->Lock, irql);
-        EndHeld(Controller, NamespaceId, STATUS_SUCCESS);
+        EndHeldLate(Controller, NamespaceId);
         return;
     }
     if (!Controller->SlowAborts) {

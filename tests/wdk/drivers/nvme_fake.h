@@ -14,7 +14,7 @@ enum fake_action {
     FAKE_HOLD = 1, /* later requests are not completed until they are aborted, or with FAKE_RELEASE */
     FAKE_RELEASE,
     FAKE_SLOW_ABORTS, /* aborted requests end later, in another thread */
-    FAKE_LATE_ABORTS, /* an abort comes too late: the held requests succeed, and later requests are not held */
+    FAKE_LATE_ABORTS, /* aborts and resets are too late: the held requests succeed, later ones are not held */
     FAKE_NAMESPACES, /* value: one bit for each namespace that the controller lists, from namespace 1 on */
     FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
     FAKE_STATE,      /* value: an NVME_STATE */
@@ -22,6 +22,7 @@ enum fake_action {
     FAKE_LIMIT,      /* value: maximum number of data bytes of a request */
     FAKE_LIMIT_LATE, /* the same, but the change is not reported */
     FAKE_REPLACE,    /* value: the first byte of the UUIDs from now on; the state becomes Reconnecting */
+    FAKE_RESET_BUS,  /* the driver's HwResetBus is called */
     FAKE_BREAK,      /* value: the NTSTATUS of the next request, which does not reach the controller */
 };
 

@@ -421,14 +421,16 @@ static void *write_parts(void *context)
     return NULL;
 }
 
-/* The later parts of a write reach neither a disk after its reset, nor the disk that has replaced it. */
+/* The later parts of a write reach neither a disk after the reset of unit or bus, nor a disk that has replaced it. */
 static void test_parts_after_abort(void **state)
 {
+    static const enum fake_action actions[] = { FAKE_RELEASE, FAKE_RESET_BUS, FAKE_REPLACE };
     uint8_t block[FAKE_BLOCK]; /* of the last part */
 
     (void)state;
-    for (uint8_t replaced = 0; replaced < 2; replaced++) {
-        struct reader writer = { .timeout = replaced ? NEVER : 1 };
+    for (int i = 0; i < 3; i++) {
+        bool replaced = actions[i] == FAKE_REPLACE, expires = i == 0; /* the expired command's unit is reset */
+        struct reader writer = { .timeout = expires ? 1 : NEVER };
         ondk_wdk_scsi_command_t c = transfer(false, 255, 1, block);
 
         start();
@@ -437,9 +439,9 @@ static void test_parts_after_abort(void **state)
         order(FAKE_LATE_ABORTS, 0);
         order(FAKE_HOLD, 0);
         assert_int_equal(pthread_create(&writer.thread, NULL, write_parts, &writer), 0);
-        if (replaced) {
+        if (!expires) {
             nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* the first part is outstanding now */
-            order(FAKE_REPLACE, 1);
+            order(actions[i], 1);
         }
         readers_join(&writer, 1, IO_ERROR);
         c.lun = replaced;
