@@ -20,10 +20,11 @@
  * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
  * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
  * reconnect, because reads and writes may be executed twice. After the reconnect the target must no longer execute the
- * first copy. If the namespace has other identifiers after the reconnect, NvmeScanNamespaces lets the upper part end
- * the namespace's requests before the state is Live. An admin command fails, because a second execution might be
- * harmful. Then the thread connects again: at once, and then after pauses of 1, 2, 4... seconds. A parked request has
- * no queue; it is in the list Parked.
+ * first copy. samples/nvme-target guarantees this for each command that it has received (drain.c); this driver does
+ * not wait for commands that may still be in the network. If the namespace has other identifiers after the reconnect,
+ * NvmeScanNamespaces lets the upper part end the namespace's requests before the state is Live. An admin command
+ * fails, because a second execution might be harmful. Then the thread connects again: at once, and then after pauses
+ * of 1, 2, 4... seconds. A parked request has no queue; it is in the list Parked.
  *
  * Lifetime. NvmeControllerDelete waits until the thread has ended. Before the thread ends, it closes all NDK objects,
  * waits for their callbacks, and completes all requests. The controller's memory is freed with the last reference.
