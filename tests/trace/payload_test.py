@@ -98,8 +98,8 @@ def segment(maker, at, direction, opcode, data, **values):
     numbers = ["write", "read-request", "read-response", "send", "send-invalidate"]
     last = values.get("last", 1)
     control = (0x8100 if tagged else 0x0100) | last << 14 | 0x40 | numbers.index(opcode)
-    maker.add("tagged" if tagged else "untagged", at, 1, direction=direction, opcode=opcode, crc="good",
-              control=control, **{"payload": len(data), "last": last, **values}, bytes=data)
+    maker.add("tagged" if tagged else "untagged", at, 1, direction=direction, opcode=opcode, control=control,
+              **{"crc": "good", "payload": len(data), "last": last, **values}, bytes=data)
 
 
 def made_trace(path, schema, host="192.0.2.{}", private=b"private"):
@@ -158,6 +158,19 @@ def packets_of(capture_file):
     return found
 
 
+def comments_of(capture_file):
+    """The comments of packets in a pcapng file."""
+    data, at, found = capture_file.read_bytes(), 0, []
+    while at < len(data):
+        kind, size, captured = struct.unpack("<II12xI", data[at:at + 24])
+        options = at + 28 + (captured + 3 & ~3)
+        if kind == 6 and options < at + size - 4:
+            code, length = struct.unpack("<HH", data[options:options + 4])
+            found += [data[options + 4:options + 4 + length]] if code == 1 else []
+        at += size
+    return found
+
+
 def test_dissected(path):
     """Without --payload, nothing but control messages is recorded. SMB Direct is found in iWARP and in RoCE."""
     for fields in frames(record(path, (), "on", "--test", "write", "-s", "5000")[1]).values():
@@ -171,9 +184,28 @@ def test_dissected(path):
     check("SMB Direct over iWARP", "NegotiateRequest" in rows and "NegotiateResponse" in rows, rows)
     check("nothing is wrong in the capture of TCP", not experts(path / "out.pcapng"), experts(path / "out.pcapng"))
     roce(path, schema)
+    bad_crc(path, schema)
     made_trace(path / "made", schema, "[2001:db8::{}]", bytes(300))
     rows = tshark(capture(path / "made", "--roce"), "infiniband.bth.opcode", "ipv6.src")
     check("RoCE over IPv6", [r[1] for r in rows[:2]] == ["2001:db8::1", "2001:db8::2"] and len(rows) == 13, rows)
+
+
+def bad_crc(path, schema):
+    """An FPDU with a bad CRC makes packets with a bad invariant CRC and a comment. The others stay good."""
+    maker = trace_maker.Maker(schema)
+    maker.add("connection", 1, 1, role="initiated", interface=1, local="192.0.2.1:50000", remote="192.0.2.2:5445")
+    mpa(maker, "mpa_sent", 2, "request")
+    mpa(maker, "mpa_received", 3, "accept")
+    segment(maker, 4, "received", "send", b"a" * 10, msn=1)
+    segment(maker, 5, "received", "write", b"b" * 3000, stag=7, to=0x100, last=0)
+    segment(maker, 6, "received", "write", b"c" * 3000, stag=7, to=0x100 + 3000, crc="bad")
+    maker.add("outcome", 7, 1, outcome="ended", phase="established", why="peer-closed", terminate="none")
+    maker.write(path / "made")
+    packets, comments = packets_of(capture(path / "made", "--roce")), comments_of(path / "out.pcapng")
+    wrong = [bytes(a ^ b for a, b in zip(packet[-4:], icrc(packet))) for packet in packets]
+    check("a bad CRC: the invariant CRCs", wrong == [bytes(4)] * 4 + [b"\1\0\0\0"] * 2, wrong)
+    check("a bad CRC: the comments", [c[:32] for c in comments] == [b"the CRC of the FPDU is bad"] +
+          [b"the CRC of the FPDU is bad; connection 1: ended"[:32]], comments)
 
 
 def roce(path, schema):

@@ -71,6 +71,7 @@ static void flow_emit_packet(const struct flow_run *run, bool from_local, unsign
         known = FLOW_MAX_CAPTURED - 128;
     if (known)
         at = headers_put_bytes(at, data, known);
+    made.comment = NULL;
     made.captured = (uint32_t)(at - made.bytes);
     made.original = made.captured - known + size;
     from->sequence += size + (flags & (FLAG_SYN | FLAG_FIN) ? 1 : 0);

@@ -9,6 +9,7 @@ enum { FLOW_MAX_CAPTURED = 66 * 1024 };
 
 struct flow_packet {
     uint32_t captured, original;
+    const char *comment; /* for the packet; NULL: none */
     uint8_t bytes[FLOW_MAX_CAPTURED];
 };
 

@@ -78,8 +78,10 @@ static bool packets_has_room(struct packets *p)
 static uint8_t *packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
 {
     uint8_t *bytes = packets_has_room(p) ? malloc(made->captured) : NULL;
+    char *comment = bytes && made->comment ? strdup(made->comment) : NULL;
 
-    if (!bytes) {
+    if (!bytes || (made->comment && !comment)) {
+        free(bytes);
         p->is_out_of_memory = true;
         return NULL;
     }
@@ -88,7 +90,8 @@ static uint8_t *packets_add(struct packets *p, struct flow *f, uint64_t time_ns,
                                             .interface = f->interface,
                                             .captured = made->captured,
                                             .original = made->original,
-                                            .bytes = bytes };
+                                            .bytes = bytes,
+                                            .comment = comment };
     f->last_packet = ++p->count;
     return bytes;
 }
@@ -211,7 +214,7 @@ static void packets_begin_flow(struct packets *p, const struct trace_record *r, 
 /* Adds a comment to the connection's last packet: how the connection was established, or why it ended. */
 static void packets_comment(struct packets *p, const struct flow *f, const struct trace_record *r)
 {
-    char text[MAX_COMMENT], words[3][VALUE_MAX_TEXT] = { "", "", "" };
+    char text[MAX_COMMENT], words[3][VALUE_MAX_TEXT] = { "", "", "" }, *joined;
     static const char *const names[] = { "outcome", "phase", "why" };
     struct packet *packet;
     struct value v;
@@ -227,9 +230,12 @@ static void packets_comment(struct packets *p, const struct flow *f, const struc
     else
         snprintf(text, sizeof text, "connection %" PRIu32 ": %.40s in phase %.40s: %.40s", r->id, words[0], words[1],
                  words[2]);
+    if (asprintf(&joined, "%s%s%s", packet->comment ? packet->comment : "", packet->comment ? "; " : "", text) < 0) {
+        p->is_out_of_memory = true;
+        return;
+    }
     free(packet->comment);
-    packet->comment = strdup(text);
-    p->is_out_of_memory = p->is_out_of_memory || !packet->comment;
+    packet->comment = joined;
 }
 
 /* ---- records ---- */

@@ -2,7 +2,8 @@
 /*
  * Creates the packets of one connection as RoCE v2: see roce.h. The start-up frames become messages of InfiniBand's
  * connection manager, and RDMAP messages become packets of a reliable connection. InfiniBand has nothing that
- * corresponds to an empty FPDU or a Terminate, so these have no packet.
+ * corresponds to an empty FPDU or a Terminate, so these have no packet. A packet with bytes of an FPDU whose CRC is bad
+ * has a bad invariant CRC, and a comment.
  *
  * The invariant: each packet of a message except the last has ROCE_MTU bytes of payload. So a Read Request determines
  * the packet sequence numbers of its response. A packet may contain the payload of several FPDUs. It is created when
@@ -48,12 +49,14 @@ struct roce_message {
     uint8_t *bytes;          /* ROCE_MTU bytes for the next packet; NULL: there is no message */
     uint32_t pending, known; /* the next packet has `pending` bytes so far, of which the first `known` are in `bytes` */
     bool has_begun;          /* the first packet has been created */
+    bool has_bad_crc;        /* the next packet has bytes of an FPDU whose CRC is bad */
     uint32_t psn;            /* for a response: the sequence number of its next packet */
     uint32_t stag, length;   /* for a write: its token, and the number of its bytes so far */
     uint64_t to;             /* for a write: its address */
     uint8_t *first;          /* for a write: its first packet, which contains the length; NULL: no packet yet */
     uint32_t first_captured; /* captured bytes of that packet */
     bool first_is_whole;     /* that packet is not truncated, so it has a CRC */
+    bool first_is_bad;       /* that packet has a bad CRC */
 };
 
 struct roce_end {
@@ -84,6 +87,7 @@ struct roce_packet {
     size_t headers_size;
     const uint8_t *payload;
     uint32_t size, known; /* bytes of payload, of which the first `known` are at `payload` */
+    bool has_bad_crc;
 };
 
 struct roce *roce_create(uint32_t number)
@@ -135,9 +139,9 @@ static size_t roce_ip_end(bool is_v6)
 /*
  * Writes the invariant CRC into the last bytes of a whole packet. The CRC is computed as if all bits were 1 in the
  * fields that routers and switches may change: fields of the IP header, the UDP checksum, and a byte of the BTH. It
- * also includes 8 bytes of ones before the IP header.
+ * also includes 8 bytes of ones before the IP header. If `is_bad` is true, inverts one bit of the CRC.
  */
-static void roce_put_icrc(uint8_t *packet, size_t size, bool is_v6)
+static void roce_put_icrc(uint8_t *packet, size_t size, bool is_v6, bool is_bad)
 {
     size_t ip_end = roce_ip_end(is_v6), fixed = ip_end + UDP_HEADER + BTH_SIZE, begin = 14;
     uint8_t masked[8 + 40 + UDP_HEADER + BTH_SIZE], *ip = masked + 8, *udp = ip + ip_end - begin;
@@ -157,7 +161,7 @@ static void roce_put_icrc(uint8_t *packet, size_t size, bool is_v6)
     memset(udp + 6, 0xff, 2);
     udp[UDP_HEADER + 4] = 0xff;
     sum = checksum_update(CHECKSUM_CRC32, UINT32_MAX, masked, 8 + fixed - begin);
-    sum = ~checksum_update(CHECKSUM_CRC32, sum, packet + fixed, size - ICRC_SIZE - fixed);
+    sum = ~checksum_update(CHECKSUM_CRC32, sum, packet + fixed, size - ICRC_SIZE - fixed) ^ is_bad;
     for (unsigned i = 0; i < ICRC_SIZE; i++)
         packet[size - ICRC_SIZE + i] = (uint8_t)(sum >> 8 * i);
 }
@@ -193,8 +197,9 @@ static uint8_t *roce_emit(const struct roce_run *run, const struct roce_packet *
     *is_whole = p->known == p->size;
     if (*is_whole) {
         at = headers_put_zeros(at, pad + ICRC_SIZE);
-        roce_put_icrc(made.bytes, (size_t)(at - made.bytes), f->is_v6);
+        roce_put_icrc(made.bytes, (size_t)(at - made.bytes), f->is_v6, p->has_bad_crc);
     }
+    made.comment = p->has_bad_crc ? "the CRC of the FPDU is bad" : NULL;
     *captured = made.captured = (uint32_t)(at - made.bytes);
     return run->emit(run->context, run->flow, run->time_ns, &made);
 }
@@ -346,7 +351,7 @@ static bool roce_start_up(struct roce_run *run, const struct trace_record *r)
 /* A DDP segment, from its event. */
 struct roce_segment {
     uint8_t opcode;
-    bool is_last;
+    bool is_last, has_bad_crc;
     uint32_t stag, payload, known; /* `payload`: size in bytes, of which the first `known` are at `bytes` */
     uint64_t to;
     const uint8_t *bytes;
@@ -364,7 +369,7 @@ static void roce_set_write_length(const struct roce_run *run, const struct roce_
         return;
     (void)headers_put(m->first + reth + 12, m->length, 4);
     if (m->first_is_whole)
-        roce_put_icrc(m->first, m->first_captured, run->flow->is_v6);
+        roce_put_icrc(m->first, m->first_captured, run->flow->is_v6, m->first_is_bad);
 }
 
 /* Writes the headers that a packet of the message has before its payload. */
@@ -409,7 +414,8 @@ static bool roce_emit_message(const struct roce_run *run, struct roce_message *m
                              .target_qpn = roce_target(run)->qpn,
                              .psn = (*psn)++,
                              .payload = m->bytes,
-                             .size = m->pending };
+                             .size = m->pending,
+                             .has_bad_crc = m->has_bad_crc };
     uint8_t *stored;
 
     if (m->known < m->pending && m->pending <= run->flow->max_filled) {
@@ -423,8 +429,10 @@ static bool roce_emit_message(const struct roce_run *run, struct roce_message *m
         m->first = stored;
         m->first_captured = captured;
         m->first_is_whole = is_whole;
+        m->first_is_bad = m->has_bad_crc;
     }
     m->has_begun = true;
+    m->has_bad_crc = false;
     m->pending = m->known = 0;
     return stored != NULL;
 }
@@ -468,9 +476,11 @@ static bool roce_append(const struct roce_run *run, const struct roce_segment *g
             memcpy(m->bytes + m->known, g->bytes + at, known);
             m->known += known;
         }
+        m->has_bad_crc = m->has_bad_crc || g->has_bad_crc;
         m->pending += n;
         at += n;
     }
+    m->has_bad_crc = m->has_bad_crc || (g->is_last && g->has_bad_crc); /* also if the segment is empty */
     if (ok && g->is_last)
         ok = roce_emit_message(run, m, g, kind, true);
     if (kind == ROCE_WRITE)
@@ -513,7 +523,9 @@ static uint64_t roce_get(const uint8_t *at, unsigned size)
 static bool roce_request_read(const struct roce_run *run, const struct roce_segment *g)
 {
     struct roce_end *end = roce_source(run);
-    struct roce_packet p = { .opcode = RC_READ_REQUEST, .target_qpn = roce_target(run)->qpn, .psn = end->psn };
+    struct roce_packet p = {
+        .opcode = RC_READ_REQUEST, .target_qpn = roce_target(run)->qpn, .psn = end->psn, .has_bad_crc = g->has_bad_crc
+    };
     uint8_t *at = p.headers;
     uint32_t size, captured;
     bool is_whole;
@@ -533,14 +545,16 @@ static bool roce_request_read(const struct roce_run *run, const struct roce_segm
 
 static bool roce_read_segment(struct roce_segment *g, const struct trace_record *r)
 {
-    struct value opcode, last, stag, payload, to = { 0 }, bytes;
+    struct value opcode, last, stag, payload, to = { 0 }, crc = { 0 }, bytes;
 
     if (!value_find(r, "opcode", &opcode) || !value_find(r, "last", &last) || !value_find(r, "stag", &stag) ||
         !value_find(r, "payload", &payload) || payload.number > UINT16_MAX)
         return false;
     (void)value_find(r, "to", &to);
+    (void)value_find(r, "crc", &crc);
     *g = (struct roce_segment){ .opcode = (uint8_t)opcode.number,
                                 .is_last = last.number != 0,
+                                .has_bad_crc = crc.name && strcmp(crc.name, "bad") == 0,
                                 .stag = (uint32_t)stag.number,
                                 .to = to.number,
                                 .payload = (uint32_t)payload.number };
