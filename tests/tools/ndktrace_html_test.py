@@ -259,6 +259,23 @@ def test_damage(path):
     check("an event that the schema lacks", [event[4] for event in data_of(page_of(path, cut))["events"]] == [1, -5])
 
 
+def foreign_output(path, file):
+    """A file that others may read, and whose mode cannot be changed, is refused and stays as it is."""
+    output = path / "foreign"
+    output.write_bytes(b"another user's")
+    output.chmod(0o646)
+    limited = ["setpriv", "--bounding-set=-fowner", "--"]
+    try:
+        os.chown(output, 1, -1)
+        subprocess.run([*limited, "true"], check=True, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"a file of another user: skipped, {e}")
+        return
+    code, _, err = run(*limited, NDKTRACE, "pcap", "-o", output, file)
+    check("a file of another user", code == 1 and "other users may access this file (mode 0646)" in err and
+          output.read_bytes() == b"another user's", (code, err))
+
+
 def test_output(path):
     file = make_plain(path)
     code, out, err = run(NDKTRACE, "html", "-o", "-", file)
@@ -272,7 +289,16 @@ def test_output(path):
         code, _, err = run(NDKTRACE, command, "-o", output, file)
         check(f"only the owner reads the output of {command}", code == 0 and output.stat().st_mode & 0o777 == 0o600,
               (code, err, output.exists() and oct(output.stat().st_mode)))
+        output.chmod(0o644)
+        with open(output, "ab") as f:
+            f.write(b"rest" * 1000)
+        size = output.stat().st_size
+        code, _, err = run(NDKTRACE, command, "-o", output, file)
+        seen = oct(output.stat().st_mode & 0o777), output.stat().st_size
+        check(f"{command} takes the others' rights from an existing file, and its rest", code == 0 and
+              seen == ("0o600", size - 4000), (code, err, seen, size))
     os.umask(before)
+    foreign_output(path, file)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([NDKTRACE, "html", "-o", "-", file], stdout=full, stderr=subprocess.PIPE, timeout=120,
                               check=False, env=ENVIRONMENT)

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -31,34 +33,54 @@ static bool output_file_is_trace(const char *path)
     return true;
 }
 
-/* Opens the file for its owner alone, because the output may contain recorded payload. Returns NULL with errno set. */
+/*
+ * Takes the rights of group and others from an existing file, and empties it. A pipe or a device keeps its rights.
+ * Returns NULL, or what prevents it.
+ */
+static const char *output_file_prepare(int fd)
+{
+    static char why[128];
+    struct stat file;
+
+    if (fstat(fd, &file))
+        return strerror(errno);
+    if (!S_ISREG(file.st_mode))
+        return NULL;
+    if (file.st_mode & (S_IRWXG | S_IRWXO) && fchmod(fd, S_IRUSR | S_IWUSR)) {
+        snprintf(why, sizeof why, "other users may access this file (mode %04o), and the mode cannot be changed: %s",
+                 (unsigned)(file.st_mode & 07777), strerror(errno));
+        return why;
+    }
+    return ftruncate(fd, 0) ? strerror(errno) : NULL;
+}
+
+/*
+ * Opens the file for its owner alone, because the output may contain recorded payload. After a failure prints a message
+ * and returns NULL.
+ */
 static FILE *output_file_open(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), error;
-    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const char *why = fd < 0 ? strerror(errno) : output_file_prepare(fd);
+    FILE *out = why ? NULL : fdopen(fd, "w");
 
-    if (fd >= 0 && !out) {
-        error = errno;
+    if (out)
+        return out;
+    output_file_fail(path, why ? why : strerror(errno));
+    if (fd >= 0)
         (void)close(fd);
-        errno = error;
-    }
-    return out;
+    return NULL;
 }
 
 FILE *output_file_create(const char *path)
 {
-    FILE *out;
-
     if (output_file_is_stdout(path))
         return stdout;
     if (output_file_is_trace(path)) {
         output_file_fail(path, "this is a trace file, and is not overwritten");
         return NULL;
     }
-    out = output_file_open(path);
-    if (!out)
-        output_file_fail(path, strerror(errno));
-    return out;
+    return output_file_open(path);
 }
 
 int output_file_close(const char *path, FILE *out)

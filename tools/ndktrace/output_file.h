@@ -8,8 +8,8 @@
 
 bool output_file_is_stdout(const char *path);
 /*
- * Creates or overwrites the file. If it fails, prints a message and returns NULL. Refuses to overwrite a trace file,
- * because truncating the file would end a process that records to it.
+ * Creates or overwrites the file. Only its owner may access it, also if it existed. If it fails, prints a message and
+ * returns NULL. Refuses to overwrite a trace file, because truncating the file would end a process that records to it.
  */
 FILE *output_file_create(const char *path);
 /*
