@@ -4,6 +4,9 @@
 The frames of each direction of each connection of the trace must be those of the wire: the same MPA frames and FPDUs in
 the same order, with the same fields. The trace has the payload, so CRCs are equal, too, and with them all bytes. Only
 padding is not compared, nor a CRC after padding, because siw does not zero its padding.
+
+An end that sends a Terminate reads no further frames. So frames that follow the one which the Terminate names may be
+missing in the trace, and no others.
 """
 import subprocess
 import tempfile
@@ -14,6 +17,9 @@ from run_capture import streams
 
 UNEQUAL = {"iwarp_mpa.crc", "iwarp_mpa.crc_check", "iwarp_mpa.pad"}
 LAYERS = ("iwarp_mpa", "iwarp_ddp_rdmap")
+# Fields of DDP headers: name, offset and size in bytes.
+TAGGED = (("iwarp_ddp.stag", 2, 4), ("iwarp_ddp.tagged_offset", 6, 8))
+UNTAGGED = (("iwarp_ddp.qn", 6, 4), ("iwarp_ddp.msn", 10, 4), ("iwarp_ddp.mo", 14, 4))
 
 
 def frame_of(proto):
@@ -59,6 +65,18 @@ def frames(capture, ports=None):
     return found
 
 
+def names(terminate, frame):
+    """True if the frame has the header that the Terminate quotes. A Terminate without one is for a bad CRC."""
+    quoted, fields = (dict(word.partition("=")[::2] for word in text.split()) for text in (terminate, frame))
+    header = bytes.fromhex(quoted.get("iwarp_rdma.term_ddp_h", "").replace(":", ""))
+    if not header:
+        return fields["crc"] == "bad"
+    wanted = {"iwarp_rdma.opcode": header[1] & 0x0f}
+    for name, at, size in TAGGED if header[0] & 0x80 else UNTAGGED:
+        wanted[name] = int.from_bytes(header[at:at + size], "big")
+    return all(name in fields and int(fields[name], 0) == value for name, value in wanted.items())
+
+
 def have_same_bytes(wire, trace, ports):
     """
     True if the TCP streams are equal. If a segment of the wire ends less than 8 bytes after the beginning of an FPDU,
@@ -79,9 +97,9 @@ def differences(wire, trace):
         while same < min(len(got), len(want)) and got[same] == want[same]:
             same += 1
         equal += same
-        # A side that has sent a Terminate reads no further frames.
-        terminated = any("iwarp_rdma.opcode=0x07" in frame for frame in seen.get(pair[::-1], ()))
-        is_other = same < len(got) or (same < len(want) and not terminated)
+        terminates = [frame for frame in seen.get(pair[::-1], ()) if "iwarp_rdma.opcode=0x07" in frame]
+        is_end = got and any(names(terminate, got[-1]) for terminate in terminates)
+        is_other = same < len(got) or (same < len(want) and not is_end)
         if is_other and have_same_bytes(wire, trace, pair):     # but tshark has lost the frames of the wire
             equal += len(got) - same
         elif is_other:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests check_capture.py on captures written by hand: it passes good ones and sees each kind of fault.
+"""Tests check_capture.py and compare_trace.py on captures written by hand: they pass good ones, and see each kind of
+fault.
 
 Some cases state what Wireshark 4.0 cannot do, so that a later version that can is noticed.
 Status 0 when all is as expected, 1 when not, 77 without tshark.
@@ -14,6 +15,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import compare_trace   # noqa: E402
 from check_capture import differences   # noqa: E402
 from mpa import (C, R, READ_RESPONSE, REP, REQ, S, SEND, TERMINATE, WRITE, fpdu, frame,     # noqa: E402
                  read_request, rtr_frame, tagged_segments, untagged, v2)
@@ -119,6 +121,55 @@ CASES = [
 ]
 
 
+def terminate(fault=b""):
+    """The Terminate for a frame with this DDP header, or for a bad CRC."""
+    if not fault:
+        return fpdu(untagged(TERMINATE, 2, 1, bytes([0x20, 2, 0, 0])), C)
+    code = bytes([0x11, 0]) if fault[0] & 0x80 else bytes([0x12, 2])
+    return fpdu(untagged(TERMINATE, 2, 1, code + bytes([0xc0, 0]) + struct.pack(">H", 64) + fault), C)
+
+
+FRAMES = [send(1, 16), fpdu(tagged_segments(WRITE, 7, 0x1000, bytes(32))[0], C), send(2, 16), send(3, 16)]
+HEADERS = [frame[2:2 + (14 if frame[2] & 0x80 else 18)] for frame in FRAMES]
+BAD = broken(FRAMES[1], 20)
+# The frames on the wire, the Terminate of their receiver, the number of frames in the trace, what is found.
+COMPARED = [
+    ("all frames", FRAMES, b"", 4, None),
+    ("a missing frame", FRAMES, b"", 3, "from port 50000 to 50001, frame 5 of 5 on the wire and 4 in the trace"),
+    ("frames behind the faulty one", FRAMES, terminate(HEADERS[1]), 2, None),
+    ("frames behind a faulty untagged one", FRAMES, terminate(HEADERS[2]), 3, None),
+    ("the faulty frame is missing", FRAMES, terminate(HEADERS[1]), 1, "from port 50000 to 50001, frame 3 of 5"),
+    ("a frame behind the faulty one was read", FRAMES, terminate(HEADERS[1]), 3,
+     "from port 50000 to 50001, frame 5 of 5"),
+    ("frames behind a bad CRC", [FRAMES[0], BAD, *FRAMES[2:]], terminate(), 2, None),
+    ("the frame with the bad CRC is missing", [FRAMES[0], BAD, *FRAMES[2:]], terminate(), 1,
+     "from port 50000 to 50001, frame 3 of 5"),
+]
+
+
+def write_compared(path, frames, answer):
+    capture = Capture(path)
+    capture.start_up(1, C)
+    for data in frames:
+        capture.packet(0, data)
+    if answer:
+        capture.packet(1, answer)
+    capture.file.close()
+    return path
+
+
+def compare_all(directory):
+    failed = 0
+    for number, (name, frames, answer, traced, want) in enumerate(COMPARED):
+        wire, trace = (os.path.join(directory, f"{number}.{end}") for end in ("wire", "trace"))
+        _, found = compare_trace.differences(write_compared(wire, frames, answer),
+                                             write_compared(trace, frames[:traced], answer))
+        good_answer = any(line.startswith(want) for line in found) if want else not found
+        failed += not good_answer
+        print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
+    return failed
+
+
 def main():
     if not shutil.which("tshark"):
         print("skipped: no tshark")
@@ -134,7 +185,8 @@ def main():
             good_answer = any(line.startswith(want) for line in found) if want else not found
             failed += not good_answer
             print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
-    print(f"{len(CASES) - failed} passed, {failed} failed")
+        failed += compare_all(directory)
+    print(f"{len(CASES) + len(COMPARED) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
