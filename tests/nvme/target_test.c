@@ -299,6 +299,6 @@ int main(int argc, char **argv)
         return 2;
     }
     program = argv[1];
-    setenv("ONDK_VERIFY", "stop,full", 1);
+    setenv("ONDK_VERIFY", "stop,full,stall=0", 1);
     return cmocka_run_group_tests(tests, setup, teardown);
 }

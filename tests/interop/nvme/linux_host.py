@@ -44,7 +44,7 @@ class Target:
                     f"Address=sz:{Network.here}", f"Port=dword:{self.port}", f"Nqn=sz:{NQN}",
                     "Files=multi_sz:\\??\\C:\\disk.img")
         options = [word for value in registry for word in ("--reg", value)]
-        return [*self.peers.command[:-1], "--verify", "stop,full", "--files", self.files, *options,
+        return [*self.peers.command[:-1], "--verify", "stop,full,stall=0", "--files", self.files, *options,
                 self.peers.command[-1]]
 
     @contextlib.contextmanager

@@ -19,6 +19,7 @@ DISSECTED = ("Connect", "Identify Controller", "Write", "Property Get Controller
 GUEST_PORT, DISK_MIB = 4420, 64
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 SETTINGS = {"IoQueues": 2, "QueueDepth": 128, "KeepAliveSeconds": 5}
+VERIFY = "stop,full,stall=0"    # a slow machine breaks no rule
 REASON = r"at [0-9.:]+: (the target [^,\n]*(?:, or [^,\n]*)?)"
 
 
@@ -36,7 +37,7 @@ class Initiator:
         registry = [f"{name}=dword:{value}" for name, value in self.settings.items()]
         registry.append(f"Targets=multi_sz:{self.address}:{self.port} {NQN}")
         options = [word for value in registry for word in ("--reg", value)]
-        return [self.peers.command[0], "--verify", "stop,full", "--nbd", self.socket, *options, *self.peers.command[1:]]
+        return [self.peers.command[0], "--verify", VERIFY, "--nbd", self.socket, *options, *self.peers.command[1:]]
 
     @contextlib.contextmanager
     def exported(self):

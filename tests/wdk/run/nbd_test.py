@@ -47,7 +47,7 @@ def command(*words, code=0):
 class Server:
     """A run of ndkrun --nbd, or of nbdkit."""
 
-    def __init__(self, *options, words=None, verify='stop,full'):
+    def __init__(self, *options, words=None, verify='stop,full,stall=0'):
         self.socket = folder / 'socket'
         self.log = folder / 'log'
         words = words or [NDKRUN, '--nbd', self.socket, '--verify', verify, '--json', *options, disk]
@@ -439,8 +439,8 @@ def plugin():
         return
     socket = folder / 'socket'
     shutil.copy(disk, folder / 'copy.so')
-    server = Server(words=['nbdkit', '-f', '-U', socket, '--filter=blocksize', PLUGIN, 'copy.so', 'verify=stop,full',
-                           'reg=Units=dword:2', f'nbd={socket}'])
+    server = Server(words=['nbdkit', '-f', '-U', socket, '--filter=blocksize', PLUGIN, 'copy.so',
+                           'verify=stop,full,stall=0', 'reg=Units=dword:2', f'nbd={socket}'])
     c = server.connect()
     check('the filter blocksize: an unaligned write', c.write(100, b'1' * 1000) == OK)
     check('the filter blocksize: an unaligned read', c.read(99, 1002) == (OK, b'\0' + b'1' * 1000 + b'\0'))

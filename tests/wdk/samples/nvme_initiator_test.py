@@ -120,8 +120,9 @@ def run(port, peer_options, values, environment):
             peer.stdout.readline() # "listening"
             registry = [f'--reg=Targets=sz:127.0.0.1:{port} {NQN}']
             registry += [f'--reg={name}=dword:{value}' for name, value in {**PATIENT, **values}.items()]
-            p = subprocess.run([NDKRUN, '--verify', 'stop,full', '--run-for', '0', *registry, DRIVER], text=True,
-                               capture_output=True, timeout=250, check=False, env={**os.environ, **environment})
+            p = subprocess.run([NDKRUN, '--verify', 'stop,full,stall=0', '--run-for', '0', *registry, DRIVER],
+                               text=True, capture_output=True, timeout=250, check=False,
+                               env={**os.environ, **environment})
         finally:
             peer.kill()
             peer.wait()
