@@ -9,7 +9,7 @@ test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev m
       gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh
       e2fsprogs libnbd-bin nbdkit-plugin-dev qemu-utils)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
-         busybox-static cpio kmod xz-utils zstd nvme-cli e2fsprogs)
+         busybox-static cpio kmod xz-utils zstd nvme-cli e2fsprogs libnl-genl-3-200)
 browser=(chromium chromium-driver fonts-dejavu-core)
 bench=(libfabric-dev libucx-dev)
 package=(dpkg-dev debhelper lintian libcmocka-dev nbdkit-plugin-dev mmdebstrap uidmap gcc-aarch64-linux-gnu

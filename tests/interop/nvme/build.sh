@@ -15,10 +15,13 @@ cache=$(cd "$cache" && pwd)
 exec 9>"$cache/nvme.lock"; flock 9
 
 read -r _ abi ver <"$cache/stamp"
-install_packages nvme-cli e2fsprogs
+install_packages nvme-cli e2fsprogs libnl-genl-3-200
+nbd_client=$(candidate_version nbd-client)
+[ -n "$nbd_client" ] || { $as_root apt-get update -qq; nbd_client=$(candidate_version nbd-client); }
+[ -n "$nbd_client" ] || skip "no package nbd-client"
 
 stamp="kernel $abi $ver
-nvme-cli $(installed_version nvme-cli) e2fsprogs $(installed_version e2fsprogs)
+nvme-cli $(installed_version nvme-cli) e2fsprogs $(installed_version e2fsprogs) nbd-client $nbd_client
 script $(cat "$0" "$here/../packages.sh" "$here"/guest/* | sha256sum | cut -d' ' -f1)"
 if [ -s "$cache/nvme.cpio" ] && [ "$(cat "$cache/nvme.stamp" 2>/dev/null)" = "$stamp" ]; then
     took "NVMe: up to date"; exit 0
@@ -40,7 +43,7 @@ rm "$deb"
 depmod -b "$image" "$abi" 2>/dev/null
 kmod_dir=$root/lib/modules/$abi
 mkdir -p "$kmod_dir"
-for m in nvme_rdma nvme_tcp nvmet_rdma nvmet_tcp brd null_blk loop ext4 crc32_generic; do
+for m in nvme_rdma nvme_tcp nvmet_rdma nvmet_tcp brd nbd null_blk loop ext4 crc32_generic; do
     modprobe -d "$image" -S "$abi" --show-depends "$m" >>"$work/needs" || die "no module $m"
 done
 sed -n 's!^insmod \(/[^ ]*\.ko\).*!\1!p' "$work/needs" | sort -u | xargs cp -t "$kmod_dir"
@@ -54,6 +57,11 @@ done
 # --- programs ---
 for p in nvme mke2fs e2fsck; do add_program "$p"; done
 cp /etc/mke2fs.conf "$root/etc/"
+deb=$(download_package "$work" "nbd-client=$nbd_client")     # not installed, because it would change this machine
+mkdir "$work/nbd"
+dpkg-deb -x "$deb" "$work/nbd"
+install -D -m 755 "$work/nbd/sbin/nbd-client" "$root/usr/sbin/nbd-client"
+add_libraries "$root/usr/sbin/nbd-client"
 compile_guest_program "$root/bin/blockload" "$here/guest/blockload.c" -lpthread
 add_libraries "$root/bin/blockload"
 for script in "$here"/guest/nvme-*; do install -m 755 "$script" "$root/bin/"; done

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 
-from peers import HERE, NOTHING_LEFT, NQN, Failed, Machine, network_cut, running, tool
+from peers import (HERE, HOST_ADDRESS, NOTHING_LEFT, NQN, Failed, Machine, Network, free_ports, network_cut, running,
+                   tool)
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "capture"))
 from check_nvme import differences  # noqa: E402
@@ -33,17 +34,25 @@ class Initiator:
         self.environment = {"ONDK_CRC": "1" if crc == "on" else "0"}
         self.settings = {**SETTINGS, **settings}
 
+    def registry(self):
+        return [*(f"{name}=dword:{value}" for name, value in self.settings.items()),
+                f"Targets=multi_sz:{self.address}:{self.port} {NQN}"]
+
     def command(self):
-        registry = [f"{name}=dword:{value}" for name, value in self.settings.items()]
-        registry.append(f"Targets=multi_sz:{self.address}:{self.port} {NQN}")
-        options = [word for value in registry for word in ("--reg", value)]
+        options = [word for value in self.registry() for word in ("--reg", value)]
         return [self.peers.command[0], "--verify", VERIFY, "--nbd", self.socket, *options, *self.peers.command[1:]]
 
+    def tcp_command(self, port):
+        """The same over TCP: nbdkit without ndkrun."""
+        plugin = os.path.join(os.path.dirname(self.peers.command[0]), "nbdkit-openndk-plugin.so")
+        return ["nbdkit", "--foreground", "--ipaddr", Network.here, "--port", str(port), plugin,
+                *self.peers.command[1:], f"verify={VERIFY}", *(f"reg={value}" for value in self.registry())]
+
     @contextlib.contextmanager
-    def exported(self):
+    def exported(self, command=None):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
-        with running(self.command(), self.environment) as program:
+        with running(command or self.command(), self.environment) as program:
             program.wait_for_line(r"ndkrun: disk 0:0:0")
             yield program
 
@@ -121,6 +130,24 @@ def filesystem(peers):
         cat >/tmp/expected <<'END'\n{listed}\nEND
         (cd /mnt && md5sum -c /tmp/expected >/tmp/compared 2>&1) || {{ grep -v ': OK$' /tmp/compared; exit 1; }}
         umount /mnt""")
+
+
+def kernel_client(peers):
+    """The guest's kernel is the client of nbdkit: it mounts the disk that its own target serves."""
+    serve(peers)
+    initiator, port = Initiator(peers), free_ports(1)[0]
+    with initiator.exported(initiator.tcp_command(port)) as program:
+        try:
+            said = peers.machine.run(f"""set -e
+                modprobe nbd
+                /usr/sbin/nbd-client {HOST_ADDRESS} {port} /dev/nbd0 -N 0:0:0 >/tmp/client 2>&1 ||
+                    {{ cat /tmp/client; exit 1; }}
+                nvme-tree /dev/nbd0
+                /usr/sbin/nbd-client -d /dev/nbd0""")
+        except Failed as e:
+            raise Failed(f"{e}; {program.describe()}") from e
+        initiator.stop(program)
+    return said.splitlines()[-1] if said else None
 
 
 @contextlib.contextmanager
@@ -215,7 +242,8 @@ def capture(peers):
 SCENARIOS = {
     "initiator-capture": capture,
     "initiator-depths-crc-on": depths("on"), "initiator-depths-crc-off": depths("off"),
-    "initiator-filesystem": filesystem, "initiator-ndkrun-killed": ndkrun_killed,
+    "initiator-filesystem": filesystem, "initiator-nbd-client": kernel_client,
+    "initiator-ndkrun-killed": ndkrun_killed,
     "initiator-network-cut": network_cut_5_s, "initiator-target-removed": target_removed,
     "initiator-guest-killed": guest_killed,
 }
