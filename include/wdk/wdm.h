@@ -34,6 +34,7 @@
 #include "wdm/csq.h"
 #include "wdm/startio.h"
 #include "wdm/zw.h"
+#include "wdm/section.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"
 #include "wdm/bus.h"

@@ -33,6 +33,8 @@ static const struct {
     [LIVE_STORPORT_TIMER] = { "Storport timer", "Storport-timer" },
     [LIVE_STORPORT_WORKER] = { "Storport worker", "Storport-worker" },
     [LIVE_WDF] = { "framework object", "framework-object" },
+    [LIVE_VIEW] = { "view of a section", "section-view" },
+    [LIVE_CALLBACK] = { "registered callback", "registered-callback" },
 };
 
 struct key {

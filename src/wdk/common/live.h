@@ -34,7 +34,9 @@ enum live_kind {
     LIVE_SRB,       /* sent to a miniport, not completed */
     LIVE_STORPORT_TIMER,
     LIVE_STORPORT_WORKER,
-    LIVE_WDF, /* framework object */
+    LIVE_WDF,      /* framework object */
+    LIVE_VIEW,     /* of a section */
+    LIVE_CALLBACK, /* a routine that is registered for notifications */
     LIVE_KINDS
 };
 

@@ -7,6 +7,7 @@
 
 #include "wdm.h"
 
+#include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
@@ -55,6 +56,15 @@ void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
         ob_ref(object);
     }
     pthread_mutex_unlock(&lock);
+    return object;
+}
+
+void *handle_lookup_reported(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+{
+    void *object = handle_lookup(handle, type, status);
+
+    if (*status == STATUS_INVALID_HANDLE && check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
     return object;
 }
 

@@ -23,6 +23,9 @@ NTSTATUS handle_open(void *object, HANDLE *handle);
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
+/* Works like handle_lookup, and reports a handle that is not open, as a mistake in the call of the routine. */
+void *handle_lookup_reported(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
+
 /* Calls the type's `closed` and drops the handle's reference. Returns false if there is no such handle. */
 bool handle_close(HANDLE handle);
 

@@ -55,6 +55,7 @@ static WCHAR *name_normalize(PCUNICODE_STRING name)
     name_replace_prefix(text, L"\\DOSDEVICES\\", L"\\??\\");
     name_replace_prefix(text, L"\\GLOBAL??\\", L"\\??\\");
     name_replace_prefix(text, L"\\??\\GLOBAL\\", L"\\??\\");
+    name_replace_prefix(text, L"\\BASENAMEDOBJECTS\\GLOBAL\\", L"\\BASENAMEDOBJECTS\\");
     return text;
 }
 

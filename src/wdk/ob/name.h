@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The object manager's names: \Device\..., and the symbolic links of \DosDevices, which is also called \?? and
- * \GLOBAL??. Comparison ignores case. A name has no reference on its object, so name_remove_object must be called
- * before the object is freed.
+ * \GLOBAL??. \BaseNamedObjects\Global is \BaseNamedObjects. Comparison ignores case. A name has no reference on its
+ * object, so name_remove_object must be called before the object is freed.
  */
 #ifndef ONDK_WDK_NAME_H
 #define ONDK_WDK_NAME_H

@@ -47,6 +47,18 @@ void ob_ref(void *object)
     atomic_fetch_add_explicit(&object_header(object)->references, 1, memory_order_relaxed);
 }
 
+bool ob_try_ref(void *object)
+{
+    atomic_int *references = &object_header(object)->references;
+    int now = atomic_load_explicit(references, memory_order_relaxed);
+
+    while (now > 0)
+        if (atomic_compare_exchange_weak_explicit(references, &now, now + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
 void ob_unref(void *object)
 {
     struct object *o = object_header(object);
@@ -74,8 +86,7 @@ void ob_pass_to_driver(void *object)
     pthread_mutex_unlock(&driver_lock);
 }
 
-/* Turns one of the driver's references into a reference of the caller. Returns false if the driver has none. */
-static bool object_reclaim_from_driver(void *object)
+bool ob_reclaim_from_driver(void *object)
 {
     struct object *o = object_header(object);
     bool has_reference;
@@ -88,8 +99,7 @@ static bool object_reclaim_from_driver(void *object)
     return has_reference;
 }
 
-/* Returns true if the pointer is an object that is not freed yet. Otherwise reports the pointer. */
-static bool object_check(const char *routine, void *object)
+bool ob_check(const char *routine, void *object)
 {
     if (object && object_header(object)->magic == magic_alive)
         return true;
@@ -100,7 +110,7 @@ static bool object_check(const char *routine, void *object)
 LONG_PTR ObfReferenceObject(PVOID Object)
 {
     irql_check_max("ObReferenceObject", DISPATCH_LEVEL);
-    if (!object_check("ObReferenceObject", Object))
+    if (!ob_check("ObReferenceObject", Object))
         return 0;
     ob_ref(Object);
     ob_pass_to_driver(Object);
@@ -112,9 +122,9 @@ LONG_PTR ObfDereferenceObject(PVOID Object)
     LONG_PTR remaining;
 
     irql_check_max("ObDereferenceObject", DISPATCH_LEVEL);
-    if (!object_check("ObDereferenceObject", Object))
+    if (!ob_check("ObDereferenceObject", Object))
         return 0;
-    if (!object_reclaim_from_driver(Object)) {
+    if (!ob_reclaim_from_driver(Object)) {
         check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)ob_type(Object), (uintptr_t)Object, 0, 0,
                      "%s %p has no reference of the driver's left", ob_type(Object)->name, Object);
         return 0;
@@ -135,7 +145,7 @@ NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POB
     UNREFERENCED_PARAMETER(DesiredAccess);
     UNREFERENCED_PARAMETER(AccessMode);
     irql_check_max("ObReferenceObjectByPointer", DISPATCH_LEVEL);
-    if (!object_check("ObReferenceObjectByPointer", Object))
+    if (!ob_check("ObReferenceObjectByPointer", Object))
         return STATUS_INVALID_PARAMETER;
     if (ObjectType && ob_type(Object) != ObjectType)
         return STATUS_OBJECT_TYPE_MISMATCH;

@@ -27,7 +27,15 @@ struct _OBJECT_TYPE {
 void *ob_new(POBJECT_TYPE type, size_t size);
 void ob_ref(void *object);
 void ob_unref(void *object);
+/*
+ * Works like ob_ref, but returns false if the last reference has been dropped. For an object that is found in a list,
+ * with the list's lock held, from which the type's `destroy` removes it under the same lock.
+ */
+bool ob_try_ref(void *object);
 POBJECT_TYPE ob_type(void *object);
+
+/* Returns true if the driver's pointer is an object that is not freed yet. Otherwise reports the pointer. */
+bool ob_check(const char *routine, void *object);
 
 /*
  * Turns the caller's reference into a reference of the driver, which ObDereferenceObject drops. The driver's references
@@ -35,5 +43,7 @@ POBJECT_TYPE ob_type(void *object);
  * the driver has not dropped (LIVE_REFERENCE).
  */
 void ob_pass_to_driver(void *object);
+/* Turns one of the driver's references into a reference of the caller. Returns false if the driver has none. */
+bool ob_reclaim_from_driver(void *object);
 
 #endif

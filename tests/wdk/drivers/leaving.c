@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Unloads with one of each leaked: IRP, pool, device, symbolic link, handle, reference. */
+/* Unloads with one of each leaked: IRP, pool, device, symbolic link, handle, reference, view. */
 #include <wdm.h>
+
+static void map_forgotten_view(void)
+{
+    LARGE_INTEGER size = { .QuadPart = PAGE_SIZE };
+    PVOID base = NULL;
+    SIZE_T view_size = 0;
+    HANDLE section;
+
+    if (!ZwCreateSection(&section, SECTION_ALL_ACCESS, NULL, &size, PAGE_READWRITE, SEC_COMMIT, NULL)) {
+        (void)ZwMapViewOfSection(section, NtCurrentProcess(), &base, 0, 0, NULL, &view_size, ViewUnmap, 0,
+                                 PAGE_READWRITE);
+        ZwClose(section);
+    }
+}
 
 static void forgetful_unload(PDRIVER_OBJECT driver)
 {
@@ -13,6 +27,7 @@ static void forgetful_unload(PDRIVER_OBJECT driver)
     (void)IoOpenDriverRegistryKey(driver, DriverRegKeyParameters, KEY_READ, 0, &key);
     ObReferenceObject(device);
     (void)IoAllocateIrp(1, FALSE);
+    map_forgotten_view();
     (void)ExAllocatePoolWithTag(NonPagedPoolNx, 100, 'tfeL');
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections and the sizes of views, for section.c and view.c. */
+#ifndef ONDK_WDK_SECTION_H
+#define ONDK_WDK_SECTION_H
+
+#include <stdint.h>
+
+#include "wdm.h"
+
+enum { SECTION_GRANULARITY = 0x10000 }; /* views begin at multiples of it, in memory and in the section */
+
+/* A counted object (object.h). Each view and each handle has a reference. Only `handles` changes after the creation. */
+struct section {
+    int descriptor;    /* of the memory, or of the file */
+    PFILE_OBJECT file; /* the section has a reference; NULL if the section is memory */
+    uint64_t size;     /* in bytes */
+    ULONG protection;  /* PAGE_..., without the flags of the cache */
+    int handles;       /* number of open handles; guarded by section.c's lock */
+};
+
+/*
+ * Returns the protection without the flags of the cache. Returns 0 if it is not exactly one of the protections that a
+ * section can have, PAGE_READONLY to PAGE_EXECUTE_WRITECOPY.
+ */
+ULONG section_protection(ULONG protection);
+/* Returns the host's protection for such a protection, or for PAGE_NOACCESS. */
+int section_host_protection(ULONG protection);
+
+/*
+ * Reserves `size` bytes at `wanted`, or at any multiple of SECTION_GRANULARITY if `wanted` is NULL. Returns NULL if
+ * there is no room.
+ */
+char *section_reserve(char *wanted, size_t size);
+
+/* Returns STATUS_SUCCESS for the handle of this process, which is the only one. Reports a handle that is not open. */
+NTSTATUS section_check_process(const char *routine, HANDLE process);
+
+#endif
