@@ -35,6 +35,7 @@
 #include "wdm/startio.h"
 #include "wdm/zw.h"
 #include "wdm/section.h"
+#include "wdm/callback.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"
 #include "wdm/bus.h"

@@ -68,6 +68,20 @@ NTKERNELAPI NTSTATUS PsGetThreadExitStatus(_In_ PETHREAD Thread);
 NTKERNELAPI BOOLEAN PsIsSystemThread(_In_ PETHREAD Thread);
 NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 #define PsGetCurrentProcess() IoGetCurrentProcess()
+
+/*
+ * The bounds of the current thread's stack, and the number of bytes below the caller's frame. A stack has the host's
+ * size, usually 8 MiB, where Windows' have 24 KiB. Any IRQL, IoGetInitialStack: IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI VOID IoGetStackLimits(_Out_ PULONG_PTR LowLimit, _Out_ PULONG_PTR HighLimit);
+NTKERNELAPI PVOID IoGetInitialStack(VOID);
+FORCEINLINE ULONG_PTR IoGetRemainingStackSize(VOID)
+{
+    ULONG_PTR low, high;
+
+    IoGetStackLimits(&low, &high);
+    return (ULONG_PTR)__builtin_frame_address(0) - low;
+}
 NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);
 /* There is one process. Routines that ignore a handle accept the process's handle and that of the current thread. */
 FORCEINLINE HANDLE PsGetProcessId(_In_ PEPROCESS Process)

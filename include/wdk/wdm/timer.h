@@ -71,6 +71,14 @@ NTKERNELAPI BOOLEAN KeSetCoalescableTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTE
 NTKERNELAPI BOOLEAN KeCancelTimer(_Inout_ PKTIMER Timer);
 NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
+/*
+ * The interval of the clock in units of 100 ns. ExSetTimerResolution returns the interval that now applies: the
+ * smallest that a driver has requested, until each of these drivers has called it with FALSE. Timers are as exact with
+ * a large interval as with a small one. ExQueryTimerResolution: any IRQL, ExSetTimerResolution: IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI VOID ExQueryTimerResolution(_Out_ PULONG MaximumTime, _Out_ PULONG MinimumTime, _Out_ PULONG CurrentTime);
+NTKERNELAPI ULONG ExSetTimerResolution(_In_ ULONG DesiredTime, _In_ BOOLEAN SetResolution);
+
 /* ---- Timers that the system allocates; threads can wait for one as for a KTIMER ---------------------------------- */
 
 typedef struct _EX_TIMER *PEX_TIMER;

@@ -2,7 +2,9 @@
 /*
  * Timers of ExAllocateTimer. Each has a KTIMER, and a DPC that calls the driver's routine. A work item frees the timer
  * when no DPC uses it any more. A timer that is deleted without being cancelled is freed after its next expiration.
+ * And the interval of the clock, which affects no timer.
  */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "wdm.h"
@@ -10,6 +12,7 @@
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/dpc.h"
+#include "wdk/ke/thread.h"
 #include "wdk/ke/timer.h"
 
 struct _EX_TIMER {
@@ -120,4 +123,38 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
     else
         (void)worker_queue(&Timer->item, NULL, NULL);
     return Cancel && cancelled;
+}
+
+/* ---- The clock's interval ---------------------------------------------------------------------------------------- */
+
+enum { SHORTEST_TICK = 5000, LONGEST_TICK = 156250 };
+
+static pthread_mutex_t resolution_lock = PTHREAD_MUTEX_INITIALIZER;
+static ULONG resolution = LONGEST_TICK;
+static unsigned resolution_requests; /* number of requests that were not withdrawn */
+
+VOID ExQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime)
+{
+    *MaximumTime = LONGEST_TICK;
+    *MinimumTime = SHORTEST_TICK;
+    pthread_mutex_lock(&resolution_lock);
+    *CurrentTime = resolution;
+    pthread_mutex_unlock(&resolution_lock);
+}
+
+ULONG ExSetTimerResolution(ULONG DesiredTime, BOOLEAN SetResolution)
+{
+    ULONG now;
+
+    irql_check_max("ExSetTimerResolution", APC_LEVEL);
+    pthread_mutex_lock(&resolution_lock);
+    if (SetResolution) {
+        resolution_requests++;
+        resolution = min(resolution, max(DesiredTime, (ULONG)SHORTEST_TICK));
+    } else if (resolution_requests && --resolution_requests == 0) {
+        resolution = LONGEST_TICK;
+    }
+    now = resolution;
+    pthread_mutex_unlock(&resolution_lock);
+    return now;
 }
