@@ -28,7 +28,11 @@ NTKERNELAPI NTSTATUS ZwFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Eve
                                      _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG FsControlCode,
                                      _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
                                      _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
-#define NtFsControlFile ZwFsControlFile
+NTKERNELAPI NTSTATUS NtFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
+                                     _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
+                                     _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG FsControlCode,
+                                     _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+                                     _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
 
 #define FSCTL_LOCK_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 6, METHOD_BUFFERED, FILE_ANY_ACCESS)
 #define FSCTL_UNLOCK_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 7, METHOD_BUFFERED, FILE_ANY_ACCESS)
@@ -40,6 +44,17 @@ NTKERNELAPI NTSTATUS ZwFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Eve
 #define FSCTL_SET_SPARSE CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 49, METHOD_BUFFERED, FILE_SPECIAL_ACCESS)
 #define FSCTL_SET_ZERO_DATA CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 50, METHOD_BUFFERED, FILE_WRITE_DATA)
 #define FSCTL_QUERY_ALLOCATED_RANGES CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 51, METHOD_NEITHER, FILE_READ_DATA)
+
+/* For ZwSetInformationFile. FileName is followed by the rest of a name of FileNameLength bytes. */
+typedef struct _FILE_RENAME_INFORMATION {
+    union {
+        BOOLEAN ReplaceIfExists;
+        ULONG Flags;
+    };
+    HANDLE RootDirectory;
+    ULONG FileNameLength;
+    WCHAR FileName[1];
+} FILE_RENAME_INFORMATION, *PFILE_RENAME_INFORMATION;
 
 typedef struct _FILE_ZERO_DATA_INFORMATION {
     LARGE_INTEGER FileOffset;

@@ -316,6 +316,211 @@ static void test_below_a_directory(void **state)
     assert_int_equal(ZwClose(directory), STATUS_SUCCESS);
 }
 
+/* ---- information ---- */
+
+static void test_information(void **state)
+{
+    FILE_BASIC_INFORMATION basic, set = { .LastWriteTime.QuadPart = 132539328000000001 }; /* 2021-01-01 */
+    FILE_NETWORK_OPEN_INFORMATION network;
+    FILE_INTERNAL_INFORMATION one, other;
+    FILE_ALIGNMENT_INFORMATION alignment = { 7 };
+    FILE_ATTRIBUTE_TAG_INFORMATION tag = { 1, 1 };
+    IO_STATUS_BLOCK block;
+    HANDLE file, directory;
+    LARGE_INTEGER now;
+
+    (void)state;
+    KeQuerySystemTime(&now);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_ALL, FILE_OVERWRITE_IF, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "abc", 3, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &basic, sizeof basic, FileBasicInformation), STATUS_SUCCESS);
+    assert_int_equal(block.Information, sizeof basic);
+    assert_int_equal(basic.FileAttributes, FILE_ATTRIBUTE_NORMAL);
+    assert_true(llabs(basic.LastWriteTime.QuadPart - now.QuadPart) < 600000000);
+    assert_true(basic.CreationTime.QuadPart <= basic.ChangeTime.QuadPart);
+    set.FileAttributes = FILE_ATTRIBUTE_READONLY;
+    assert_int_equal(ZwSetInformationFile(file, &block, &set, sizeof set, FileBasicInformation), STATUS_SUCCESS);
+    assert_int_equal(NtQueryInformationFile(file, &block, &network, sizeof network, FileNetworkOpenInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(network.LastWriteTime.QuadPart, set.LastWriteTime.QuadPart);
+    assert_int_equal(network.LastAccessTime.QuadPart, basic.LastAccessTime.QuadPart);
+    assert_int_equal(network.EndOfFile.QuadPart, 3);
+    assert_int_equal(network.FileAttributes, FILE_ATTRIBUTE_READONLY);
+    set.FileAttributes = FILE_ATTRIBUTE_DIRECTORY;
+    assert_int_equal(ZwSetInformationFile(file, &block, &set, sizeof set, FileBasicInformation),
+                     STATUS_INVALID_PARAMETER);
+    set = (FILE_BASIC_INFORMATION){ .FileAttributes = FILE_ATTRIBUTE_NORMAL, .LastAccessTime.QuadPart = -1 };
+    assert_int_equal(ZwSetInformationFile(file, &block, &set, sizeof set, FileBasicInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &tag, sizeof tag, FileAttributeTagInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(tag.FileAttributes, FILE_ATTRIBUTE_NORMAL);
+    assert_int_equal(tag.ReparseTag, 0);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &alignment, sizeof alignment, FileAlignmentInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(alignment.AlignmentRequirement, FILE_BYTE_ALIGNMENT);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &one, sizeof one, FileInternalInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &one, sizeof one, FileModeInformation),
+                     STATUS_INVALID_INFO_CLASS);
+    assert_int_equal(open_file(L"\\??\\C:\\", GENERIC_READ, FILE_OPEN, 0, &directory, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(directory, &block, &basic, sizeof basic, FileBasicInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(basic.FileAttributes, FILE_ATTRIBUTE_DIRECTORY);
+    assert_int_equal(ZwQueryInformationFile(directory, &block, &other, sizeof other, FileInternalInformation),
+                     STATUS_SUCCESS);
+    assert_int_not_equal(one.IndexNumber.QuadPart, other.IndexNumber.QuadPart);
+    ZwClose(directory);
+    ZwClose(file);
+}
+
+static int64_t size_of(HANDLE file)
+{
+    FILE_STANDARD_INFORMATION info;
+    IO_STATUS_BLOCK block;
+
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation), STATUS_SUCCESS);
+    return info.EndOfFile.QuadPart;
+}
+
+static NTSTATUS set_size(HANDLE file, FILE_INFORMATION_CLASS class, int64_t size)
+{
+    LARGE_INTEGER value = { .QuadPart = size };
+    IO_STATUS_BLOCK block;
+
+    return ZwSetInformationFile(file, &block, &value, sizeof value, class);
+}
+
+static void test_sizes(void **state)
+{
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 100), STATUS_SUCCESS);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, -1), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set_size(file, FileAllocationInformation, 200), STATUS_SUCCESS);
+    assert_int_equal(size_of(file), 100);
+    assert_int_equal(set_size(file, FileAllocationInformation, 50), STATUS_SUCCESS);
+    assert_int_equal(size_of(file), 50);
+    assert_int_equal(set_size(file, FileValidDataLengthInformation, 51), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set_size(file, FileValidDataLengthInformation, 50), STATUS_SUCCESS);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(set_size(file, FileAllocationInformation, 0), STATUS_ACCESS_DENIED);
+    assert_int_equal(set_size(file, FileStandardInformation, 0), STATUS_INVALID_INFO_CLASS);
+    ZwClose(file);
+}
+
+static NTSTATUS mark_deleted(HANDLE file, BOOLEAN delete)
+{
+    FILE_DISPOSITION_INFORMATION disposition = { delete };
+    IO_STATUS_BLOCK block;
+
+    return ZwSetInformationFile(file, &block, &disposition, sizeof disposition, FileDispositionInformation);
+}
+
+static bool exists(const char *name)
+{
+    char path[200];
+
+    at(path, name);
+    return access(path, F_OK) == 0;
+}
+
+static void test_delete(void **state)
+{
+    FILE_STANDARD_INFORMATION info;
+    FILE_BASIC_INFORMATION read_only = { .FileAttributes = FILE_ATTRIBUTE_READONLY };
+    IO_STATUS_BLOCK block;
+    HANDLE file, other;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_ACCESS_DENIED);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\gone", DELETE, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_READ, FILE_OPEN, 0, &other, NULL), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, FALSE), STATUS_SUCCESS);
+    assert_int_equal(ZwSetInformationFile(file, &block, &read_only, sizeof read_only, FileBasicInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_CANNOT_DELETE);
+    read_only.FileAttributes = FILE_ATTRIBUTE_NORMAL;
+    assert_int_equal(ZwSetInformationFile(file, &block, &read_only, sizeof read_only, FileBasicInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation), STATUS_SUCCESS);
+    assert_true(info.DeletePending);
+    assert_true(exists("C/gone"));
+    ZwClose(file);
+    assert_false(exists("C/gone"));
+    ZwClose(other);
+    assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_WRITE, FILE_CREATE, FILE_DELETE_ON_CLOSE, &file, NULL),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(
+        open_file(L"\\??\\C:\\gone", GENERIC_WRITE | DELETE, FILE_CREATE, FILE_DELETE_ON_CLOSE, &file, NULL),
+        STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, FALSE), STATUS_SUCCESS);
+    ZwClose(file);
+    assert_false(exists("C/gone"));
+    assert_int_equal(open_file(L"\\??\\C:\\new", DELETE, FILE_OPEN, FILE_DIRECTORY_FILE, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_DIRECTORY_NOT_EMPTY);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\leaf", DELETE, FILE_CREATE, FILE_DIRECTORY_FILE, &file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_SUCCESS);
+    ZwClose(file);
+    assert_false(exists("C/leaf"));
+    assert_int_equal(open_file(L"\\??\\C:\\", DELETE, FILE_OPEN, FILE_DIRECTORY_FILE, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_CANNOT_DELETE);
+    ZwClose(file);
+}
+
+static NTSTATUS rename_file(HANDLE file, HANDLE below, const WCHAR *name, BOOLEAN replace)
+{
+    union {
+        FILE_RENAME_INFORMATION info;
+        char room[200];
+    } to = { .info = { .ReplaceIfExists = replace, .RootDirectory = below } };
+    IO_STATUS_BLOCK block;
+    ULONG length = 0;
+
+    for (; name[length]; length++)
+        to.info.FileName[length] = name[length];
+    to.info.FileNameLength = length * (ULONG)sizeof(WCHAR);
+    return ZwSetInformationFile(file, &block, &to, sizeof to, FileRenameInformation);
+}
+
+static void test_rename(void **state)
+{
+    HANDLE file, directory;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\first", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(rename_file(file, NULL, L"second", FALSE), STATUS_ACCESS_DENIED);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\first", DELETE, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(rename_file(file, NULL, L"second", FALSE), STATUS_SUCCESS);
+    assert_true(exists("C/second") && !exists("C/first"));
+    assert_int_equal(rename_file(file, NULL, L"log.txt", FALSE), STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(rename_file(file, NULL, L"new", TRUE), STATUS_ACCESS_DENIED);
+    assert_int_equal(rename_file(file, NULL, L"..\\x", TRUE), STATUS_OBJECT_NAME_INVALID);
+    assert_int_equal(rename_file(file, NULL, L"..", TRUE), STATUS_OBJECT_NAME_INVALID);
+    assert_int_equal(rename_file(file, NULL, L"\\??\\C:\\none\\x", FALSE), STATUS_OBJECT_PATH_NOT_FOUND);
+    assert_int_equal(rename_file(file, NULL, L"\\??\\C:\\out\\x", FALSE), STATUS_ACCESS_DENIED);
+    assert_int_equal(rename_file(file, NULL, L"\\??\\C:\\..\\..\\x", FALSE), STATUS_ACCESS_DENIED);
+    assert_int_equal(rename_file(file, NULL, L"\\??\\C:\\new\\third", FALSE), STATUS_SUCCESS);
+    assert_true(exists("C/new/third"));
+    assert_int_equal(open_file(L"\\??\\C:\\new\\sub", GENERIC_READ, FILE_OPEN, FILE_DIRECTORY_FILE, &directory, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(rename_file(file, directory, L"fourth", FALSE), STATUS_SUCCESS);
+    ZwClose(directory);
+    assert_true(exists("C/new/sub/fourth") && !exists("C/new/third"));
+    assert_int_equal(rename_file(file, NULL, L"\\SystemRoot\\log", TRUE), STATUS_SUCCESS);
+    assert_true(exists("SystemRoot/log") && !exists("C/new/sub/fourth"));
+    ZwClose(file);
+}
+
 /* ---- one handle, two threads ---- */
 
 enum { TAKEN = 20000 };
@@ -407,6 +612,10 @@ int main(void)
                                         cmocka_unit_test(test_fs_control),
                                         cmocka_unit_test(test_directories),
                                         cmocka_unit_test(test_below_a_directory),
+                                        cmocka_unit_test(test_information),
+                                        cmocka_unit_test(test_sizes),
+                                        cmocka_unit_test(test_delete),
+                                        cmocka_unit_test(test_rename),
                                         cmocka_unit_test(test_one_position),
                                         cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };

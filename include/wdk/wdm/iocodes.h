@@ -164,6 +164,7 @@
 #define FO_CLEANUP_COMPLETE 0x00004000
 #define FO_TEMPORARY_FILE 0x00008000
 #define FO_DELETE_ON_CLOSE 0x00010000
+#define FO_DELETE_ON_CLOSE 0x00010000
 
 /* Flags of the stack location: of reads and writes, and of all requests in Control. */
 #define SL_KEY_SPECIFIED 0x01

@@ -14,7 +14,7 @@ EXTERN_C_START
 
 /* A handle that is not open is reported (rule handle-invalid). ZwClose then returns STATUS_INVALID_HANDLE. */
 NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
-#define NtClose(handle) ZwClose(handle)
+NTKERNELAPI NTSTATUS NtClose(_In_ HANDLE Handle);
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
 
 /*
@@ -200,6 +200,7 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 #define FILE_SYNCHRONOUS_IO_ALERT 0x00000010
 #define FILE_SYNCHRONOUS_IO_NONALERT 0x00000020
 #define FILE_NON_DIRECTORY_FILE 0x00000040
+#define FILE_DELETE_ON_CLOSE 0x00001000
 #define FILE_NO_EA_KNOWLEDGE 0x00000200
 #define FILE_RANDOM_ACCESS 0x00000800
 #define FILE_OPEN_FOR_BACKUP_INTENT 0x00004000
@@ -227,8 +228,19 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 #define FILE_WRITE_TO_END_OF_FILE 0xffffffff
 
 /*
- * ZwQueryInformationFile supports the standard and the position information, ZwSetInformationFile the position and the
- * end of the file. Other classes return STATUS_INVALID_INFO_CLASS.
+ * ZwQueryInformationFile has the basic, standard, internal, position, alignment, network open and attribute tag
+ * information, ZwSetInformationFile the basic, rename, disposition, position, allocation, end of file and valid data
+ * length information. Other classes return STATUS_INVALID_INFO_CLASS. A device's driver receives
+ * IRP_MJ_QUERY_INFORMATION and IRP_MJ_SET_INFORMATION, except for position and alignment.
+ *
+ * A file has the attributes FILE_ATTRIBUTE_READONLY (the host's owner must not write), FILE_ATTRIBUTE_DIRECTORY or
+ * FILE_ATTRIBUTE_NORMAL; others are ignored. The times of creation and change cannot be set.
+ *
+ * Disposition and FILE_DELETE_ON_CLOSE delete the file when this handle is closed; other handles may be open and remain
+ * usable. Both, and the rename, require DELETE among the handle's access rights. A directory with entries:
+ * STATUS_DIRECTORY_NOT_EMPTY; a read-only file: STATUS_CANNOT_DELETE. A new name (FILE_RENAME_INFORMATION, ntifs.h) is a
+ * name in the same directory, a name in the directory RootDirectory, or a full name like \??\C:\a\b. If it exists:
+ * STATUS_OBJECT_NAME_COLLISION without ReplaceIfExists, STATUS_ACCESS_DENIED for a directory or a read-only file.
  */
 typedef enum _FILE_INFORMATION_CLASS {
     FileDirectoryInformation = 1,
@@ -327,6 +339,7 @@ typedef struct _FILE_END_OF_FILE_INFORMATION {
     LARGE_INTEGER EndOfFile;
 } FILE_END_OF_FILE_INFORMATION, *PFILE_END_OF_FILE_INFORMATION;
 
+/* The names of the same routines that begin with Nt do the same, because the caller is always a driver. */
 NTKERNELAPI NTSTATUS ZwCreateFile(_Out_ PHANDLE FileHandle, _In_ ACCESS_MASK DesiredAccess,
                                   _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
                                   _In_opt_ PLARGE_INTEGER AllocationSize, _In_ ULONG FileAttributes,
@@ -348,6 +361,31 @@ NTKERNELAPI NTSTATUS ZwSetInformationFile(_In_ HANDLE FileHandle, _Out_ PIO_STAT
                                           _In_ PVOID FileInformation, _In_ ULONG Length,
                                           _In_ FILE_INFORMATION_CLASS FileInformationClass);
 NTKERNELAPI NTSTATUS ZwDeviceIoControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
+                                           _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
+                                           _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG IoControlCode,
+                                           _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+                                           _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
+NTKERNELAPI NTSTATUS NtCreateFile(_Out_ PHANDLE FileHandle, _In_ ACCESS_MASK DesiredAccess,
+                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                  _In_opt_ PLARGE_INTEGER AllocationSize, _In_ ULONG FileAttributes,
+                                  _In_ ULONG ShareAccess, _In_ ULONG CreateDisposition, _In_ ULONG CreateOptions,
+                                  _In_opt_ PVOID EaBuffer, _In_ ULONG EaLength);
+NTKERNELAPI NTSTATUS NtOpenFile(_Out_ PHANDLE FileHandle, _In_ ACCESS_MASK DesiredAccess,
+                                _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                _In_ ULONG ShareAccess, _In_ ULONG OpenOptions);
+NTKERNELAPI NTSTATUS NtReadFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event, _In_opt_ PIO_APC_ROUTINE ApcRoutine,
+                                _In_opt_ PVOID ApcContext, _Out_ PIO_STATUS_BLOCK IoStatusBlock, _Out_ PVOID Buffer,
+                                _In_ ULONG Length, _In_opt_ PLARGE_INTEGER ByteOffset, _In_opt_ PULONG Key);
+NTKERNELAPI NTSTATUS NtWriteFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event, _In_opt_ PIO_APC_ROUTINE ApcRoutine,
+                                 _In_opt_ PVOID ApcContext, _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ PVOID Buffer,
+                                 _In_ ULONG Length, _In_opt_ PLARGE_INTEGER ByteOffset, _In_opt_ PULONG Key);
+NTKERNELAPI NTSTATUS NtQueryInformationFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                            _Out_ PVOID FileInformation, _In_ ULONG Length,
+                                            _In_ FILE_INFORMATION_CLASS FileInformationClass);
+NTKERNELAPI NTSTATUS NtSetInformationFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                          _In_ PVOID FileInformation, _In_ ULONG Length,
+                                          _In_ FILE_INFORMATION_CLASS FileInformationClass);
+NTKERNELAPI NTSTATUS NtDeviceIoControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
                                            _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
                                            _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG IoControlCode,
                                            _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,

@@ -31,6 +31,8 @@ NTSTATUS ZwClose(HANDLE Handle)
     return STATUS_INVALID_HANDLE;
 }
 
+__typeof__(ZwClose) NtClose __attribute__((alias("ZwClose")));
+
 /* Returns the key of the handle, with a reference. Returns NULL and sets *status if there is no such key. */
 static struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status)
 {

@@ -49,6 +49,16 @@ int ondk_wdk_set_file_root(const char *directory)
     return 0;
 }
 
+char *file_root_path(void)
+{
+    char *path;
+
+    pthread_mutex_lock(&lock);
+    path = file_root < 0 ? NULL : file_descriptor_path(file_root);
+    pthread_mutex_unlock(&lock);
+    return path;
+}
+
 /* ---- Opening ---------------------------------------------------------------------------------------------------- */
 
 NTSTATUS file_status_from_errno(int error)
@@ -83,11 +93,7 @@ static void file_convert_slashes(char *text)
         text[n - 1] = 0;
 }
 
-/*
- * Returns the file's path on the host, relative to file_root: C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a.
- * The caller frees the path. Returns NULL if `name` does not name a file, or if out of memory.
- */
-static char *file_host_name(PCUNICODE_STRING name)
+char *file_host_name(PCUNICODE_STRING name)
 {
     size_t units = name->Length / sizeof(WCHAR);
     char *text, *at;
@@ -152,11 +158,7 @@ static int file_open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
     return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
 
-/*
- * Opens a file below the directory `below`. -1 means the directory that ondk_wdk_set_file_root has set. The host's
- * kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
- */
-static int file_open_beneath(int below, const char *name, int flags)
+int file_open_beneath(int below, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags,
                             .mode = flags & O_CREAT ? 0600 : 0,
@@ -273,7 +275,8 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     irql_check_max("ZwCreateFile", PASSIVE_LEVEL);
     *FileHandle = NULL;
     IoStatusBlock->Information = 0;
-    if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName)
+    if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName ||
+        (CreateOptions & FILE_DELETE_ON_CLOSE && !(DesiredAccess & DELETE)))
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
     if (ObjectAttributes->RootDirectory)
         status = file_open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
@@ -282,6 +285,8 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
         status = file_open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition,
                                  CreateOptions, &file, &IoStatusBlock->Information);
     if (NT_SUCCESS(status)) {
+        if (CreateOptions & FILE_DELETE_ON_CLOSE)
+            file->Flags |= FO_DELETE_ON_CLOSE;
         status = handle_open(file, FileHandle);
         if (status)
             ob_unref(file);
@@ -330,7 +335,7 @@ static pthread_mutex_t *position_lock(PFILE_OBJECT file)
     return &position_locks[(uintptr_t)file / 64 % POSITION_LOCKS];
 }
 
-static int64_t position_get(PFILE_OBJECT file)
+int64_t file_get_position(PFILE_OBJECT file)
 {
     int64_t at;
 
@@ -340,7 +345,7 @@ static int64_t position_get(PFILE_OBJECT file)
     return at;
 }
 
-static void position_set(PFILE_OBJECT file, int64_t at)
+void file_set_position(PFILE_OBJECT file, int64_t at)
 {
     pthread_mutex_lock(position_lock(file));
     file->CurrentByteOffset.QuadPart = at;
@@ -418,11 +423,11 @@ static NTSTATUS file_transfer_host(PFILE_OBJECT file, bool write, void *buffer, 
 static NTSTATUS file_transfer_device(PFILE_OBJECT file, bool write, void *buffer, ULONG length,
                                      const LARGE_INTEGER *requested, ULONG_PTR *done)
 {
-    int64_t offset = file_transfer_offset(file, requested, write, position_get(file));
+    int64_t offset = file_transfer_offset(file, requested, write, file_get_position(file));
     NTSTATUS status = file_device_io(file, write, buffer, length, offset, done);
 
     if (NT_SUCCESS(status))
-        position_set(file, offset + (int64_t)*done);
+        file_set_position(file, offset + (int64_t)*done);
     return status;
 }
 
@@ -480,63 +485,9 @@ NTSTATUS ZwFlushBuffersFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock)
     return file_finish(file, IoStatusBlock, status, 0);
 }
 
-/* ---- Information ------------------------------------------------------------------------------------------------ */
+/* ---- Names of user mode ------------------------------------------------------------------------------------------ */
 
-static NTSTATUS file_query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
-{
-    struct stat st;
-
-    if (file->DeviceObject || fstat(file_object_descriptor(file), &st))
-        return STATUS_INVALID_DEVICE_REQUEST;
-    *out = (FILE_STANDARD_INFORMATION){ .NumberOfLinks = (ULONG)st.st_nlink, .Directory = S_ISDIR(st.st_mode) };
-    out->AllocationSize.QuadPart = st.st_blocks * 512;
-    out->EndOfFile.QuadPart = out->Directory ? 0 : st.st_size;
-    return STATUS_SUCCESS;
-}
-
-NTSTATUS ZwQueryInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
-                                FILE_INFORMATION_CLASS FileInformationClass)
-{
-    NTSTATUS status;
-    PFILE_OBJECT file = file_lookup("ZwQueryInformationFile", FileHandle, &status);
-    ULONG size = FileInformationClass == FileStandardInformation ? sizeof(FILE_STANDARD_INFORMATION)
-                                                                 : sizeof(FILE_POSITION_INFORMATION);
-
-    if (!file)
-        return status;
-    if (FileInformationClass != FileStandardInformation && FileInformationClass != FilePositionInformation)
-        return file_finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
-    if (Length < size)
-        return file_finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
-    if (FileInformationClass == FileStandardInformation)
-        status = file_query_standard(file, FileInformation);
-    else
-        ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset.QuadPart = position_get(file);
-    return file_finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
-}
-
-NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
-                              FILE_INFORMATION_CLASS FileInformationClass)
-{
-    NTSTATUS status;
-    PFILE_OBJECT file = file_lookup("ZwSetInformationFile", FileHandle, &status);
-    const LARGE_INTEGER *value = FileInformation;
-
-    if (!file)
-        return status;
-    if (FileInformationClass != FileEndOfFileInformation && FileInformationClass != FilePositionInformation)
-        return file_finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
-    if (Length < sizeof *value)
-        return file_finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
-    if (value->QuadPart < 0)
-        status = STATUS_INVALID_PARAMETER;
-    else if (FileInformationClass == FilePositionInformation)
-        position_set(file, value->QuadPart);
-    else if (file->DeviceObject)
-        status = STATUS_INVALID_DEVICE_REQUEST;
-    else if (!file->WriteAccess)
-        status = STATUS_ACCESS_DENIED;
-    else if (ftruncate(file_object_descriptor(file), value->QuadPart))
-        status = file_status_from_errno(errno);
-    return file_finish(file, IoStatusBlock, status, 0);
-}
+__typeof__(ZwCreateFile) NtCreateFile __attribute__((alias("ZwCreateFile")));
+__typeof__(ZwOpenFile) NtOpenFile __attribute__((alias("ZwOpenFile")));
+__typeof__(ZwReadFile) NtReadFile __attribute__((alias("ZwReadFile")));
+__typeof__(ZwWriteFile) NtWriteFile __attribute__((alias("ZwWriteFile")));

@@ -1,14 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares functions that the routines for files by handle share (file.c, file_control.c). */
+/* Declares functions that the routines for files by handle share (file.c and the files whose names begin with file_). */
 #ifndef ONDK_WDK_FILE_H
 #define ONDK_WDK_FILE_H
 
-#include "wdm.h"
+#include <stdint.h>
+
+#include "ntifs.h"
 
 /* Returns the file with a reference, or NULL and the reason in *status. Reports a handle that is not open. */
 PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status);
 /* Sets the status block and drops the reference of file_lookup. */
 NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information);
 NTSTATUS file_status_from_errno(int error);
+
+/* The position in a file that has a device or is one of the host. */
+int64_t file_get_position(PFILE_OBJECT file);
+void file_set_position(PFILE_OBJECT file, int64_t at);
+
+/*
+ * Returns the file's path on the host, relative to the directory that ondk_wdk_set_file_root has set: C/a/b for
+ * \??\C:\a\b, SystemRoot/a for \SystemRoot\a. The caller frees the path. Returns NULL if `name` does not name a file,
+ * or if out of memory.
+ */
+char *file_host_name(PCUNICODE_STRING name);
+/*
+ * Opens a file below the directory `below`. -1 means the directory that ondk_wdk_set_file_root has set. The host's
+ * kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
+ */
+int file_open_beneath(int below, const char *name, int flags);
+/* Return the present path of a descriptor, and of the directory that was set. The caller frees it. NULL: not known. */
+char *file_descriptor_path(int descriptor);
+char *file_root_path(void);
+
+/* Checks that the host's file may be deleted. */
+NTSTATUS file_check_delete(PFILE_OBJECT file);
+/* Deletes the host's file, unless its directory no longer contains it. */
+void file_delete(PFILE_OBJECT file);
+/* Renames the host's file. `length` is the size of *to in bytes. */
+NTSTATUS file_rename(PFILE_OBJECT file, const FILE_RENAME_INFORMATION *to, ULONG length);
 
 #endif

@@ -105,3 +105,8 @@ NTSTATUS ZwFsControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRou
     UNREFERENCED_PARAMETER(ApcContext);
     return file_control("ZwFsControlFile", FileHandle, Event, ApcRoutine, IoStatusBlock, &c);
 }
+
+/* ---- Names of user mode ------------------------------------------------------------------------------------------ */
+
+__typeof__(ZwDeviceIoControlFile) NtDeviceIoControlFile __attribute__((alias("ZwDeviceIoControlFile")));
+__typeof__(ZwFsControlFile) NtFsControlFile __attribute__((alias("ZwFsControlFile")));

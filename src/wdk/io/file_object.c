@@ -8,6 +8,7 @@
 
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
+#include "wdk/io/file.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/name.h"
@@ -60,6 +61,8 @@ static void file_object_on_close(void *object)
 
     if (file->DeviceObject)
         file_object_cleanup(file);
+    else if (file->DeletePending || file->Flags & FO_DELETE_ON_CLOSE)
+        file_delete(file);
 }
 
 /*
@@ -146,6 +149,7 @@ static PFILE_OBJECT file_object_create(ACCESS_MASK access)
     f->Flags = FO_SYNCHRONOUS_IO;
     f->ReadAccess = access_can_read(access);
     f->WriteAccess = access_can_write(access);
+    f->DeleteAccess = (access & (DELETE | GENERIC_ALL)) != 0;
     return f;
 }
 

@@ -112,9 +112,9 @@ KPROCESSOR_MODE request_enter(KPROCESSOR_MODE mode);
 void irp_free_unsent(PIRP irp);
 
 /*
- * irp_set_control and irp_set_transfer set the request's buffers. The control code or the device selects the method:
- * buffered, direct or neither. The completion copies buffered output back and frees the system's buffer and MDL. If the
- * two functions fail, for example because a buffer cannot be locked, they free the IRP.
+ * irp_set_control, irp_set_transfer and irp_set_buffered set the request's buffers. The control code or the device
+ * selects the method: buffered, direct or neither. The completion copies buffered output back and frees the system's
+ * buffer and MDL. If the functions fail, for example because a buffer cannot be locked, they free the IRP.
  */
 struct irp_buffers {
     const void *in;
@@ -123,6 +123,7 @@ struct irp_buffers {
     ULONG out_capacity;
 };
 NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
+NTSTATUS irp_set_buffered(PIRP irp, const struct irp_buffers *buffers);
 NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *buffers, int64_t offset);
 /* Copies buffered output back, frees the system's buffer and the MDLs. Called before the completion is signalled. */
 void irp_release_buffers(PIRP irp, struct irp_block *b);

@@ -56,7 +56,7 @@ static NTSTATUS request_fail(PIRP irp, NTSTATUS why)
 }
 
 /* Allocates one buffer for both directions. It is pool memory, because some drivers free it. */
-static NTSTATUS request_set_buffered(PIRP irp, const struct irp_buffers *b)
+NTSTATUS irp_set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);
     struct irp_block *block = irp_block_from_irp(irp);
@@ -113,10 +113,10 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
     next->Parameters.DeviceIoControl.OutputBufferLength = b->out_capacity;
     switch (method) {
     case METHOD_BUFFERED:
-        return request_set_buffered(irp, b);
+        return irp_set_buffered(irp, b);
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
-        status = request_set_buffered(irp, &input);
+        status = irp_set_buffered(irp, &input);
         return status ? status
                       : request_set_direct(irp, b->out, b->out_capacity,
                                            method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
@@ -137,7 +137,7 @@ NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *b, int64_t offset)
     next->Parameters.Read.Length = size; /* Parameters.Write has the same layout */
     next->Parameters.Read.ByteOffset.QuadPart = offset;
     if (flags & DO_BUFFERED_IO)
-        return request_set_buffered(irp, b);
+        return irp_set_buffered(irp, b);
     if (flags & DO_DIRECT_IO)
         return request_set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
     irp->UserBuffer = (void *)(uintptr_t)start;

@@ -18,6 +18,7 @@ static int has_later;
 static PIRP left;
 static unsigned char counts[4]; /* create, cleanup, close, cancel */
 static unsigned flushes;
+static LARGE_INTEGER end_of_file;
 
 static UNICODE_STRING device_name = RTL_CONSTANT_STRING(L"\\Device\\Controls");
 static UNICODE_STRING exclusive_name = RTL_CONSTANT_STRING(L"\\Device\\Exclusive");
@@ -280,6 +281,47 @@ static NTSTATUS break_rule(ULONG function, PIRP irp)
     return end(irp, status, 0);
 }
 
+/* Answers the standard information only, and accepts a new end of file. */
+static NTSTATUS information(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+    FILE_STANDARD_INFORMATION *info = irp->AssociatedIrp.SystemBuffer;
+    BOOLEAN is_query = at->MajorFunction == IRP_MJ_QUERY_INFORMATION;
+    ULONG class = is_query ? at->Parameters.QueryFile.FileInformationClass
+                           : at->Parameters.SetFile.FileInformationClass;
+
+    UNREFERENCED_PARAMETER(d);
+    if (is_query && class == FileStandardInformation && at->Parameters.QueryFile.Length == sizeof *info) {
+        RtlZeroMemory(info, sizeof *info);
+        info->EndOfFile = end_of_file;
+        return end(irp, STATUS_SUCCESS, sizeof *info);
+    }
+    if (!is_query && class == FileEndOfFileInformation && at->Parameters.SetFile.Length == sizeof end_of_file) {
+        end_of_file = *(LARGE_INTEGER *)irp->AssociatedIrp.SystemBuffer;
+        return end(irp, STATUS_SUCCESS, 0);
+    }
+    return end(irp, STATUS_INVALID_PARAMETER, 0);
+}
+
+/* Returns TRUE if the information of the device is what `information` answers. */
+static BOOLEAN check_information(HANDLE handle)
+{
+    FILE_STANDARD_INFORMATION info = { 0 };
+    FILE_BASIC_INFORMATION basic;
+    FILE_ALIGNMENT_INFORMATION alignment = { 1 };
+    LARGE_INTEGER size = { .QuadPart = 77 };
+    IO_STATUS_BLOCK block;
+
+    return ZwSetInformationFile(handle, &block, &size, sizeof size, FileEndOfFileInformation) == STATUS_SUCCESS &&
+           ZwQueryInformationFile(handle, &block, &info, sizeof info, FileStandardInformation) == STATUS_SUCCESS &&
+           block.Information == sizeof info && info.EndOfFile.QuadPart == 77 &&
+           ZwQueryInformationFile(handle, &block, &basic, sizeof basic, FileBasicInformation) ==
+               STATUS_INVALID_PARAMETER &&
+           ZwQueryInformationFile(handle, &block, &alignment, sizeof alignment, FileAlignmentInformation) ==
+               STATUS_SUCCESS &&
+           alignment.AlignmentRequirement == exclusive->AlignmentRequirement;
+}
+
 static NTSTATUS handle_first(PIRP irp)
 {
     UNICODE_STRING name = exclusive_name;
@@ -303,7 +345,7 @@ static NTSTATUS handle_first(PIRP irp)
     if (!NT_SUCCESS(status))
         return end(irp, status, 0);
     status = ZwFlushBuffersFile(handle, &block);
-    if (status != STATUS_SUCCESS || flushes != 1)
+    if (status != STATUS_SUCCESS || flushes != 1 || !check_information(handle))
         return end(irp, STATUS_DATA_ERROR, 0);
     status = ObReferenceObjectByHandle(handle, 0, *IoFileObjectType, KernelMode, &file, NULL);
     if (!NT_SUCCESS(status))
@@ -449,6 +491,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     driver->MajorFunction[IRP_MJ_READ] = read_or_write;
     driver->MajorFunction[IRP_MJ_WRITE] = read_or_write;
     driver->MajorFunction[IRP_MJ_FLUSH_BUFFERS] = flush;
+    driver->MajorFunction[IRP_MJ_QUERY_INFORMATION] = information;
+    driver->MajorFunction[IRP_MJ_SET_INFORMATION] = information;
     driver->MajorFunction[IRP_MJ_FILE_SYSTEM_CONTROL] = fs_control;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
     status = IoRegisterShutdownNotification(device);
