@@ -254,3 +254,23 @@ NTSTATUS registry_remove(struct registry_key *key)
     ob_unref(key);
     return STATUS_SUCCESS;
 }
+
+ULONG registry_path_length(const struct registry_key *key)
+{
+    ULONG length = 0;
+
+    for (; key; key = key->parent)
+        length += (ULONG)sizeof(WCHAR) + key->name.Length;
+    return length;
+}
+
+void registry_copy_path(const struct registry_key *key, WCHAR *path, ULONG length)
+{
+    WCHAR *at = path + length / sizeof(WCHAR);
+
+    for (; key; key = key->parent) {
+        at -= key->name.Length / sizeof(WCHAR);
+        memcpy(at, key->name.Buffer, key->name.Length);
+        *--at = '\\';
+    }
+}

@@ -53,6 +53,10 @@ NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
 /* Returns STATUS_CANNOT_DELETE for a key with subkeys, and for \Registry, \Registry\Machine and \Registry\User. */
 NTSTATUS registry_remove(struct registry_key *key);
 
+/* The length in bytes of the key's path from the root, \Registry\..., and the path. Require the lock. */
+ULONG registry_path_length(const struct registry_key *key);
+void registry_copy_path(const struct registry_key *key, WCHAR *path, ULONG length);
+
 /*
  * Replaces each %NAME% in the text by its value in `environment`. The environment is a list of terminated NAME=value
  * strings. An empty string ends the list. If `environment` is NULL, uses the system's environment. An unknown %NAME%
