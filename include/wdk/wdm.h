@@ -36,6 +36,7 @@
 #include "wdm/zw.h"
 #include "wdm/section.h"
 #include "wdm/callback.h"
+#include "wdm/regcallback.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"
 #include "wdm/bus.h"

@@ -76,7 +76,7 @@ static NTSTATUS registry_info_path(const struct registry_key *key, PVOID out, UL
 }
 
 NTSTATUS registry_info_key(const struct registry_key *key, KEY_INFORMATION_CLASS class, PVOID out, ULONG length,
-                                  PULONG result_length)
+                           PULONG result_length)
 {
     KEY_BASIC_INFORMATION basic = { .LastWriteTime = key->written, .NameLength = key->name.Length };
     KEY_NODE_INFORMATION node = { .LastWriteTime = key->written,
@@ -114,8 +114,8 @@ static NTSTATUS registry_info_full_value(const struct registry_value *v, PVOID o
     return registry_info_copy(&a, out, length, result_length);
 }
 
-NTSTATUS registry_info_value(const struct registry_value *v, KEY_VALUE_INFORMATION_CLASS class, PVOID out,
-                                    ULONG length, PULONG result_length)
+NTSTATUS registry_info_value(const struct registry_value *v, KEY_VALUE_INFORMATION_CLASS class, PVOID out, ULONG length,
+                             PULONG result_length)
 {
     KEY_VALUE_BASIC_INFORMATION basic = { .Type = v->type, .NameLength = v->name.Length };
     KEY_VALUE_PARTIAL_INFORMATION partial = { .Type = v->type, .DataLength = v->size };

@@ -17,7 +17,6 @@ static struct registry_key *root;
 
 static void registry_key_destroy(void *object);
 static struct _OBJECT_TYPE key_type = { "registry key", registry_key_destroy, NULL, false, NULL };
-POBJECT_TYPE const registry_key_type = &key_type;
 
 void registry_lock(void)
 {

@@ -17,7 +17,10 @@ struct registry_value {
     void *data;
 };
 
-/* A registry key, which is a counted object (object.h). The parent and each open handle have a reference to the key. */
+/*
+ * A registry key, which is a counted object (object.h). The parent and each key object (key_object.h), which is what a
+ * handle refers to, have a reference to the key.
+ */
 struct registry_key {
     struct registry_key *parent, *children, *next;
     struct registry_value *values; /* list of values, oldest first; the list of children is also oldest first */
@@ -25,8 +28,6 @@ struct registry_key {
     LARGE_INTEGER written;
     bool deleted;
 };
-
-extern POBJECT_TYPE const registry_key_type;
 
 /*
  * These two functions acquire and release the registry's lock, which is required for every access to the members of a
@@ -45,6 +46,11 @@ enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL }
  */
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);
+
+/* Opens a handle. Takes over the caller's reference on the key, also if it fails. */
+NTSTATUS registry_open_handle(struct registry_key *key, PHANDLE handle);
+/* Returns the key of a handle, with a reference. Reports a handle that is not open. Requires PASSIVE_LEVEL. */
+struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status);
 
 /* registry_find, registry_set, registry_remove_value and registry_remove require the lock. */
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);

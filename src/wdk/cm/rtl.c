@@ -12,7 +12,6 @@
 #include "wdk/cm/registry.h"
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
-#include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 
 #define QUERY_TAG 'qrtR'
@@ -59,7 +58,7 @@ static struct registry_key *registry_open_relative(const char *routine, ULONG re
 {
     irql_check_max(routine, PASSIVE_LEVEL);
     if (relative & RTL_REGISTRY_HANDLE)
-        return handle_lookup((HANDLE)(uintptr_t)path, registry_key_type, status);
+        return registry_key_of_handle(routine, (HANDLE)(uintptr_t)path, status);
     relative &= ~RTL_REGISTRY_OPTIONAL;
     if (relative >= RTL_REGISTRY_MAXIMUM) {
         *status = STATUS_INVALID_PARAMETER;

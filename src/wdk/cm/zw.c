@@ -1,116 +1,200 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the Zw routines for keys and values, which use handles: see wdm/zw.h. If a key is deleted, all routines
- * except ZwClose fail.
+ * except ZwClose fail. Each routine is an operation of which the registered routines are notified (callback.h).
  */
+#include <pthread.h>
+
 #include "wdm.h"
 
+#include "wdk/cm/callback.h"
 #include "wdk/cm/information.h"
+#include "wdk/cm/key_object.h"
 #include "wdk/cm/registry.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 
-/* ---- Handles ---------------------------------------------------------------------------------------------------- */
-
-static void registry_report_handle(const char *routine, HANDLE handle)
-{
-    if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
-}
-
 NTSTATUS ZwClose(HANDLE Handle)
 {
     irql_check_max("ZwClose", PASSIVE_LEVEL);
     if (handle_close(Handle))
         return STATUS_SUCCESS;
-    registry_report_handle("ZwClose", Handle);
+    if (check_on())
+        check_failed(CHECK_HANDLE_INVALID, "ZwClose", (uintptr_t)Handle, 0, 0, 0, "handle %p is not open", Handle);
     return STATUS_INVALID_HANDLE;
 }
 
 __typeof__(ZwClose) NtClose __attribute__((alias("ZwClose")));
 
-/* Returns the key of the handle, with a reference. Returns NULL and sets *status if there is no such key. */
-static struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status)
+/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+
+/* A key that is to be opened or created. */
+struct key_request {
+    const char *routine;
+    POBJECT_ATTRIBUTES attributes;
+    struct key_object *from;   /* the object of RootDirectory or, for the notifications, of \Registry; may be NULL */
+    struct key_object *result; /* with a reference */
+    UNICODE_STRING remaining;  /* the name without \Registry\ */
+    REG_CREATE_KEY_INFORMATION_V1 info;
+    ULONG disposition;
+    bool create;
+};
+
+/* Returns the object of \Registry with a reference. The object is never closed. Returns NULL if out of memory. */
+static struct key_object *key_root_object(void)
 {
+    static const UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Registry");
+    static pthread_mutex_t root_lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct key_object *root;
     struct registry_key *key;
-
-    irql_check_max(routine, PASSIVE_LEVEL);
-    key = handle_lookup(handle, registry_key_type, status);
-    if (!key && *status == STATUS_INVALID_HANDLE)
-        registry_report_handle(routine, handle);
-    return key;
-}
-
-/*
- * Locks the registry and returns the key with a reference; registry_unlock_key releases both. Fails for a deleted key.
- */
-static struct registry_key *registry_lock_key(const char *routine, HANDLE handle, NTSTATUS *status)
-{
-    struct registry_key *key = registry_key_of_handle(routine, handle, status);
-
-    if (!key)
-        return NULL;
-    registry_lock();
-    if (!key->deleted)
-        return key;
-    registry_unlock();
-    ob_unref(key);
-    *status = STATUS_KEY_DELETED;
-    return NULL;
-}
-
-static void registry_unlock_key(struct registry_key *key)
-{
-    registry_unlock();
-    ob_unref(key);
-}
-
-static NTSTATUS registry_open_attributes(const char *routine, PHANDLE handle, POBJECT_ATTRIBUTES attributes,
-                                         enum registry_make make, bool *made)
-{
-    struct registry_key *from = NULL, *key;
     NTSTATUS status;
 
-    irql_check_max(routine, PASSIVE_LEVEL);
-    *handle = NULL;
-    if (!attributes->ObjectName)
-        return STATUS_OBJECT_NAME_INVALID;
-    if (attributes->RootDirectory) {
-        from = registry_key_of_handle(routine, attributes->RootDirectory, &status);
-        if (!from)
-            return status;
+    pthread_mutex_lock(&root_lock);
+    if (!root) {
+        key = registry_open(NULL, &name, REGISTRY_MAKE_NONE, NULL, &status);
+        root = key ? key_object_new(key) : NULL;
     }
-    key = registry_open(from, attributes->ObjectName, make, made, &status);
-    if (from)
-        ob_unref(from);
+    if (root)
+        ob_ref(root);
+    pthread_mutex_unlock(&root_lock);
+    return root;
+}
+
+/* Sets r->from. For an absolute name it is the object of \Registry, which only the notifications need. */
+static NTSTATUS key_request_find_root(struct key_request *r)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (r->attributes->RootDirectory) {
+        r->from = key_object_of_handle(r->routine, r->attributes->RootDirectory, &status);
+        return status;
+    }
+    if (!registry_has_callbacks())
+        return STATUS_SUCCESS;
+    r->from = key_root_object();
+    return r->from ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+static UNICODE_STRING key_remaining_name(const UNICODE_STRING *name)
+{
+    static const UNICODE_STRING prefix = RTL_CONSTANT_STRING(L"\\Registry\\");
+    UNICODE_STRING rest = *name;
+
+    if (RtlPrefixUnicodeString(&prefix, name, TRUE)) {
+        rest.Buffer += prefix.Length / sizeof(WCHAR);
+        rest.Length -= prefix.Length;
+        rest.MaximumLength = rest.Length;
+    }
+    return rest;
+}
+
+/* Opens or creates the key, and sets r->result. */
+static NTSTATUS key_request_carry_out(struct key_request *r)
+{
+    struct registry_key *from = r->attributes->RootDirectory ? r->from->key : NULL, *key;
+    NTSTATUS status;
+    bool made;
+
+    key = registry_open(from, r->attributes->ObjectName, r->create ? REGISTRY_MAKE_LAST : REGISTRY_MAKE_NONE, &made,
+                        &status);
     if (!key)
         return status;
-    status = handle_open(key, handle);
+    r->disposition = made ? REG_CREATED_NEW_KEY : REG_OPENED_EXISTING_KEY;
+    r->info.GrantedAccess = r->info.DesiredAccess;
+    r->result = key_object_new(key);
+    return r->result ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+/* Takes over the object that a routine has set as the result, with the routine's reference. */
+static NTSTATUS key_request_accept_result(struct key_request *r, void *object)
+{
+    if (!object || ob_type(object) != *CmKeyObjectType)
+        return STATUS_INVALID_PARAMETER;
+    if (!ob_reclaim_from_driver(object))
+        ob_ref(object);
+    r->result = object;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS key_request_notify(struct key_request *r)
+{
+    void *object = NULL;
+    struct registry_call call = { .pre = r->create ? RegNtPreCreateKeyEx : RegNtPreOpenKeyEx,
+                                  .post = r->create ? RegNtPostCreateKeyEx : RegNtPostOpenKeyEx,
+                                  .info = &r->info,
+                                  .call_context = &r->info.CallContext,
+                                  .object_context = &r->info.RootObjectContext,
+                                  .object = r->from };
+    NTSTATUS status;
+
+    r->info.RootObject = r->from;
+    r->info.ResultObject = &object;
+    if (registry_call_begin(&call, &status))
+        status = key_request_carry_out(r);
+    else if (NT_SUCCESS(status))
+        status = key_request_accept_result(r, object);
+    object = r->result;
+    call.result = r->result;
+    status = registry_call_end(&call, status);
+    if (NT_SUCCESS(status) && !r->result)
+        status = key_request_accept_result(r, object);
+    return status;
+}
+
+static NTSTATUS key_request_open(struct key_request *r, PHANDLE handle)
+{
+    UNICODE_STRING *name = r->attributes->ObjectName;
+    NTSTATUS status;
+
+    irql_check_max(r->routine, PASSIVE_LEVEL);
+    *handle = NULL;
+    if (!name)
+        return STATUS_OBJECT_NAME_INVALID;
+    status = key_request_find_root(r);
     if (status)
-        ob_unref(key);
+        return status;
+    r->remaining = r->attributes->RootDirectory ? *name : key_remaining_name(name);
+    r->info.CompleteName = name;
+    r->info.RemainingName = &r->remaining;
+    r->info.ObjectType = *CmKeyObjectType;
+    r->info.SecurityDescriptor = r->attributes->SecurityDescriptor;
+    r->info.SecurityQualityOfService = r->attributes->SecurityQualityOfService;
+    r->info.Disposition = &r->disposition;
+    r->info.Version = 1;
+    r->info.Attributes = r->attributes->Attributes;
+    status = key_request_notify(r);
+    if (NT_SUCCESS(status))
+        status = handle_open(r->result, handle);
+    if (r->result && !NT_SUCCESS(status))
+        ob_unref(r->result);
+    if (r->from)
+        ob_unref(r->from);
     return status;
 }
 
 NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
 {
-    UNREFERENCED_PARAMETER(DesiredAccess);
-    return registry_open_attributes("ZwOpenKey", KeyHandle, ObjectAttributes, REGISTRY_MAKE_NONE, NULL);
+    struct key_request r = { .routine = "ZwOpenKey",
+                             .attributes = ObjectAttributes,
+                             .info = { .DesiredAccess = DesiredAccess } };
+
+    return key_request_open(&r, KeyHandle);
 }
 
 NTSTATUS ZwCreateKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                      ULONG TitleIndex, PUNICODE_STRING Class, ULONG CreateOptions, PULONG Disposition)
 {
-    bool made;
-    NTSTATUS status = registry_open_attributes("ZwCreateKey", KeyHandle, ObjectAttributes, REGISTRY_MAKE_LAST, &made);
+    struct key_request r = { .routine = "ZwCreateKey",
+                             .attributes = ObjectAttributes,
+                             .info = { .DesiredAccess = DesiredAccess, .Options = CreateOptions, .Class = Class },
+                             .create = true };
+    NTSTATUS status = key_request_open(&r, KeyHandle);
 
-    UNREFERENCED_PARAMETER(DesiredAccess);
     UNREFERENCED_PARAMETER(TitleIndex);
-    UNREFERENCED_PARAMETER(Class);
-    UNREFERENCED_PARAMETER(CreateOptions);
     if (!status && Disposition)
-        *Disposition = made ? REG_CREATED_NEW_KEY : REG_OPENED_EXISTING_KEY;
+        *Disposition = r.disposition;
     return status;
 }
 
@@ -131,25 +215,50 @@ NTSTATUS IoOpenDriverRegistryKey(PDRIVER_OBJECT DriverObject, DRIVER_REGKEY_TYPE
     return ZwCreateKey(DriverRegKey, DesiredAccess, &attributes, 0, NULL, 0, NULL);
 }
 
+/* ---- Keys ------------------------------------------------------------------------------------------------------- */
+
+/* Locks the registry and returns true, unless the key is deleted. */
+static bool registry_lock_key(const struct registry_key *key, NTSTATUS *status)
+{
+    registry_lock();
+    if (!key->deleted)
+        return true;
+    registry_unlock();
+    *status = STATUS_KEY_DELETED;
+    return false;
+}
+
 NTSTATUS ZwDeleteKey(HANDLE KeyHandle)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwDeleteKey", KeyHandle, &status);
+    struct key_object *o = key_object_of_handle("ZwDeleteKey", KeyHandle, &status);
+    REG_DELETE_KEY_INFORMATION info = { .Object = o };
+    struct registry_call call = REGISTRY_CALL(DeleteKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    status = registry_remove(key);
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        status = registry_remove(o->key);
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
 NTSTATUS ZwFlushKey(HANDLE KeyHandle)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwFlushKey", KeyHandle, &status);
+    struct key_object *o = key_object_of_handle("ZwFlushKey", KeyHandle, &status);
+    REG_FLUSH_KEY_INFORMATION info = { .Object = o };
+    struct registry_call call = REGISTRY_CALL(FlushKey, o, info);
 
-    if (key)
-        registry_unlock_key(key);
+    if (!o)
+        return status;
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status))
+        registry_unlock();
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
@@ -157,12 +266,22 @@ NTSTATUS ZwQueryKey(HANDLE KeyHandle, KEY_INFORMATION_CLASS KeyInformationClass,
                     PULONG ResultLength)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwQueryKey", KeyHandle, &status);
+    struct key_object *o = key_object_of_handle("ZwQueryKey", KeyHandle, &status);
+    REG_QUERY_KEY_INFORMATION info = { .Object = o,
+                                       .KeyInformationClass = KeyInformationClass,
+                                       .KeyInformation = KeyInformation,
+                                       .Length = Length,
+                                       .ResultLength = ResultLength };
+    struct registry_call call = REGISTRY_CALL(QueryKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    status = registry_info_key(key, KeyInformationClass, KeyInformation, Length, ResultLength);
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        status = registry_info_key(o->key, KeyInformationClass, KeyInformation, Length, ResultLength);
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
@@ -170,15 +289,28 @@ NTSTATUS ZwEnumerateKey(HANDLE KeyHandle, ULONG Index, KEY_INFORMATION_CLASS Key
                         ULONG Length, PULONG ResultLength)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwEnumerateKey", KeyHandle, &status), *child;
+    struct key_object *o = key_object_of_handle("ZwEnumerateKey", KeyHandle, &status);
+    REG_ENUMERATE_KEY_INFORMATION info = { .Object = o,
+                                           .Index = Index,
+                                           .KeyInformationClass = KeyInformationClass,
+                                           .KeyInformation = KeyInformation,
+                                           .Length = Length,
+                                           .ResultLength = ResultLength };
+    struct registry_call call = REGISTRY_CALL(EnumerateKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    for (child = key->children; child && Index; child = child->next)
-        Index--;
-    status = child ? registry_info_key(child, KeyInformationClass, KeyInformation, Length, ResultLength)
-                   : STATUS_NO_MORE_ENTRIES;
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        struct registry_key *child = o->key->children;
+
+        for (; child && Index; child = child->next)
+            Index--;
+        status = child ? registry_info_key(child, KeyInformationClass, KeyInformation, Length, ResultLength)
+                       : STATUS_NO_MORE_ENTRIES;
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
@@ -189,15 +321,26 @@ NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,
                          PULONG ResultLength)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwQueryValueKey", KeyHandle, &status);
-    struct registry_value *v;
+    struct key_object *o = key_object_of_handle("ZwQueryValueKey", KeyHandle, &status);
+    REG_QUERY_VALUE_KEY_INFORMATION info = { .Object = o,
+                                             .ValueName = ValueName,
+                                             .KeyValueInformationClass = KeyValueInformationClass,
+                                             .KeyValueInformation = KeyValueInformation,
+                                             .Length = Length,
+                                             .ResultLength = ResultLength };
+    struct registry_call call = REGISTRY_CALL(QueryValueKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    v = registry_find(key, ValueName);
-    status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
-               : STATUS_OBJECT_NAME_NOT_FOUND;
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        struct registry_value *v = registry_find(o->key, ValueName);
+
+        status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
+                   : STATUS_OBJECT_NAME_NOT_FOUND;
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
@@ -205,16 +348,28 @@ NTSTATUS ZwEnumerateValueKey(HANDLE KeyHandle, ULONG Index, KEY_VALUE_INFORMATIO
                              PVOID KeyValueInformation, ULONG Length, PULONG ResultLength)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwEnumerateValueKey", KeyHandle, &status);
-    struct registry_value *v;
+    struct key_object *o = key_object_of_handle("ZwEnumerateValueKey", KeyHandle, &status);
+    REG_ENUMERATE_VALUE_KEY_INFORMATION info = { .Object = o,
+                                                 .Index = Index,
+                                                 .KeyValueInformationClass = KeyValueInformationClass,
+                                                 .KeyValueInformation = KeyValueInformation,
+                                                 .Length = Length,
+                                                 .ResultLength = ResultLength };
+    struct registry_call call = REGISTRY_CALL(EnumerateValueKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    for (v = key->values; v && Index; v = v->next)
-        Index--;
-    status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
-               : STATUS_NO_MORE_ENTRIES;
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        struct registry_value *v = o->key->values;
+
+        for (; v && Index; v = v->next)
+            Index--;
+        status = v ? registry_info_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
+                   : STATUS_NO_MORE_ENTRIES;
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
@@ -222,24 +377,37 @@ NTSTATUS ZwSetValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName, ULONG TitleI
                        ULONG DataSize)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwSetValueKey", KeyHandle, &status);
+    struct key_object *o = key_object_of_handle("ZwSetValueKey", KeyHandle, &status);
+    REG_SET_VALUE_KEY_INFORMATION info = {
+        .Object = o, .ValueName = ValueName, .TitleIndex = TitleIndex, .Type = Type, .Data = Data, .DataSize = DataSize
+    };
+    struct registry_call call = REGISTRY_CALL(SetValueKey, o, info);
 
-    UNREFERENCED_PARAMETER(TitleIndex);
-    if (!key)
+    if (!o)
         return status;
-    status = registry_set(key, ValueName, Type, Data, DataSize);
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        status = registry_set(o->key, ValueName, Type, Data, DataSize);
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }
 
 NTSTATUS ZwDeleteValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName)
 {
     NTSTATUS status;
-    struct registry_key *key = registry_lock_key("ZwDeleteValueKey", KeyHandle, &status);
+    struct key_object *o = key_object_of_handle("ZwDeleteValueKey", KeyHandle, &status);
+    REG_DELETE_VALUE_KEY_INFORMATION info = { .Object = o, .ValueName = ValueName };
+    struct registry_call call = REGISTRY_CALL(DeleteValueKey, o, info);
 
-    if (!key)
+    if (!o)
         return status;
-    status = registry_remove_value(key, ValueName);
-    registry_unlock_key(key);
+    if (registry_call_begin(&call, &status) && registry_lock_key(o->key, &status)) {
+        status = registry_remove_value(o->key, ValueName);
+        registry_unlock();
+    }
+    status = registry_call_end(&call, status);
+    ob_unref(o);
     return status;
 }

@@ -177,7 +177,8 @@ VOID ExUnregisterCallback(PVOID CallbackRegistration)
 
     irql_check_max("ExUnregisterCallback", APC_LEVEL);
     if (!live_has(LIVE_CALLBACK, r)) {
-        check_failed(CHECK_REFERENCE, "ExUnregisterCallback", 0, (uintptr_t)r, 0, 0, "%p is no registration", (void *)r);
+        check_failed(CHECK_REFERENCE, "ExUnregisterCallback", 0, (uintptr_t)r, 0, 0, "%p is no registration",
+                     (void *)r);
         return;
     }
     if (registration_runs_here(r)) {

@@ -66,8 +66,9 @@ static void file_query_network_open(const struct statx *st, FILE_NETWORK_OPEN_IN
     FILE_BASIC_INFORMATION basic = { 0 };
 
     file_query_basic(st, &basic);
-    *out = (FILE_NETWORK_OPEN_INFORMATION){ basic.CreationTime, basic.LastAccessTime, basic.LastWriteTime,
-                                            basic.ChangeTime,   { { 0 } },            { { 0 } },
+    *out = (FILE_NETWORK_OPEN_INFORMATION){ basic.CreationTime,  basic.LastAccessTime,
+                                            basic.LastWriteTime, basic.ChangeTime,
+                                            { { 0 } },           { { 0 } },
                                             basic.FileAttributes };
     out->AllocationSize.QuadPart = (int64_t)st->stx_blocks * 512;
     out->EndOfFile.QuadPart = file_size(st);

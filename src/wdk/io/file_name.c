@@ -171,8 +171,7 @@ static NTSTATUS entry_of_simple_name(PCUNICODE_STRING name, PFILE_OBJECT in, con
 
 static NTSTATUS entry_find_new(const FILE_RENAME_INFORMATION *to, const struct entry *from, struct entry *e)
 {
-    UNICODE_STRING name = { (USHORT)to->FileNameLength, (USHORT)to->FileNameLength,
-                            (PWCH)(uintptr_t)to->FileName };
+    UNICODE_STRING name = { (USHORT)to->FileNameLength, (USHORT)to->FileNameLength, (PWCH)(uintptr_t)to->FileName };
     PFILE_OBJECT in = NULL;
     NTSTATUS status;
 

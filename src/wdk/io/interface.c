@@ -15,9 +15,7 @@
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/ke/thread.h"
-#include "wdk/ob/handle.h"
 #include "wdk/ob/name.h"
-#include "wdk/ob/object.h"
 
 struct interface {
     struct interface *next;
@@ -447,10 +445,5 @@ NTSTATUS IoOpenDeviceInterfaceRegistryKey(PUNICODE_STRING SymbolicLinkName, ACCE
     if (!interface_make_path(i, &path))
         return STATUS_INVALID_PARAMETER;
     key = registry_open(NULL, &path, REGISTRY_MAKE_ALL, NULL, &status);
-    if (!key)
-        return status;
-    status = handle_open(key, DeviceInterfaceRegKey);
-    if (!NT_SUCCESS(status))
-        ob_unref(key);
-    return status;
+    return key ? registry_open_handle(key, DeviceInterfaceRegKey) : status;
 }

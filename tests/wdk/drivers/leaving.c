@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unloads with one of each leaked: IRP, pool, device, symbolic link, handle, reference, view. */
+/* Unloads with one of each leaked: IRP, pool, device, symbolic link, handle, reference, view, callback. */
 #include <wdm.h>
 
 static void map_forgotten_view(void)
@@ -16,10 +16,19 @@ static void map_forgotten_view(void)
     }
 }
 
+static NTSTATUS ignore_operation(PVOID context, PVOID argument1, PVOID argument2)
+{
+    UNREFERENCED_PARAMETER(context);
+    UNREFERENCED_PARAMETER(argument1);
+    UNREFERENCED_PARAMETER(argument2);
+    return STATUS_SUCCESS;
+}
+
 static void forgetful_unload(PDRIVER_OBJECT driver)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Left"), link = RTL_CONSTANT_STRING(L"\\DosDevices\\Left");
     PDEVICE_OBJECT device;
+    LARGE_INTEGER cookie;
     HANDLE key;
 
     (void)IoCreateDevice(driver, 0, &name, FILE_DEVICE_UNKNOWN, 0, FALSE, &device);
@@ -28,6 +37,7 @@ static void forgetful_unload(PDRIVER_OBJECT driver)
     ObReferenceObject(device);
     (void)IoAllocateIrp(1, FALSE);
     map_forgotten_view();
+    (void)CmRegisterCallback(ignore_operation, NULL, &cookie);
     (void)ExAllocatePoolWithTag(NonPagedPoolNx, 100, 'tfeL');
 }
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements key objects: see key_object.h. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "wdk/cm/callback.h"
+#include "wdk/cm/key_object.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+static void *key_object_notify_close(void *object)
+{
+    registry_notify_close(object);
+    return object;
+}
+
+/*
+ * The routines for notifications are called at PASSIVE_LEVEL. If a reference was dropped at a higher IRQL, another
+ * thread calls them, and this thread waits for it.
+ */
+static void key_object_destroy(void *object)
+{
+    struct key_object *o = object;
+    pthread_t thread;
+
+    if (!registry_has_callbacks() || irql_now() == PASSIVE_LEVEL)
+        registry_notify_close(o);
+    else if (!thread_create(&thread, NULL, key_object_notify_close, o))
+        pthread_join(thread, NULL);
+    free(o->path);
+    ob_unref(o->key);
+}
+
+static struct _OBJECT_TYPE key_object_type = { "registry key", key_object_destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE *key_object_type_pointer = &key_object_type;
+struct _OBJECT_TYPE **CmKeyObjectType = &key_object_type_pointer;
+
+struct key_object *key_object_new(struct registry_key *key)
+{
+    struct key_object *o = ob_new(&key_object_type, sizeof *o);
+
+    if (o)
+        o->key = key;
+    else
+        ob_unref(key);
+    return o;
+}
+
+struct key_object *key_object_of_handle(const char *routine, HANDLE handle, NTSTATUS *status)
+{
+    irql_check_max(routine, PASSIVE_LEVEL);
+    return handle_lookup_reported(routine, handle, &key_object_type, status);
+}
+
+NTSTATUS registry_open_handle(struct registry_key *key, PHANDLE handle)
+{
+    struct key_object *o = key_object_new(key);
+    NTSTATUS status = o ? handle_open(o, handle) : STATUS_INSUFFICIENT_RESOURCES;
+
+    if (o && status)
+        ob_unref(o);
+    return status;
+}
+
+struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status)
+{
+    struct key_object *o = key_object_of_handle(routine, handle, status);
+    struct registry_key *key;
+
+    if (!o)
+        return NULL;
+    key = o->key;
+    ob_ref(key);
+    ob_unref(o);
+    return key;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Key objects: what a handle of a registry key refers to. Each open of a key makes one, so that the notifications of
+ * callbacks (callback.h) and their contexts belong to one open.
+ */
+#ifndef ONDK_WDK_KEY_OBJECT_H
+#define ONDK_WDK_KEY_OBJECT_H
+
+#include "wdk/cm/registry.h"
+
+/* A counted object (object.h). */
+struct key_object {
+    struct registry_key *key;
+    UNICODE_STRING *path; /* for CmCallbackGetKeyObjectID; NULL until it is called. Guarded by the registry's lock */
+};
+
+/* Returns an object with one reference. Takes over the caller's reference on the key, also if it fails. */
+struct key_object *key_object_new(struct registry_key *key);
+
+/* Returns the object of a handle, with a reference. Reports a handle that is not open, and an IRQL above PASSIVE_LEVEL. */
+struct key_object *key_object_of_handle(const char *routine, HANDLE handle, NTSTATUS *status);
+
+#endif
