@@ -70,8 +70,9 @@ struct bench_usage bench_request_usage(int control);
 void bench_join(pid_t child);
 
 /*
- * Pins the calling thread to the n-th processor that this process may use. Threads that this thread creates later are
- * pinned, too. Returns false if there is no such processor, or if BENCH_FREE is in the environment.
+ * Pins the calling thread to processor `n` of the processors that this process may use, counted from 0. Threads that
+ * this thread creates later are pinned, too. Returns false if there is no such processor, or if BENCH_FREE is in the
+ * environment.
  */
 bool bench_pin(unsigned n);
 

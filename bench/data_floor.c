@@ -3,8 +3,8 @@
  * The floor: a link (link.h) with only the minimal cost of iWARP's wire format. The floor frames each message as iWARP
  * does (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies the
  * payload from the staging area. The floor has no queues, registrations or locks. It has a second thread that only
- * sleeps, because an implementation with notifications needs a second thread. It checks a header field only if a wrong
- * value could cause an access to wrong memory.
+ * sleeps, because an implementation with notifications needs a second thread. The floor checks a header field only if
+ * a wrong value could cause an access to wrong memory.
  *
  * Both ends poll. The floor sends a single request at once. It sends a burst (requests that are posted with `more`) at
  * the next poll, so that one call sends a whole window. One call also sends all answers to the requests that one recv()

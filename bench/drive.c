@@ -90,7 +90,8 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* after the post, so that the answer is sent earlier; other receives are posted */
+        /* The receive follows the post, so that the message is sent earlier. The answer finds another posted receive. */
+        l->ops->receive(l);
     }
     if (over) {
         atomic_store(&r->over, true);

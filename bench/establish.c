@@ -4,9 +4,10 @@
  * connection consists of connect, accept, complete, disconnect and close. Requests and replies have 64 bytes of private
  * data. Prints one line of JSON.
  *   establish ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>
- * ndk continues inside the provider's callbacks. ndk-waiting continues in a thread of the consumer that sleeps between
- * callbacks. tcp uses epoll. tcp-owned also reserves each local address by binding a Unix socket to a name, as the
- * provider does. tcp-blocking uses blocking calls, one connection at a time.
+ * With ndk, each step of a connection begins inside the provider's callback that ends the previous step. With
+ * ndk-waiting, each step begins in a thread of the consumer, which sleeps between callbacks. tcp uses epoll. tcp-owned
+ * is tcp with two more things that the provider does (see tcp_side_own). tcp-blocking uses blocking calls, one
+ * connection at a time.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,7 +63,10 @@ static double samples_median(size_t count)
     return samples[count / 2];
 }
 
-/* Pins the thread to the n-th processor that this process may use, if that processor exists. */
+/*
+ * Pins the thread to processor `n` of the processors that this process may use, counted from 0. Does nothing if there is
+ * no such processor.
+ */
 static void bench_pin_thread(pthread_t thread, unsigned n)
 {
     cpu_set_t one;
