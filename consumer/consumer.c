@@ -299,8 +299,8 @@ static NTSTATUS consumer_wait_connect(struct consumer *c, struct sync *s, NTSTAT
 }
 
 /*
- * Stores the connection's read limits in c->effective. Must be called after the connect or NdkAccept has succeeded; a
- * client must call this function before NdkCompleteConnect.
+ * Stores the connection's read limits in c->effective. A client calls this function between NdkConnect and
+ * NdkCompleteConnect. A server calls it after NdkAccept. NdkConnect or NdkAccept must have succeeded.
  */
 static NTSTATUS consumer_read_limits(struct consumer *c)
 {

@@ -67,9 +67,10 @@ struct consumer_queues {
     uint32_t receives, requests, inline_size;
 };
 /*
- * Creates a QP on the adapter and PD of `first`. The QP completes on the CQ of `cq_owner`, or, if cq_owner is NULL, on
- * a new CQ with cq_depth entries. `c` must be closed before `first` and cq_owner. QPContext is c. A CQ notification or
- * disconnect of c wakes the thread that waits for results of `first`.
+ * Creates a QP on the adapter and PD of `first`. The QP's requests complete on the CQ of `cq_owner`. If cq_owner is
+ * NULL, they complete on a new CQ of `c` with cq_depth entries. `c` must be closed before `first` and cq_owner. The
+ * QPContext is `c`. A notification of the new CQ, or a disconnect by the peer of `c`, wakes the thread that waits for
+ * results of `first`.
  */
 NTSTATUS consumer_open_on_pd(struct consumer *c, struct consumer *first, struct consumer *cq_owner, uint32_t cq_depth,
                              const struct consumer_queues *queues, const char **step);
@@ -99,8 +100,9 @@ bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
 bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 /*
- * Closes the connector and the QP. Must be called before the memory of posted requests is freed, for example by
- * consumer_region_destroy. If a QP was never connected, its posted receives complete only when the QP is closed.
+ * Closes the connector and the QP. After this call, no request of the QP uses memory any more. A caller that has posted
+ * requests must make this call before it frees their memory, for example by consumer_region_destroy. The posted receives
+ * of a QP that was never connected complete only when the QP is closed.
  */
 void consumer_close_qp(struct consumer *c);
 

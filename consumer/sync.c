@@ -59,7 +59,7 @@ bool sync_wait_ms(struct sync *s, unsigned ms)
     }
     if (sem_timedwait(&s->done, &t) != 0)
         return false;
-    sem_post(&s->done); /* so that sync_wait returns */
+    sem_post(&s->done); /* for the sync_wait that follows, which would block otherwise */
     return true;
 }
 

@@ -6,10 +6,10 @@
  *     fetch client 127.0.0.1 50001 write >COPY    the server writes into the client's memory
  *     fetch client 127.0.0.1 50001 read >COPY     the client reads from the server's memory
  *
- * With `write` the client gives the server access to its memory by a fast registration. The server writes the file into
- * that memory, and invalidates the registration with its reply. With `read` the server binds a memory window to the
- * file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md explains
- * each step. The helper functions for pending calls and for failures are those of examples/first.c.
+ * With `write` the client makes a fast registration of its memory, which gives the server access. The server writes the
+ * file into that memory, and invalidates the registration with its reply. With `read` the server binds a memory window
+ * to the file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md
+ * explains each step. The helper functions for pending calls and for failures are those of examples/first.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -150,7 +150,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* Works like finish(), for a create. If a create is pending, the completion routine gets the object, not *out. */
+/* Works like finish(), for a create. If the create was pending, copies the object of the completion to *out. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
@@ -425,7 +425,8 @@ static bool fetch_by_write(struct end *end)
                                                 NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS);
     if (!succeeded(end, "NdkFastRegister", status))
         return false;
-    token = end->file_mr->Dispatch->NdkGetRemoteTokenFromMr(end->file_mr); /* valid when the message arrives */
+    /* The queue pair carries out the registration before the send, so the message contains a valid token. */
+    token = end->file_mr->Dispatch->NdkGetRemoteTokenFromMr(end->file_mr);
     if (!post_message(end, (struct message){ MESSAGE_WRITE, token, (uintptr_t)end->file, FILE_SIZE }, 0))
         return false;
     if (!receive_message(end, &reply, &result))

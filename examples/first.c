@@ -134,7 +134,7 @@ static NTSTATUS finish(struct end *end, NTSTATUS status)
     return end->status;
 }
 
-/* Works like finish(), for a create. If a create is pending, the completion routine gets the object, not *out. */
+/* Works like finish(), for a create. If the create was pending, copies the object of the completion to *out. */
 static NTSTATUS finish_create(struct end *end, NTSTATUS status, void *out)
 {
     bool is_pending = status == STATUS_PENDING;
