@@ -31,7 +31,7 @@ struct inuse_found {
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 
 /* Registers a function, which stays registered until the process ends. At most 16 can be registered. Idempotent. */
-void inuse_add_source(inuse_find *find);
+void inuse_add_source(inuse_find *find) PRIVATE_EXPORT(inuse_add_source);
 
 /* Must be called before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
 void inuse_check(const char *routine, const void *start, size_t size);
