@@ -12,5 +12,5 @@ set(ONDK_DRIVER_DEFINES _AMD64_ _WIN64 NTDDI_VERSION=0x0A000000)
 # Files that were given the same __inline function each have a copy of it. Functions are visible, so that reports can name
 # them, and yet a driver calls its own.
 set(ONDK_DRIVER_LINK_FLAGS -Wl,-z,muldefs -Wl,-Bsymbolic -Wl,--as-needed)
-# The kernel, Storport and KMDF: --as-needed leaves out those that the driver does not call.
-set(ONDK_DRIVER_KERNEL openndk-wdk openndk-wdk-storport openndk-wdk-wdf)
+# The kernel, Storport, KMDF and CNG: --as-needed leaves out those that the driver does not call.
+set(ONDK_DRIVER_KERNEL openndk-wdk openndk-wdk-storport openndk-wdk-wdf openndk-wdk-cng)

@@ -4,7 +4,8 @@
 # usage: deps.sh [build|test|interop|browser|bench|package]...
 set -euo pipefail
 LOCK_SECONDS=900 # that it waits for another apt, at most
-build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev)
+build=(gcc cmake ninja-build pkg-config ccache python3 libisal-dev libbsd-dev uthash-dev libjansson-dev
+       nettle-dev)
 test=(abigail-tools g++ clang clang-format-14 libclang-rt-14-dev libcmocka-dev mingw-w64-common
       gcc-mingw-w64-x86-64 iproute2 nftables gdb mandoc tshark valgrind zsh
       e2fsprogs libnbd-bin nbdkit-plugin-dev qemu-utils)

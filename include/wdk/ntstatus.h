@@ -748,6 +748,7 @@
 #define STATUS_ALREADY_REGISTERED                                   ((NTSTATUS)0xC0000718)
 #define STATUS_DISK_QUOTA_EXCEEDED                                  ((NTSTATUS)0xC0000802)
 #define STATUS_CANNOT_BREAK_OPLOCK                                  ((NTSTATUS)0xC0000909)
+#define STATUS_AUTH_TAG_MISMATCH                                    ((NTSTATUS)0xC000A002)
 #define STATUS_INVALID_STATE_TRANSITION                             ((NTSTATUS)0xC000A003)
 #define STATUS_TRANSACTION_NOT_ACTIVE                               ((NTSTATUS)0xC0190003)
 #define STATUS_TRANSACTION_SUPERIOR_EXISTS                          ((NTSTATUS)0xC0190012)

@@ -124,6 +124,9 @@ const struct rule check_rules[CHECK_RULES] = {
     [CHECK_WDF_CALLBACK] = { "wdf-callback", WDF_VIOLATION,
         "A KMDF callback returns at the IRQL and in the critical regions in which it was called, and does not wait for "
         "its own end." },
+    [CHECK_CNG_HANDLE] = { "cng-handle", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "A handle of CNG is released once and not used afterwards, and a provider for DISPATCH_LEVEL is closed after "
+        "its hashes and keys were destroyed." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "A driver's assertions are true." },
 };

@@ -67,7 +67,8 @@ enum check_rule {
     CHECK_WDF_QUEUE,
     CHECK_WDF_LOCK,
     CHECK_WDF_CALLBACK,
-    CHECK_RULES /* the number of rules */
+    CHECK_CNG_HANDLE, /* p1 is not a valid handle of CNG, or p2 objects of provider p1 are left */
+    CHECK_RULES       /* the number of rules */
 };
 
 extern const struct rule check_rules[CHECK_RULES];

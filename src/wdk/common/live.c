@@ -35,6 +35,7 @@ static const struct {
     [LIVE_WDF] = { "framework object", "framework-object" },
     [LIVE_VIEW] = { "view of a section", "section-view" },
     [LIVE_CALLBACK] = { "registered callback", "registered-callback" },
+    [LIVE_CNG] = { "CNG handle", "CNG-handle" },
 };
 
 struct key {

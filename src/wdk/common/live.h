@@ -37,6 +37,7 @@ enum live_kind {
     LIVE_WDF,      /* framework object */
     LIVE_VIEW,     /* of a section */
     LIVE_CALLBACK, /* a routine that is registered for notifications */
+    LIVE_CNG,      /* provider, hash, key */
     LIVE_KINDS
 };
 
@@ -68,7 +69,8 @@ uint32_t live_busy(void);
  * Finds the first thing of this kind inside [start, start + size). Returns NULL if there is none. *what receives the
  * thing's name; `what` may be NULL.
  */
-const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
+const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what)
+    PRIVATE_EXPORT(live_inside);
 
 /*
  * A source is a function that visits things which change too often to be registered: set timers, queued DPCs, held

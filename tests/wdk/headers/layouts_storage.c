@@ -12,6 +12,7 @@
 #include <ntddbeep.h>
 #include <mountdev.h>
 #include <wmistr.h>
+#include <bcrypt.h>
 #else
 #include "ntddscsi.h"
 #include "ntddstor.h"
@@ -22,6 +23,7 @@
 #include "storport.h"
 #include "mountdev.h"
 #include "wmistr.h"
+#include "bcrypt.h"
 #endif
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);

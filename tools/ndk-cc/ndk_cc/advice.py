@@ -6,8 +6,8 @@ import re
 from . import scope
 
 LISTS = 'docs/kernel-routines.md lists those that OpenNDK has'
-KERNEL = re.compile(r'(?:Cc|Cm|Dbg|Etw|Ex|Flt|FsRtl|Hal|Io|Kd|Ke|Ki|Mm|Ndis|Ndk|Nt|Ob|Po|Ps|Rtl|ScsiPort|Se|StorPort|'
-                    r'Wdf|Wmi|Wsk|Zw)f?[A-Z]\w*')
+KERNEL = re.compile(r'(?:BCrypt|Cc|Cm|Dbg|Etw|Ex|Flt|FsRtl|Hal|Io|Kd|Ke|Ki|Mm|Ndis|Ndk|Nt|Ob|Po|Ps|Rtl|ScsiPort|Se|'
+                    r'StorPort|Wdf|Wmi|Wsk|Zw)f?[A-Z]\w*')
 PLACE = re.compile(r'^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>(?:fatal )?error|warning): '
                    r'(?P<text>.*)$', re.M)
 LINKED = re.compile(r'^(?:\S*ld(?:\.\w+)?: )?(?P<file>[^\n]*?):(?:(?P<line>\d+):|\([^)\n]*\):) '

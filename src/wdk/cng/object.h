@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The objects of CNG: providers, hashes and keys. A handle is the object's address. A hash or key is in memory of the
+ * driver or of this library, and has a reference on its provider.
+ */
+#ifndef ONDK_WDK_CNG_OBJECT_H
+#define ONDK_WDK_CNG_OBJECT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wdm.h"
+
+#include "bcrypt.h"
+
+#include "base/spin.h"
+#include "wdk/cng/cipher.h"
+#include "wdk/cng/digest.h"
+
+enum cng_kind { CNG_ANY, CNG_PROVIDER, CNG_HASH, CNG_KEY };
+
+struct cng_provider;
+
+/* Begins each object. `kind` is 0 after the end of the object. */
+struct cng_object {
+    uint32_t signature;
+    enum cng_kind kind;
+    struct cng_provider *provider; /* of a provider: itself */
+    bool is_own_memory;            /* the library has allocated the object */
+};
+
+enum cng_class { CNG_CLASS_RNG, CNG_CLASS_HASH, CNG_CLASS_CIPHER, CNG_CLASS_KDF };
+enum cng_kdf { CNG_KDF_KBKDF, CNG_KDF_PBKDF2 };
+
+struct cng_algorithm {
+    const WCHAR *name;
+    enum cng_class class;
+    int id; /* enum digest_kind, cipher_kind or cng_kdf */
+};
+
+struct cng_provider {
+    struct cng_object object;
+    const struct cng_algorithm *algorithm;
+    ULONG flags;     /* of BCryptOpenAlgorithmProvider */
+    bool is_shared;  /* the provider of a pseudo handle */
+    atomic_int mode; /* enum cipher_mode of new keys */
+    atomic_uint refs;
+};
+
+struct cng_hash {
+    struct cng_object object;
+    struct digest digest;
+    bool is_reusable, is_finished;
+    _Alignas(BCRYPT_OBJECT_ALIGNMENT) uint8_t state[];
+};
+
+struct cng_key {
+    struct cng_object object;
+    atomic_int mode; /* enum cipher_mode */
+    struct spin iv_lock;
+    uint8_t iv[CIPHER_BLOCK_SIZE]; /* the key's own initialization vector; under iv_lock */
+    struct cipher cipher;
+    uint8_t *secret; /* of a key derivation algorithm, else NULL */
+    size_t secret_size;
+};
+
+/*
+ * Returns the object of a handle. Reports an IRQL that the object's provider does not allow, and a handle that is
+ * neither NULL nor valid; returns NULL for such a handle.
+ */
+void *cng_lookup(const char *routine, BCRYPT_HANDLE handle, enum cng_kind kind);
+/* Returns the algorithm with this name, or NULL. */
+const struct cng_algorithm *cng_find_algorithm(const WCHAR *name);
+bool cng_name_is(const WCHAR *name, const WCHAR *other);
+/* Returns what the provider of a hash algorithm computes. */
+struct digest cng_provider_digest(const struct cng_provider *p);
+
+/* The size of the buffer that a hash or key of the provider needs. Returns 0 if the provider has neither. */
+ULONG cng_object_size(const struct cng_provider *p);
+/*
+ * Makes a hash or key of the provider in the driver's buffer, or in memory of its own if there is none. The object is
+ * zero behind its head. It is not valid before cng_object_publish.
+ */
+NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
+                        void **out);
+void cng_object_publish(struct cng_object *o);
+/* Ends the object and drops its reference. The caller has zeroed what is secret behind the head. */
+void cng_object_end(struct cng_object *o);
+
+#endif
