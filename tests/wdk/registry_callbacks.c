@@ -31,17 +31,28 @@ static char events[2000];
 static const char *class_name(REG_NOTIFY_CLASS class)
 {
     static const char *const names[MaxRegNtNotifyClass] = {
-        [RegNtPreDeleteKey] = "<delete",          [RegNtPostDeleteKey] = ">delete",
-        [RegNtPreSetValueKey] = "<set",           [RegNtPostSetValueKey] = ">set",
-        [RegNtPreDeleteValueKey] = "<unset",      [RegNtPostDeleteValueKey] = ">unset",
-        [RegNtPreEnumerateKey] = "<keys",         [RegNtPostEnumerateKey] = ">keys",
-        [RegNtPreEnumerateValueKey] = "<values",  [RegNtPostEnumerateValueKey] = ">values",
-        [RegNtPreQueryKey] = "<query",            [RegNtPostQueryKey] = ">query",
-        [RegNtPreQueryValueKey] = "<get",         [RegNtPostQueryValueKey] = ">get",
-        [RegNtPreKeyHandleClose] = "<close",      [RegNtPostKeyHandleClose] = ">close",
-        [RegNtPreCreateKeyEx] = "<create",        [RegNtPostCreateKeyEx] = ">create",
-        [RegNtPreOpenKeyEx] = "<open",            [RegNtPostOpenKeyEx] = ">open",
-        [RegNtPreFlushKey] = "<flush",            [RegNtPostFlushKey] = ">flush",
+        [RegNtPreDeleteKey] = "<delete",
+        [RegNtPostDeleteKey] = ">delete",
+        [RegNtPreSetValueKey] = "<set",
+        [RegNtPostSetValueKey] = ">set",
+        [RegNtPreDeleteValueKey] = "<unset",
+        [RegNtPostDeleteValueKey] = ">unset",
+        [RegNtPreEnumerateKey] = "<keys",
+        [RegNtPostEnumerateKey] = ">keys",
+        [RegNtPreEnumerateValueKey] = "<values",
+        [RegNtPostEnumerateValueKey] = ">values",
+        [RegNtPreQueryKey] = "<query",
+        [RegNtPostQueryKey] = ">query",
+        [RegNtPreQueryValueKey] = "<get",
+        [RegNtPostQueryValueKey] = ">get",
+        [RegNtPreKeyHandleClose] = "<close",
+        [RegNtPostKeyHandleClose] = ">close",
+        [RegNtPreCreateKeyEx] = "<create",
+        [RegNtPostCreateKeyEx] = ">create",
+        [RegNtPreOpenKeyEx] = "<open",
+        [RegNtPostOpenKeyEx] = ">open",
+        [RegNtPreFlushKey] = "<flush",
+        [RegNtPostFlushKey] = ">flush",
         [RegNtCallbackObjectContextCleanup] = "!",
     };
 
@@ -178,8 +189,10 @@ static void test_operations(void **state)
 
 static void test_altitudes(void **state)
 {
-    struct watcher low = { .name = 'l', .when = MaxRegNtNotifyClass }, high = { .name = 'h', .when = MaxRegNtNotifyClass },
-                   middle = { .name = 'm', .when = MaxRegNtNotifyClass }, old = { .name = 'o', .when = MaxRegNtNotifyClass };
+    struct watcher low = { .name = 'l', .when = MaxRegNtNotifyClass },
+                   high = { .name = 'h', .when = MaxRegNtNotifyClass },
+                   middle = { .name = 'm', .when = MaxRegNtNotifyClass },
+                   old = { .name = 'o', .when = MaxRegNtNotifyClass };
 
     (void)state;
     assert_int_equal(start(&low, L"99.9"), STATUS_SUCCESS);
@@ -259,7 +272,10 @@ static void change_status(struct watcher *w, PVOID info)
 
 static void test_bypass(void **state)
 {
-    struct watcher w = { .name = 'w', .when = RegNtPreSetValueKey, .result = STATUS_CALLBACK_BYPASS, .react = set_instead },
+    struct watcher w = { .name = 'w',
+                         .when = RegNtPreSetValueKey,
+                         .result = STATUS_CALLBACK_BYPASS,
+                         .react = set_instead },
                    low = { .name = 'l', .when = MaxRegNtNotifyClass };
     ULONG number = 0;
 
@@ -300,8 +316,9 @@ static void create_instead(struct watcher *w, PVOID info)
 
 static void test_bypass_create(void **state)
 {
-    struct watcher w = { .name = 'w', .when = RegNtPreCreateKeyEx, .result = STATUS_CALLBACK_BYPASS,
-                         .react = create_instead };
+    struct watcher w = {
+        .name = 'w', .when = RegNtPreCreateKeyEx, .result = STATUS_CALLBACK_BYPASS, .react = create_instead
+    };
     uint32_t before = live_count();
     HANDLE key;
 
@@ -379,7 +396,7 @@ static void test_contexts(void **state)
     happened("");
 }
 
-/* What a routine stores before an operation, it finds after it. */
+/* Checks that the callback receives after an operation the context that it has stored before. */
 static NTSTATUS watch_call_context(PVOID context, PVOID argument1, PVOID argument2)
 {
     REG_NOTIFY_CLASS class = (REG_NOTIFY_CLASS)(uintptr_t)argument1;

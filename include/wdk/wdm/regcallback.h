@@ -196,7 +196,7 @@ typedef struct _REG_CREATE_KEY_INFORMATION {
     PVOID Reserved;
 } REG_CREATE_KEY_INFORMATION, REG_OPEN_KEY_INFORMATION, *PREG_CREATE_KEY_INFORMATION, *PREG_OPEN_KEY_INFORMATION;
 
-/* What the notifications have: Version is 1. CompleteName is the name that the caller has passed. */
+/* The notifications have Version 1. CompleteName is the name that the caller has passed. */
 typedef struct _REG_CREATE_KEY_INFORMATION_V1 {
     PUNICODE_STRING CompleteName;
     PVOID RootObject;

@@ -208,7 +208,7 @@ static NTSTATUS callback_run(struct callback *c, REG_NOTIFY_CLASS class, void *i
     NTSTATUS status;
 
     current_call = &call;
-    status = c->routine(c->context, (PVOID)(uintptr_t)class, info);
+    status = c->routine(c->context, (PVOID)(uintptr_t) class, info);
     current_call = call.outer;
     thread_mark_check(&mark, "registry callback", (const void *)c->routine);
     return status;

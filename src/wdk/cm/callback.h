@@ -20,10 +20,10 @@
 /* An operation, from the first notification before it to the last one after it. */
 struct registry_call {
     REG_NOTIFY_CLASS pre, post;
-    void *info;                            /* the structure of the notifications before the operation */
-    PVOID *call_context, *object_context;  /* members of *info */
-    const struct key_object *object;       /* its contexts become *object_context */
-    const struct key_object *result;       /* the object of the notifications after the operation; may be NULL */
+    void *info;                           /* the structure of the notifications before the operation */
+    PVOID *call_context, *object_context; /* members of *info */
+    const struct key_object *object;      /* its contexts become *object_context */
+    const struct key_object *result;      /* the object of the notifications after the operation; may be NULL */
     bool cannot_block;
     struct registry_seen *seen; /* the routines whose first notification succeeded */
     unsigned seen_count;

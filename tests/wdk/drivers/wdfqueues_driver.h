@@ -14,7 +14,7 @@
             return __LINE__; \
     } while (0)
 
-/* What the request handler does with a device control of this code. */
+/* Control codes: the request handler does this with a device control. */
 enum action {
     HOLD = 0x220000,   /* keeps the request in scene.held */
     LINGER = 0x220004, /* completes the request, and returns after scene.go is set */

@@ -131,7 +131,7 @@ static ULONG check_deleted_in_cancel(VOID)
     return 0;
 }
 
-static VOID complete_when_told(WDFREQUEST Request)
+static VOID complete_on_signal(WDFREQUEST Request)
 {
     KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
     wait_for(&scene.go);
@@ -155,7 +155,7 @@ static ULONG delay_cancel(WDFQUEUE serialized, WDFQUEUE other)
     KeClearEvent(&scene.go);
     WdfIoQueuePurge(serialized, NULL, NULL);
     WdfObjectAcquireLock(other);
-    WdfRequestMarkCancelable(request, complete_when_told);
+    WdfRequestMarkCancelable(request, complete_on_signal);
     status = WdfRequestUnmarkCancelable(request);
     WdfObjectReleaseLock(other);
     wait_for(&scene.arrived);
@@ -207,7 +207,7 @@ static VOID purge(PVOID Context)
 }
 
 /* Sends a request. Returns false if a purge has cancelled the request before it was delivered. */
-static BOOLEAN send_held(struct sent *Sent)
+static BOOLEAN send_pending(struct sent *Sent)
 {
     PVOID objects[] = { &scene.arrived, &Sent->done };
 
@@ -225,7 +225,7 @@ static ULONG check_purge_race(VOID)
 
     for (ULONG i = 0; i < ROUNDS && !wrong; i++) {
         status = STATUS_CANCELLED;
-        if (send_held(&sent)) {
+        if (send_pending(&sent)) {
             status = WdfRequestMarkCancelableEx(scene.held, complete_canceled);
             if (!NT_SUCCESS(status))
                 WdfRequestComplete(scene.held, status);
