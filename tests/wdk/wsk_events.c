@@ -138,7 +138,7 @@ static void test_kept_at_the_close(void **state)
     free(text);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
-    assert_true(live_remove(LIVE_WSK, atomic_load(&record.kept)));
+    assert_true(live_remove(LIVE_WSK_INDICATION, atomic_load(&record.kept)));
     kit_detach();
 }
 

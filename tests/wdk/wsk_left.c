@@ -26,8 +26,12 @@ static void leaves(const char *name, const char *const *left)
 
 static void test_socket(void **state)
 {
-    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI",
-                                        "IRP",          "wsk_left.so",        NULL };
+    static const char *const left[] = { "left: WSK registration ",
+                                        "left: WSK socket ",
+                                        "left: WSK provider that is captured ",
+                                        "IRP",
+                                        "wsk_left.so",
+                                        NULL };
 
     (void)state;
     leaves("wsk_left", left);

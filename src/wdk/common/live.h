@@ -26,7 +26,11 @@ enum live_kind {
     LIVE_HANDLE,
     LIVE_DEVICE,
     LIVE_SYMLINK,
-    LIVE_WSK, /* registration, captured provider, socket, indication, address list */
+    LIVE_WSK_REGISTRATION,
+    LIVE_WSK_PROVIDER, /* captured by a registration */
+    LIVE_WSK_SOCKET,
+    LIVE_WSK_INDICATION,   /* data or datagrams that an event has kept */
+    LIVE_WSK_ADDRESS_LIST, /* of WskGetAddressInfo */
     LIVE_NDK_OBJECT,
     LIVE_NDK_REQUEST,
     LIVE_REFERENCE, /* ObReferenceObject... */

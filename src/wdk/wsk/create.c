@@ -88,7 +88,7 @@ static void wsk_create_record_opener(struct wsk_socket *s, const void *by)
 {
     if (check_on())
         stack_capture(&s->opened, by);
-    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+    live_add_made(LIVE_WSK_SOCKET, s, "WSK_SOCKET", &s->opened);
 }
 
 /* Creates a socket for the driver's call, which completes the IRP. `by` is the return address of the call. */

@@ -341,14 +341,14 @@ static void wsk_datagram_call_event(struct wsk_socket *s, struct wsk_datagram *l
     NTSTATUS status;
 
     atomic_fetch_add(&s->retained, bytes);
-    live_add_made(LIVE_WSK, list, "WSK_DATAGRAM_INDICATION", &s->opened);
+    live_add_made(LIVE_WSK_INDICATION, list, "WSK_DATAGRAM_INDICATION", &s->opened);
     call = KERNEL_CALL(WskReceiveFromEvent, .object = (uintptr_t)s, .bytes = bytes, .flags = flags);
     status = routine(s->context, flags, &list->indication);
     thread_mark_check(&mark, "WskReceiveFromEvent", (const void *)(uintptr_t)routine);
     (void)kernel_call_return(&call, status);
     if (status == STATUS_PENDING)
         return;
-    if (!live_remove(LIVE_WSK, list)) {
+    if (!live_remove(LIVE_WSK_INDICATION, list)) {
         if (check_on())
             check_failed(CHECK_WSK_INDICATION, "WskReceiveFromEvent", (uintptr_t)list, 0, 0, 0,
                          "%p has been released, and the event did not return STATUS_PENDING", (void *)list);

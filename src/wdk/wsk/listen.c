@@ -49,7 +49,7 @@ static void wsk_listen_finish_accept(struct wsk_request *r, struct wsk_socket *s
     s->context = r->context;
     s->on_connection = r->dispatch;
     s->opened = r->by;
-    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+    live_add_made(LIVE_WSK_SOCKET, s, "WSK_SOCKET", &s->opened);
     wsk_request_finish_connected(r, s);
 }
 
@@ -80,7 +80,7 @@ static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_so
 static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {
     s->opened = listener->opened;
-    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+    live_add_made(LIVE_WSK_SOCKET, s, "WSK_SOCKET", &s->opened);
     pthread_mutex_lock(&listener->lock);
     s->events |= listener->inherited;
     pthread_mutex_unlock(&listener->lock);

@@ -155,7 +155,7 @@ static void wsk_query_resolve(struct wsk_query *q)
         free(names);
     }
     if (list)
-        live_add(LIVE_WSK, list, "ADDRINFOEXW");
+        live_add(LIVE_WSK_ADDRESS_LIST, list, "ADDRINFOEXW");
     *q->result = list ? &list->info : NULL;
     wsk_query_finish(q, status);
 }
@@ -224,7 +224,7 @@ VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
                                                 .info = (uintptr_t)AddrInfo);
 
     irql_check_max("WskFreeAddressInfo", PASSIVE_LEVEL);
-    if (AddrInfo && live_remove(LIVE_WSK, AddrInfo))
+    if (AddrInfo && live_remove(LIVE_WSK_ADDRESS_LIST, AddrInfo))
         wsk_address_info_free_list((struct wsk_address_info *)AddrInfo);
     else if (AddrInfo && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,

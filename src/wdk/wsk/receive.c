@@ -164,7 +164,7 @@ static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct wsk_receive_b
 
 static void wsk_receive_block_reclaim(struct wsk_socket *s, struct wsk_receive_block *b, SIZE_T bytes)
 {
-    if (live_remove(LIVE_WSK, b)) {
+    if (live_remove(LIVE_WSK_INDICATION, b)) {
         atomic_fetch_sub(&s->retained, bytes);
         pool_free("WskReceiveEvent", b);
     } else if (check_on()) {
@@ -188,7 +188,7 @@ static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_bl
 
     if (atomic_fetch_add(&s->retained, bytes) > RELEASE_ASAP_BYTES)
         flags |= WSK_FLAG_RELEASE_ASAP;
-    live_add_made(LIVE_WSK, b, "WSK_DATA_INDICATION", &s->opened);
+    live_add_made(LIVE_WSK_INDICATION, b, "WSK_DATA_INDICATION", &s->opened);
     call = KERNEL_CALL(WskReceiveEvent, .object = (uintptr_t)s, .bytes = bytes, .flags = flags);
     status = routine(s->context, flags, &b->first.indication, bytes, &accepted);
     thread_mark_check(&mark, "WskReceiveEvent", (const void *)(uintptr_t)routine);

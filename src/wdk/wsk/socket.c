@@ -211,7 +211,7 @@ static void wsk_socket_free(struct wsk_socket *s)
     struct wsk_client *client = s->client;
     PIRP irp = r ? r->irp : NULL;
 
-    (void)live_remove(LIVE_WSK, s);
+    (void)live_remove(LIVE_WSK_SOCKET, s);
     atomic_store(&s->closed, true);
     if (s->refused)
         wsk_datagrams_free(s->refused);
@@ -233,7 +233,7 @@ NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event
     irql_check_max("WskRelease", DISPATCH_LEVEL);
     if (!wsk_socket_is_usable("WskRelease", handle))
         return STATUS_INVALID_HANDLE;
-    if (list && live_remove(LIVE_WSK, list))
+    if (list && live_remove(LIVE_WSK_INDICATION, list))
         return STATUS_SUCCESS;
     if (check_on())
         check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,

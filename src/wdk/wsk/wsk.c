@@ -113,7 +113,7 @@ static NTSTATUS wsk_client_register(const WSK_CLIENT_DISPATCH *dispatch, WSK_REG
     registration->ReservedRegistrationState = REGISTERED;
     registration->ReservedRegistrationContext = c;
     registration->ReservedRegistrationLock = 0;
-    live_add(LIVE_WSK, c, "WSK_REGISTRATION");
+    live_add(LIVE_WSK_REGISTRATION, c, "WSK_REGISTRATION");
     pthread_mutex_lock(&lock);
     c->next = clients;
     clients = c;
@@ -153,7 +153,7 @@ NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTime
     else
         *WskProviderNpi = (WSK_PROVIDER_NPI){ c, &provider_dispatch };
     if (NT_SUCCESS(status) && ++c->captured == 1)
-        live_add(LIVE_WSK, &c->captured, "captured WSK_PROVIDER_NPI");
+        live_add(LIVE_WSK_PROVIDER, &c->captured, "captured WSK_PROVIDER_NPI");
     pthread_mutex_unlock(&lock);
     return kernel_call_return(&call, status);
 }
@@ -169,7 +169,7 @@ VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
     c = wsk_client_find_by_registration(WskRegistration);
     refused = c && c->captured > 0;
     if (refused && --c->captured == 0) {
-        live_remove(LIVE_WSK, &c->captured);
+        live_remove(LIVE_WSK_PROVIDER, &c->captured);
         wsk_client_signal_if_idle(c);
     }
     pthread_mutex_unlock(&lock);
@@ -281,7 +281,7 @@ static void wsk_client_deregister(WSK_REGISTRATION *registration)
     registration->ReservedRegistrationState = GONE;
     registration->ReservedRegistrationContext = NULL;
     pthread_mutex_unlock(&lock);
-    live_remove(LIVE_WSK, c);
+    live_remove(LIVE_WSK_REGISTRATION, c);
     free(c);
     if (last)
         wsk_thread_stop();

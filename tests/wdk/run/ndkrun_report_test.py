@@ -71,6 +71,10 @@ def summaries():
     d, code = summary('--verify', 'report', driver('leaves_device'))
     check('--json: a rule is broken', code == 1 and (d['left'], d['rules_broken']) == (None, 1) and
           d['rules'] == {'unload-outstanding': 1}, d)
+    d, code = summary('--verify', 'report', driver('wsk_left'))
+    check('--json: what a WSK client leaves, by kind', code == 1 and
+          {row['name']: row['count'] for row in d['summary']['rows'] if row['section'] == 'left'} ==
+          {'WSK-registration': 1, 'captured-WSK-provider': 1, 'WSK-socket': 1, 'IRP': 1}, d)
     d, code = summary(driver('tee'), driver('nobody'))
     check('--json: a driver that is not there', code == d['exit'] == 3 and
           [x['loaded'] for x in d['drivers']] == [True, False], d)
