@@ -250,11 +250,29 @@ enum rule_kind report_rule_kind(const struct rule *rule)
     return rule->kind;
 }
 
+/* Returns the table that contains the rule, or NULL if the table was not added. */
+static const struct rule_table *report_rule_table(const struct rule *rule)
+{
+    const struct rule_table *t = report_rules();
+
+    while (t && !(rule >= t->rules && rule < t->rules + t->count))
+        t = t->next;
+    return t;
+}
+
+bool report_is_kernel_rule(const struct rule *rule)
+{
+    const struct rule_table *t = report_rule_table(rule);
+
+    return t && !strcmp(t->layer, "kernel");
+}
+
 static void report_count_rule(const struct rule *rule)
 {
-    for (const struct rule_table *t = report_rules(); t; t = t->next)
-        if (rule >= t->rules && rule < t->rules + t->count)
-            atomic_fetch_add(&t->reports[rule - t->rules], 1);
+    const struct rule_table *t = report_rule_table(rule);
+
+    if (t)
+        atomic_fetch_add(&t->reports[rule - t->rules], 1);
     atomic_fetch_add(report_rule_kind(rule) == RULE_ADVICE ? &advice_count : &breach_count, 1);
 }
 
@@ -347,17 +365,17 @@ static void report_move_next(struct report *r)
 }
 
 /*
- * Counts the report and writes it. If `stops` is false, writes the report only if its place is in the table, and if
+ * Counts the report and writes it. If r->stops is false, writes the report only if its place is in the table, and if
  * fewer than max_written reports of that place were written.
  */
-static void report_write(struct report *r, bool stops)
+static void report_write(struct report *r)
 {
     FILE *out = report_stream(report_lock());
     struct repeated *repeated = repeats_add(&r->breach, &r->call);
 
     reporting_process = getpid();
     r->repeat = repeated ? repeated->count : 0;
-    if (stops || (repeated && repeated->written < max_written)) {
+    if (r->stops || (repeated && repeated->written < max_written)) {
         if (!report_file_path())
             report_end_line(out);
         r->event_count = report_read_events(r->breach.object.object);
@@ -409,16 +427,16 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
                                                               const char *format, va_list args)
 {
     struct report r = { .breach = *given, .call = *call };
-    bool stops = report_rule_kind(given->rule) == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
     char message[MAX_MESSAGE];
 
     (void)vsnprintf(message, sizeof message, format, args);
     r.breach.message = message;
+    r.stops = report_rule_kind(given->rule) == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
     (void)clock_gettime(CLOCK_REALTIME, &r.time);
     report_move_next(&r);
-    report_write(&r, stops);
+    report_write(&r);
     report_call_back(&r);
-    if (stops) {
+    if (r.stops) {
         report_print_stop(given);
         report_write_junit_file();
         abort();

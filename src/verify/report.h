@@ -77,6 +77,8 @@ const struct rule *report_find_rule(const char *name, size_t length);
 void report_set_advice(const struct rule *const *rules, size_t count);
 /* Returns the kind of the rule. If report_set_advice has made the rule advice, the kind is RULE_ADVICE. */
 enum rule_kind report_rule_kind(const struct rule *rule);
+/* Returns true if the rule is one of the kernel's rules for drivers, and false if it is about NDK. */
+bool report_is_kernel_rule(const struct rule *rule);
 
 enum { REPORT_NOTES = 8 };
 

@@ -25,6 +25,7 @@ struct report {
     struct timespec time;
     const struct report_event *events; /* the latest events of the process */
     unsigned event_count;
+    bool stops; /* the process stops after the report */
 };
 
 /* Prints a report as text. `head` prints the first lines of a breach. */

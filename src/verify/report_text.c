@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes reports as text for people. */
 #include "verify/report_forms.h"
+#include "verify/stop_hint.h"
+
+static _Atomic(const char *) hint_option, hint_name;
+
+void report_set_stop_hint(const char *option, const char *name)
+{
+    atomic_store(&hint_name, name);
+    atomic_store(&hint_option, option);
+}
+
+static void text_print_stop_hint(FILE *out, const struct rule *rule)
+{
+    const char *option = atomic_load(&hint_option);
+
+    if (option)
+        fprintf(out, "  to continue after this rule: %s,advice=%s; after all rules: %s report\n", option, rule->name,
+                atomic_load(&hint_name));
+}
 
 static void text_print_rule(FILE *out, const struct rule *rule)
 {
@@ -58,7 +76,8 @@ void report_print_text(FILE *out, const struct report *r, report_printer *head)
     const struct breach *b = &r->breach;
 
     if (report_rule_kind(b->rule) == RULE_ADVICE)
-        fprintf(out, "*** NDK advice: %s in %s: %s\n", b->rule->name, b->routine, b->message);
+        fprintf(out, "*** %s advice: %s in %s: %s\n", report_is_kernel_rule(b->rule) ? "driver" : "NDK", b->rule->name,
+                b->routine, b->message);
     else
         head(out, b);
     text_print_rule(out, b->rule);
@@ -68,6 +87,8 @@ void report_print_text(FILE *out, const struct report *r, report_printer *head)
     report_print_events(out, r->events, r->event_count);
     if (b->rule->advice)
         fprintf(out, "  advice: %s\n", b->rule->advice);
+    if (r->stops)
+        text_print_stop_hint(out, b->rule);
 }
 
 void report_print_repeated_text(FILE *out, const struct repeated *r)

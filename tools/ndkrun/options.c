@@ -57,7 +57,9 @@ static const char *options_set_net(void *options, const char *value)
 
 static const char *options_set_verify(void *options, const char *value)
 {
-    (void)options;
+    struct options *o = options;
+
+    o->verify_text = value;
     return ondk_verify_configure_text(value)
                ? "off, report or stop is expected, optionally with ,full ,json ,output=FILE ,junit=FILE "
                  ",stall=MS ,exit=STATUS ,advice=RULE"

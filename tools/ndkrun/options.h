@@ -62,6 +62,8 @@ struct options {
     bool until_idle, json, quiet;
     bool trace;                  /* print the events that --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings in effect */
+    const char *verify_text;     /* the last --verify; NULL: not given */
+    const char *verify_text;     /* the last --verify; NULL: not given */
     uint32_t report_ms;          /* time after which a pending request is reported; 0: never; set by run.c */
     struct given_option *given;  /* all options of the command line; an allocated array */
     size_t given_count;

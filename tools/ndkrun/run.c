@@ -36,6 +36,7 @@
 #include "run_summary.h"
 #include "scsi.h"
 #include "status_text.h"
+#include "verify/stop_hint.h"
 #include "watchdog.h"
 #include "wdk/common/missing.h"
 
@@ -204,6 +205,16 @@ static bool run_set_files(const struct options *o)
     return false;
 }
 
+/* Makes a report that stops the program print the options with which the run continues. */
+static void run_set_stop_hint(const struct options *o)
+{
+    static char option[1024];
+    const char *setting = o->verify_text ? o->verify_text : getenv("ONDK_VERIFY");
+
+    if (snprintf(option, sizeof option, "--verify %s", setting ? setting : "stop") < (int)sizeof option)
+        report_set_stop_hint(option, "--verify");
+}
+
 /* Prints the summary from a signal handler, because the program ends without run_end. */
 static void run_print_crashed(FILE *to)
 {
@@ -222,6 +233,7 @@ bool run_prepare(struct options *o, FILE *json)
     ondk_wdk_set_output(out);
     if (o->net_count)
         missing_set_isolated(); /* the run has a network of its own */
+    run_set_stop_hint(o);
     if (o->trace && !live_start(!fault_has_sanitizer())) {
         fprintf(out, "ndkrun: --trace: no thread can be created\n");
         return false;

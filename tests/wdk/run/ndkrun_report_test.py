@@ -98,6 +98,23 @@ def missing():
             '12=10.0.0.1/24,13=10.0.0.2/24', '--run-for', 0, SAMPLES / 'hello.so')
 
 
+def continuing():
+    """A report that stops the run ends with the options that let it go on, and these do."""
+    after = 'to continue after this rule: --verify stop{},advice=unload-outstanding; after all rules: --verify report\n'
+    for setting in ('', ',full', ',advice=mdl-misused'):
+        expect(f'stop{setting}', -signal.SIGABRT, after.format(setting), '--verify', 'stop' + setting,
+               '--run-for', 0, driver('leaves_device'))
+    os.environ['ONDK_VERIFY'] = 'stop,stall=9000'
+    expect('stop by the environment', -signal.SIGABRT, after.format(',stall=9000'), '--run-for', 0, driver('leaves_device'))
+    del os.environ['ONDK_VERIFY']
+    text = expect('a rule of the kernel as advice', 0, [r'\*\*\* driver advice: unload-outstanding in DriverUnload: ',
+                  'ndkrun: 1 advice\n'], '--verify', 'stop,advice=unload-outstanding', '--run-for', 0,
+                  driver('leaves_device'))
+    check('nothing to continue after advice', 'to continue' not in text, text)
+    text = expect('a run that goes on', 1, 'rule was broken', '--verify', 'report', '--run-for', 0, driver('leaves_device'))
+    check('nothing to continue after a report', 'to continue' not in text, text)
+
+
 def rounds():
     text = expect('--repeat', 0, ['round 3 of 3', 'summary: run seconds=[0-9.]+ rounds=3\n', 'nothing left'],
                   '--repeat', 3, '--schedule', 'random:4711', '--run-for', 0, '--ioctl', 'Tee:0x222000:0102', driver('tee'))
@@ -157,7 +174,7 @@ def interrupted_timeout():
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (transfers, summaries, missing, rounds, timeouts, interrupted_timeout):
+    for case in (transfers, summaries, missing, continuing, rounds, timeouts, interrupted_timeout):
         case()
     return ndkrun_kit.failures != 0
 
