@@ -14,12 +14,11 @@ void address_set_observer(address_observer *observer)
     atomic_store(&address_seen_by, observer);
 }
 
-void address_observe(const char *routine, const void *address, size_t length, bool is_local)
+bool address_observe(const char *routine, const void *address, size_t length, bool is_local)
 {
     address_observer *observer = atomic_load_explicit(&address_seen_by, memory_order_relaxed);
 
-    if (observer && address)
-        observer(routine, address, length, is_local);
+    return !observer || !address || observer(routine, address, length, is_local);
 }
 
 void address_print(char *text, size_t size, const void *address, size_t length)

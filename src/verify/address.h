@@ -43,13 +43,14 @@ static inline NTSTATUS address_to_consumer(NTSTATUS status, PSOCKADDR address, c
 
 /*
  * Receives each address that the consumer passes to a call: see address_set_observer. `is_local` is true if the address
- * is one of the consumer's own. Otherwise it is the destination of a connection.
+ * is one of the consumer's own. Otherwise it is the destination of a connection. If the observer returns false, the
+ * connect fails with STATUS_NETWORK_UNREACHABLE.
  */
-typedef void address_observer(const char *routine, const void *address, size_t length, bool is_local);
+typedef bool address_observer(const char *routine, const void *address, size_t length, bool is_local);
 /* Sets the observer, which stays set until the process ends. */
 void address_set_observer(address_observer *observer) PRIVATE_EXPORT(address_set_observer);
-/* Calls the observer, if there is one. `address` may be NULL. */
-void address_observe(const char *routine, const void *address, size_t length, bool is_local);
+/* Returns what the observer returns, or true if there is none. `address` may be NULL. */
+bool address_observe(const char *routine, const void *address, size_t length, bool is_local);
 
 /* An IPv4 or IPv6 address with its port, in a form that address_key_equal can compare. */
 struct address_key {

@@ -23,9 +23,10 @@ static NTSTATUS verify_connector_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST P
     PSOCKADDR real_source = address_to_provider(source, source_length, &from);
     PSOCKADDR real_destination = address_to_provider(destination, destination_length, &to);
     buffer_check(p, routine, source, source_length, "source address");
-    address_observe(routine, real_source, source_length, true);
+    (void)address_observe(routine, real_source, source_length, true);
     buffer_check(p, routine, destination, destination_length, "destination address");
-    address_observe(routine, real_destination, destination_length, false);
+    if (!address_observe(routine, real_destination, destination_length, false))
+        return STATUS_NETWORK_UNREACHABLE;
     connector_call_begin(&call, p, routine, PHASE_CONNECT);
     connector_call_check_data(&call, data, data_length, proxy_adapter_info(p)->MaxCallerData);
     NDK_QP *real_qp = connector_call_use_qp(&call, qp);
@@ -53,7 +54,8 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
     PSOCKADDR real_destination = address_to_provider(destination, destination_length, &to);
     NDK_SHARED_ENDPOINT *real_endpoint = PROXY_REAL(endpoint, routine);
     buffer_check(p, routine, destination, destination_length, "destination address");
-    address_observe(routine, real_destination, destination_length, false);
+    if (!address_observe(routine, real_destination, destination_length, false))
+        return STATUS_NETWORK_UNREACHABLE;
     connector_call_begin(&call, p, routine, PHASE_CONNECT);
     connector_call_check_data(&call, data, data_length, proxy_adapter_info(p)->MaxCallerData);
     NDK_QP *real_qp = connector_call_use_qp(&call, qp);

@@ -55,7 +55,7 @@ static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR addres
         return STATUS_INVALID_DEVICE_STATE;
     real_address = address_to_provider(address, length, &at);
     buffer_check(p, "NdkListen", address, length, "address");
-    address_observe("NdkListen", real_address, length, true);
+    (void)address_observe("NdkListen", real_address, length, true);
     net_namespace_note();
     listener_begin_listen(p);
     c = async_call_begin(p, "NdkListen", done, context, listener_on_listen);
@@ -168,7 +168,7 @@ NTSTATUS verify_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address
         return STATUS_INVALID_DEVICE_STATE;
     PSOCKADDR real_address = address_to_provider(address, length, &at);
     buffer_check(parent, routine, address, length, "address");
-    address_observe(routine, real_address, length, true);
+    (void)address_observe(routine, real_address, length, true);
     p = proxy_create(sizeof *p, NdkObjectTypeSharedEndpoint, &endpoint_dispatch, parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;

@@ -89,7 +89,8 @@ static int plugin_fail_usage(void)
 
 static int plugin_config(const char *key, const char *value)
 {
-    const char *wrong = options_needs_ndkrun(key) ? "only ndkrun has this option" : options_set(&options, key, value);
+    const char *wrong = options_needs_ndkrun(key, value) ? "only ndkrun has this option"
+                                                         : options_set(&options, key, value);
 
     if (!wrong)
         return 0;

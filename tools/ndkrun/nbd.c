@@ -118,10 +118,11 @@ static char *nbd_parameter(const char *name, const char *value)
 static bool nbd_add_parameters(const struct options *o, char **words, size_t n)
 {
     for (size_t i = 0; i < o->given_count; i++) {
-        const struct given_option *given = &o->given[i];
+        const char *name = o->given[i].name, *value = o->given[i].value ? o->given[i].value : "true";
+        bool is_network = !strcmp(name, "net"); /* nbdkit runs in the network that ndkrun has made, or in the host's */
 
-        if (!options_needs_ndkrun(given->name) &&
-            !(words[n++] = nbd_parameter(given->name, given->value ? given->value : "true")))
+        if ((is_network || !options_needs_ndkrun(name, value)) &&
+            !(words[n++] = nbd_parameter(name, is_network ? "host" : value)))
             return false;
     }
     for (uint32_t i = 0; i < o->driver_count; i++)

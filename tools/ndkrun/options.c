@@ -52,7 +52,14 @@ static bool options_add_net(struct options *o, const char *given)
 
 static const char *options_set_net(void *options, const char *value)
 {
-    return options_add_net(options, value) ? NULL : "INDEX=ADDRESS/PREFIX,... is expected, for example 3=10.0.0.1/24";
+    struct options *o = options;
+
+    if (!strcmp(value, "host")) {
+        o->has_host_network = true;
+        return NULL;
+    }
+    return options_add_net(o, value) ? NULL
+                                     : "INDEX=ADDRESS/PREFIX,... is expected, for example 3=10.0.0.1/24, or host";
 }
 
 static const char *options_set_verify(void *options, const char *value)
@@ -69,9 +76,10 @@ static const char *options_set_verify(void *options, const char *value)
 static const char *options_set_map(void *options, const char *value)
 {
     uint32_t index;
+    struct options *o = options;
     const char *rest;
 
-    (void)options;
+    o->has_map = true;
     if (!options_parse_index(value, &rest, &index))
         return "INDEX=NAME is expected, for example 3=eth0";
     if (!if_nametoindex(rest + 1))
@@ -192,12 +200,14 @@ static const char *options_record(void *options, const struct command_option *op
 
 static const struct command_option known_options[] = {
     { .text = "Network" },
-    { "--net", "INDEX=ADDRESS/PREFIX,...",
+    { "--net", "INDEX=ADDRESS/PREFIX,...|host",
       "run in a new network namespace with interfaces of these indexes and addresses; an index may occur several "
-      "times, "
-      "with an address each. No root needed",
+      "times, with an address each. No root needed. host: drivers use this machine's network, and may send to other "
+      "machines; without --net and --map they may send to this machine only",
       CALL(options_set_net) },
-    { "--map", "INDEX=NAME", "the host's interface NAME for a driver's interface INDEX", CALL(options_set_map) },
+    { "--map", "INDEX=NAME",
+      "the host's interface NAME for a driver's interface INDEX; drivers may send to other machines",
+      CALL(options_set_map) },
     { "--provider", "MODULE", "use the NDK provider of this shared object instead of OpenNDK", COMMAND_TEXT,
       AT(provider) },
 
@@ -315,6 +325,8 @@ const char *options_check(struct options *o)
     ondk_verify_config_init(&o->verify); /* includes --verify, which already has an effect */
     if (!o->driver_count)
         return "no driver: DRIVER.so is expected";
+    if (o->net_count && o->has_host_network)
+        return "--net host uses this machine's network: --net INDEX=ADDRESS/PREFIX cannot be given with it";
     if (o->nbd && o->repeat > 1)
         return "--nbd serves the disks of one round: --repeat cannot be given with it";
     if (o->schedule == SCHEDULE_RANDOM && o->verify.mode == ONDK_VERIFY_OFF)
@@ -324,9 +336,9 @@ const char *options_check(struct options *o)
     return NULL;
 }
 
-bool options_needs_ndkrun(const char *name)
+bool options_needs_ndkrun(const char *name, const char *value)
 {
-    return !strcmp(name, "net") || !strcmp(name, "nbd-read-only");
+    return (!strcmp(name, "net") && strcmp(value, "host") != 0) || !strcmp(name, "nbd-read-only");
 }
 
 int options_parse(struct options *o, int argc, char **argv)

@@ -41,6 +41,8 @@ struct options {
     uint32_t driver_count;
     struct net_interface net[MAX_OPTIONS];
     uint32_t net_count;
+    bool has_host_network; /* --net host */
+    bool has_map;          /* --map */
     const char *reg[MAX_OPTIONS];
     uint32_t reg_count;
     const char *reg_file;
@@ -62,7 +64,6 @@ struct options {
     bool until_idle, json, quiet;
     bool trace;                  /* print the events that --trace has selected (live/live.h) */
     ondk_verify_config_t verify; /* the settings in effect */
-    const char *verify_text;     /* the last --verify; NULL: not given */
     const char *verify_text;     /* the last --verify; NULL: not given */
     uint32_t report_ms;          /* time after which a pending request is reported; 0: never; set by run.c */
     struct given_option *given;  /* all options of the command line; an allocated array */
@@ -86,6 +87,6 @@ const char *options_set(struct options *o, const char *name, const char *value);
 const char *options_check(struct options *o);
 
 /* Returns true if only ndkrun can apply the option, because a running process can no longer apply it. */
-bool options_needs_ndkrun(const char *name);
+bool options_needs_ndkrun(const char *name, const char *value);
 
 #endif

@@ -39,6 +39,7 @@
 #include "verify/stop_hint.h"
 #include "watchdog.h"
 #include "wdk/common/missing.h"
+#include "wdk/common/outside.h"
 
 enum { STEP_MS = 20, IDLE_STEPS = 5, CALL_TIMEOUT_SECONDS = 10, MAX_RULES = 1024, JSON_FORMAT = 1 };
 
@@ -205,6 +206,15 @@ static bool run_set_files(const struct options *o)
     return false;
 }
 
+/* Without --net and --map, drivers may not send to other machines, because authors have addresses built in. */
+static void run_set_network(const struct options *o)
+{
+    if (o->net_count)
+        missing_set_isolated(); /* the run has a network of its own */
+    else if (!o->has_host_network && !o->has_map)
+        outside_forbid();
+}
+
 /* Makes a report that stops the program print the options with which the run continues. */
 static void run_set_stop_hint(const struct options *o)
 {
@@ -231,8 +241,7 @@ bool run_prepare(struct options *o, FILE *json)
     if (!out)
         return false;
     ondk_wdk_set_output(out);
-    if (o->net_count)
-        missing_set_isolated(); /* the run has a network of its own */
+    run_set_network(o);
     run_set_stop_hint(o);
     if (o->trace && !live_start(!fault_has_sanitizer())) {
         fprintf(out, "ndkrun: --trace: no thread can be created\n");

@@ -10,6 +10,7 @@
 #include "wdk/common/interface_map.h"
 #include "wdk/common/live.h"
 #include "wdk/common/missing.h"
+#include "wdk/common/outside.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ndk/adapters.h"
 #include "wdk/ndk/provider.h"
@@ -32,7 +33,7 @@ NTSTATUS ndk_adapter_give(NDK_ADAPTER *provider, const char *routine, NDK_ADAPTE
 {
     NDK_ADAPTER *wrapped;
 
-    if (!check_on() && !address_map_has_entries() && !ndk_provider_is_foreign()) {
+    if (!check_on() && !address_map_has_entries() && !ndk_provider_is_foreign() && !outside_is_forbidden()) {
         live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* idempotent: the adapter may have been open already */
         *out = provider;
         return STATUS_SUCCESS;

@@ -19,6 +19,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/common/missing.h"
+#include "wdk/common/outside.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/locked_pages.h"
 #include "wdk/mm/pool.h"
@@ -153,10 +154,16 @@ static void host_walk_open(live_on_entry *visit, void *context)
     verify_walk_open(host_copy_open, &(struct host_walk){ visit, context });
 }
 
+static bool host_observe_address(const char *routine, const void *address, size_t length, bool is_local)
+{
+    missing_check_address(routine, address, length, is_local);
+    return is_local || outside_may_send(routine, address, length);
+}
+
 static void host_start(void)
 {
     (void)ondk_verify_set_host(&kernel_host); /* fails only if out of memory */
-    address_set_observer(missing_check_address);
+    address_set_observer(host_observe_address);
     inuse_add_source(host_find_use);
     live_add_foreign_source(host_walk_open);
 }

@@ -114,7 +114,7 @@ void wsk_connect_start(struct wsk_request *r)
     atomic_store(&s->state, WSK_CONNECTING);
     link_insert_before(&s->connects, &r->link);
     if (NT_SUCCESS(status))
-        status = wsk_connect_host(s, &r->address);
+        status = wsk_request_may_send(r) ? wsk_connect_host(s, &r->address) : STATUS_NETWORK_UNREACHABLE;
     if (!NT_SUCCESS(status))
         wsk_connect_fail(r, status);
     else

@@ -97,6 +97,8 @@ static int wsk_datagram_send_request(struct wsk_socket *s, struct wsk_request *r
 {
     struct iovec parts[WSK_MAX_PARTS];
 
+    if (!wsk_request_may_send(r))
+        return -ENETUNREACH;
     do {
         ssize_t sent = wsk_host_send_to(s->fd, parts, wsk_cursor_parts(&r->cursor, parts), &r->address, &r->info);
 

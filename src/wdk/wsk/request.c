@@ -12,6 +12,7 @@
 
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
+#include "wdk/common/outside.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
@@ -123,6 +124,14 @@ void wsk_trace_completed(const struct kernel_call *call, PIRP irp, NTSTATUS stat
         TRACE(wsk_completed, 0, .object = call->object, .routine = call->type, .irp = (uintptr_t)irp,
               .status = (uint32_t)status, .created = creates ? information : 0, .bytes = creates ? 0 : information,
               .duration = kernel_call_duration(call));
+}
+
+bool wsk_request_may_send(const struct wsk_request *r)
+{
+    struct wsk_address host;
+
+    return !outside_is_forbidden() ||
+           outside_may_send(r->call.routine, host.bytes, wsk_address_to_host(host.bytes, &r->address));
 }
 
 struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk_socket *s,

@@ -229,6 +229,11 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
 struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk_socket *s,
                                       enum wsk_operation operation, PIRP irp);
 /*
+ * Returns true if the driver may connect or send to the request's address. Otherwise the request must fail with
+ * STATUS_NETWORK_UNREACHABLE: see outside.h.
+ */
+bool wsk_request_may_send(const struct wsk_request *r);
+/*
  * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
  * is queued, and this function leaves both to r->cancel. Frees a closing socket if this was its last request.
  */

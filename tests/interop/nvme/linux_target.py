@@ -40,13 +40,14 @@ class Initiator:
 
     def command(self):
         options = [word for value in self.registry() for word in ("--reg", value)]
-        return [self.peers.command[0], "--verify", VERIFY, "--nbd", self.socket, *options, *self.peers.command[1:]]
+        return [self.peers.command[0], "--verify", VERIFY, "--net", "host", "--nbd", self.socket, *options,
+                *self.peers.command[1:]]
 
     def tcp_command(self, port):
         """The same over TCP: nbdkit without ndkrun."""
         plugin = os.path.join(os.path.dirname(self.peers.command[0]), "nbdkit-openndk-plugin.so")
         return ["nbdkit", "--foreground", "--ipaddr", Network.here, "--port", str(port), plugin,
-                *self.peers.command[1:], f"verify={VERIFY}", *(f"reg={value}" for value in self.registry())]
+                *self.peers.command[1:], f"verify={VERIFY}", "net=host", *(f"reg={value}" for value in self.registry())]
 
     @contextlib.contextmanager
     def exported(self, command=None):

@@ -26,14 +26,14 @@ def driver(name):
     return str(DRIVERS / f'{name}.so')
 
 
-def ndkrun(*arguments):
-    p = subprocess.run([NDKRUN, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT, check=False)
+def ndkrun(*arguments, prefix=()):
+    p = subprocess.run([*prefix, NDKRUN, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT, check=False)
     return p.returncode, p.stdout + p.stderr
 
 
-def expect(name, code, words, *arguments):
-    """Checks the exit code, and that each regular expression matches the output."""
-    seen = ndkrun(*arguments)
+def expect(name, code, words, *arguments, prefix=()):
+    """Checks the exit code, and that each regular expression matches the output. `prefix` is a command in front."""
+    seen = ndkrun(*arguments, prefix=prefix)
     check(f'{name}: exit status {code}', seen[0] == code, seen)
     for word in [words] if isinstance(words, str) else words:
         check(f'{name}: says {word}', re.search(word, seen[1]), seen[1])

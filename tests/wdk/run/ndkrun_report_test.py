@@ -98,6 +98,37 @@ def missing():
             '12=10.0.0.1/24,13=10.0.0.2/24', '--run-for', 0, SAMPLES / 'hello.so')
 
 
+# Runs the rest of the command line in a network with the interface 13, and a route to other machines through it.
+NETWORK = ['unshare', '-r', '-n', 'sh', '-c', 'ip link set lo up && '
+           '(ip link add name out13 index 13 type dummy 2>/dev/null || '
+           'ip link add name out13 index 13 type veth peer name peer13) && ip link set out13 up && '
+           'ip addr add 198.51.100.1/24 dev out13 && ip addr add 192.168.1.2/24 dev out13 && '
+           'ip route add default via 198.51.100.254 && exec "$@"', 'sh']
+
+
+def outside():
+    """Without --net and --map, drivers do not send to other machines, and a line names the option for it."""
+    said = (r'{}: {} is outside of this machine, so it ends with STATUS_NETWORK_UNREACHABLE\. Options of ndkrun: --net host '
+            r'permits it{}\n')
+    given = r', --net INDEX={}/24 gives the address to an interface of a network of the run\'s own'
+    for verify in ('stop', 'off'):
+        text = expect(f'outside, checks {verify}', 3, [
+            said.format('WskSocketConnect', r'198\.51\.100\.7:9', given.format(r'198\.51\.100\.7')), said.format('WskSendTo', r'224\.0\.0\.251:9', ''),
+            'connect to another machine: 0xC000023C', 'connect to this machine: 0xC0000236', 'connect to loopback: 0xC0000236',
+            'datagram to another machine: 0xC000023C', 'datagram to a group: 0xC000023C',
+            'datagram to this machine: 0x00000000', 'datagram to loopback: 0x00000000'],
+            '--verify', verify, driver('outside'), prefix=NETWORK)
+        check('outside: each address is named once', text.count('is outside of this machine') == 2, text)
+        if SAMPLES.exists():
+            expect(f'outside, NDK, checks {verify}', 3, [said.format('NdkConnect', r'192\.168\.1\.1:\d+', given.format(r'192\.168\.1\.1')),
+                   r'STATUS_NETWORK_UNREACHABLE\)'], '--verify', verify, SAMPLES / 'hello.so', prefix=NETWORK)
+    for option in (('--net', 'host'), ('--map', '14=lo'), ('--net', '12=192.168.1.1/24')):
+        text = expect(f'outside with {option}', 3, 'connect to another machine: 0xC000023C', *option, driver('outside'))
+        check(f'outside with {option}: the network decides', 'is outside' not in text, text)
+    expect('--net host and a network of its own', 2, 'cannot be given with it', '--net', 'host', '--net', '12=10.0.0.1/8',
+           driver('tee'))
+
+
 def continuing():
     """A report that stops the run ends with the options that let it go on, and these do."""
     after = 'to continue after this rule: --verify stop{},advice=unload-outstanding; after all rules: --verify report\n'
@@ -174,7 +205,7 @@ def interrupted_timeout():
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    for case in (transfers, summaries, missing, continuing, rounds, timeouts, interrupted_timeout):
+    for case in (transfers, summaries, missing, outside, continuing, rounds, timeouts, interrupted_timeout):
         case()
     return ndkrun_kit.failures != 0
 
