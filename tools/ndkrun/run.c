@@ -277,6 +277,22 @@ static void driver_unload(void *context)
     driver_store_error(d);
 }
 
+/* Reports a call that has not returned: what the driver holds, and the threads that are in a driver. */
+static void run_report_hang(const struct driver *d, const char *what)
+{
+    const struct options *o = run.options;
+
+    fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, d->path, CALL_TIMEOUT_SECONDS);
+    ondk_wdk_report_driver(d->path, out);
+    (void)frames_print_drivers(out, o->drivers, o->driver_count);
+    (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
+    if (!call_interrupted())
+        fprintf(out,
+                "ndkrun: it still waits. Ctrl-C ends it without unloading, with exit status %d. --timeout SECONDS "
+                "limits a run\n",
+                NDKRUN_FINDING);
+}
+
 /*
  * Calls a driver on another thread. If the call does not return in time, prints for which objects the driver may be
  * waiting.
@@ -290,10 +306,7 @@ static bool driver_call(void (*routine)(void *), struct driver *d, const char *w
         return false;
     }
     if (!call_wait(&d->call, CALL_TIMEOUT_SECONDS * 1000, false)) {
-        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, d->path,
-                CALL_TIMEOUT_SECONDS);
-        ondk_wdk_report_driver(d->path, out);
-        (void)ondk_trace_print_last(out, OUTPUT_LAST_EVENTS);
+        run_report_hang(d, what);
         if (!call_wait(&d->call, -1, true)) {
             fprintf(out, "ndkrun: interrupted\n");
             run_abandon();
