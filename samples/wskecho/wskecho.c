@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A TCP echo service on Winsock Kernel: a thread accepts one connection after the other on port 9000, and returns what
+ * it receives. Each call is synchronous: it passes an IRP and waits for its completion.
+ *
+ * DriverUnload must make the thread return, because it waits for the thread, which is in WskAccept or WskReceive. It
+ * closes the listening socket, and disconnects the connection. The mutex decides which call comes first.
+ */
+#include <ntddk.h>
+#include <wsk.h>
+
+#define ECHO_PORT 9000
+#define ECHO_ROOM 4096 /* bytes that are received at once */
+
+DRIVER_INITIALIZE DriverEntry;
+DRIVER_UNLOAD EchoUnload;
+static IO_COMPLETION_ROUTINE EchoCompleted;
+static KSTART_ROUTINE EchoThread;
+
+/* A call that waits. */
+typedef struct _ECHO_CALL {
+    PIRP Irp;
+    KEVENT Done;
+} ECHO_CALL;
+
+static WSK_REGISTRATION EchoRegistration;
+static WSK_PROVIDER_NPI EchoProvider;
+static PKTHREAD EchoServer;
+static UCHAR EchoBuffer[ECHO_ROOM];
+static PMDL EchoMdl;
+
+static FAST_MUTEX EchoMutex; /* guards the next three */
+static BOOLEAN EchoStopping;
+static PWSK_SOCKET EchoListener;   /* NULL: closed */
+static PWSK_SOCKET EchoConnection; /* NULL: none */
+
+static NTSTATUS EchoCompleted(PDEVICE_OBJECT DeviceObject, PIRP Irp, PVOID Context)
+{
+    ECHO_CALL *call = Context;
+
+    UNREFERENCED_PARAMETER(DeviceObject);
+    UNREFERENCED_PARAMETER(Irp);
+    KeSetEvent(&call->Done, IO_NO_INCREMENT, FALSE);
+    return STATUS_MORE_PROCESSING_REQUIRED; /* EchoWait frees the IRP */
+}
+
+static BOOLEAN EchoBegin(ECHO_CALL *Call)
+{
+    KeInitializeEvent(&Call->Done, NotificationEvent, FALSE);
+    Call->Irp = IoAllocateIrp(1, FALSE);
+    if (Call->Irp)
+        IoSetCompletionRoutine(Call->Irp, EchoCompleted, Call, TRUE, TRUE, TRUE);
+    return Call->Irp != NULL;
+}
+
+/* Returns the final status. *Information is a socket, or a number of bytes. */
+static NTSTATUS EchoWait(ECHO_CALL *Call, ULONG_PTR *Information)
+{
+    NTSTATUS status;
+
+    KeWaitForSingleObject(&Call->Done, Executive, KernelMode, FALSE, NULL);
+    status = Call->Irp->IoStatus.Status;
+    if (Information)
+        *Information = Call->Irp->IoStatus.Information;
+    IoFreeIrp(Call->Irp);
+    return status;
+}
+
+static VOID EchoClose(PWSK_SOCKET Socket)
+{
+    ECHO_CALL call;
+
+    if (!EchoBegin(&call))
+        return;
+    ((const WSK_PROVIDER_BASIC_DISPATCH *)Socket->Dispatch)->WskCloseSocket(Socket, call.Irp);
+    EchoWait(&call, NULL);
+}
+
+static NTSTATUS EchoListen(VOID)
+{
+    SOCKADDR_IN address = { 0 };
+    ULONG_PTR socket = 0;
+    NTSTATUS status;
+    ECHO_CALL call;
+
+    if (!EchoBegin(&call))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    EchoProvider.Dispatch->WskSocket(EchoProvider.Client, AF_INET, SOCK_STREAM, IPPROTO_TCP, WSK_FLAG_LISTEN_SOCKET,
+        NULL, NULL, NULL, NULL, NULL, call.Irp);
+    status = EchoWait(&call, &socket);
+    if (!NT_SUCCESS(status))
+        return status;
+    EchoListener = (PWSK_SOCKET)socket;
+    address.sin_family = AF_INET; /* any address of the machine */
+    address.sin_port = RtlUshortByteSwap(ECHO_PORT);
+    if (!EchoBegin(&call))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    ((const WSK_PROVIDER_LISTEN_DISPATCH *)EchoListener->Dispatch)
+        ->WskBind(EchoListener, (PSOCKADDR)&address, 0, call.Irp);
+    return EchoWait(&call, NULL);
+}
+
+/* Waits for the next connection. Returns FALSE if the driver is unloaded. */
+static BOOLEAN EchoAccept(VOID)
+{
+    ULONG_PTR socket = 0;
+    ECHO_CALL call;
+    NTSTATUS status;
+
+    if (!EchoBegin(&call))
+        return FALSE;
+    ExAcquireFastMutex(&EchoMutex);
+    if (EchoStopping) {
+        ExReleaseFastMutex(&EchoMutex);
+        IoFreeIrp(call.Irp);
+        return FALSE;
+    }
+    ((const WSK_PROVIDER_LISTEN_DISPATCH *)EchoListener->Dispatch)
+        ->WskAccept(EchoListener, 0, NULL, NULL, NULL, NULL, call.Irp);
+    ExReleaseFastMutex(&EchoMutex);
+    status = EchoWait(&call, &socket);
+    if (!NT_SUCCESS(status)) /* for example STATUS_CANCELLED, because EchoUnload has closed the socket */
+        return FALSE;
+    ExAcquireFastMutex(&EchoMutex);
+    EchoConnection = (PWSK_SOCKET)socket;
+    ExReleaseFastMutex(&EchoMutex);
+    return TRUE;
+}
+
+/* Receives once, and sends it back. Returns FALSE at the end of the connection. */
+static BOOLEAN EchoOnce(PWSK_SOCKET Socket, const WSK_PROVIDER_CONNECTION_DISPATCH *Dispatch, ULONG_PTR *Total)
+{
+    WSK_BUF buffer = { EchoMdl, 0, ECHO_ROOM };
+    ULONG_PTR bytes = 0;
+    NTSTATUS status;
+    ECHO_CALL call;
+
+    if (!EchoBegin(&call))
+        return FALSE;
+    Dispatch->WskReceive(Socket, &buffer, 0, call.Irp);
+    status = EchoWait(&call, &bytes);
+    if (!NT_SUCCESS(status) || !bytes || !EchoBegin(&call))
+        return FALSE;
+    *Total += bytes;
+    buffer.Length = bytes;
+    Dispatch->WskSend(Socket, &buffer, 0, call.Irp);
+    return NT_SUCCESS(EchoWait(&call, NULL));
+}
+
+static VOID EchoDisconnect(PWSK_SOCKET Socket, ULONG Flags)
+{
+    ECHO_CALL call;
+
+    if (!EchoBegin(&call))
+        return;
+    ((const WSK_PROVIDER_CONNECTION_DISPATCH *)Socket->Dispatch)->WskDisconnect(Socket, NULL, Flags, call.Irp);
+    EchoWait(&call, NULL);
+}
+
+static VOID EchoThread(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    while (EchoAccept()) {
+        PWSK_SOCKET socket = EchoConnection;
+        ULONG_PTR total = 0;
+
+        while (EchoOnce(socket, socket->Dispatch, &total))
+            ;
+        DbgPrint("wskecho: %u bytes returned\n", (ULONG)total);
+        EchoDisconnect(socket, 0); /* fails if the peer or EchoStop has reset the connection */
+        ExAcquireFastMutex(&EchoMutex);
+        EchoConnection = NULL;
+        ExReleaseFastMutex(&EchoMutex);
+        EchoClose(socket);
+    }
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+static NTSTATUS EchoStart(VOID)
+{
+    OBJECT_ATTRIBUTES attributes;
+    NTSTATUS status;
+    HANDLE thread;
+
+    InitializeObjectAttributes(&attributes, NULL, OBJ_KERNEL_HANDLE, NULL, NULL);
+    status = PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, &attributes, NULL, NULL, EchoThread, NULL);
+    if (!NT_SUCCESS(status))
+        return status;
+    ObReferenceObjectByHandle(thread, THREAD_ALL_ACCESS, NULL, KernelMode, (PVOID *)&EchoServer, NULL);
+    ZwClose(thread);
+    return STATUS_SUCCESS;
+}
+
+/* Makes a pending accept, receive or send complete. */
+static VOID EchoStop(VOID)
+{
+    PWSK_SOCKET listener;
+
+    ExAcquireFastMutex(&EchoMutex);
+    EchoStopping = TRUE;
+    listener = EchoListener;
+    EchoListener = NULL;
+    if (EchoConnection) /* the thread closes it only after it has acquired the mutex */
+        EchoDisconnect(EchoConnection, WSK_FLAG_ABORTIVE);
+    ExReleaseFastMutex(&EchoMutex);
+    if (listener)
+        EchoClose(listener);
+}
+
+VOID EchoUnload(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+    EchoStop();
+    if (EchoServer) {
+        KeWaitForSingleObject(EchoServer, Executive, KernelMode, FALSE, NULL);
+        ObDereferenceObject(EchoServer);
+    }
+    if (EchoMdl)
+        IoFreeMdl(EchoMdl);
+    WskReleaseProviderNPI(&EchoRegistration);
+    WskDeregister(&EchoRegistration);
+}
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    static const WSK_CLIENT_DISPATCH dispatch = { MAKE_WSK_VERSION(1, 0), 0, NULL };
+    WSK_CLIENT_NPI client = { NULL, &dispatch };
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(RegistryPath);
+    DriverObject->DriverUnload = EchoUnload;
+    ExInitializeFastMutex(&EchoMutex);
+    status = WskRegister(&client, &EchoRegistration);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = WskCaptureProviderNPI(&EchoRegistration, WSK_INFINITE_WAIT, &EchoProvider);
+    if (!NT_SUCCESS(status)) {
+        WskDeregister(&EchoRegistration);
+        return status;
+    }
+    EchoMdl = IoAllocateMdl(EchoBuffer, ECHO_ROOM, FALSE, FALSE, NULL);
+    status = EchoMdl ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+    if (EchoMdl)
+        MmBuildMdlForNonPagedPool(EchoMdl);
+    if (NT_SUCCESS(status))
+        status = EchoListen();
+    if (NT_SUCCESS(status))
+        status = EchoStart();
+    if (!NT_SUCCESS(status))
+        EchoUnload(DriverObject);
+    return status;
+}
