@@ -26,7 +26,7 @@ MAX_COLUMNS = 80
 PLUGINS = {'nbdkit-openndk-plugin.1'} # pages of no tool
 # Pages of other projects.
 EXTERNAL = {'abort', 'fork', 'gdb', 'ib_send_bw', 'ibv_devinfo', 'if_nametoindex', 'nbdcopy', 'nbdinfo', 'nbdkit',
-            'nbdkit-blocksize-filter', 'netstat', 'rping', 'ss'}
+            'nbdkit-blocksize-filter', 'netstat', 'nsenter', 'rping', 'ss'}
 
 
 class Pages:

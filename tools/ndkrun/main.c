@@ -4,6 +4,7 @@
 
 #include "nbd.h"
 #include "options.h"
+#include "peers.h"
 #include "reexec.h"
 #include "run.h"
 
@@ -21,11 +22,16 @@ int main(int argc, char **argv)
         nbd_execute(&o);
         return NDKRUN_USAGE;
     }
+    if (!peers_create(&o))
+        return NDKRUN_USAGE;
     if (!run_prepare(&o, stdout)) /* changes the environment, so ndkrun must not execute itself again after this */
         return NDKRUN_USAGE;
+    if (!run_start_servers())
+        return run_end();
     do {
         if (run_load()) {
             (void)run_send();
+            run_start_clients();
             run_wait();
         }
     } while (run_end_round());

@@ -165,6 +165,20 @@ static const char *options_set_write(void *options, const char *value)
     return options_add_request(options, DEVICE_WRITE, value);
 }
 
+static const char *options_add_server(void *options, const char *word)
+{
+    struct options *o = options;
+
+    return options_add(o->servers, &o->server_count, word);
+}
+
+static const char *options_add_client(void *options, const char *word)
+{
+    struct options *o = options;
+
+    return options_add(o->clients, &o->client_count, word);
+}
+
 static const char *options_set_scsi(void *options, const char *value)
 {
     struct options *o = options;
@@ -211,6 +225,17 @@ static const struct command_option known_options[] = {
     { "--provider", "MODULE", "use the NDK provider of this shared object instead of OpenNDK", COMMAND_TEXT,
       AT(provider) },
 
+    { .text = "Peers" },
+    { "--server", "COMMAND",
+      "run a shell command in the drivers' network, to which the drivers connect: it is started before the first "
+      "driver "
+      "is loaded, which waits until it listens, and ended after the last is unloaded",
+      CALL(options_add_server) },
+    { "--client", "COMMAND",
+      "run a shell command in the drivers' network, which connects to the drivers: it is started when they are loaded "
+      "and listen. If no option says when the run ends, it ends when all clients have ended",
+      CALL(options_add_client) },
+
     { .text = "Registry and requests" },
     { "--reg", "'KEY\\VALUE=TYPE:DATA'",
       "a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff. KEY is relative to the first "
@@ -241,7 +266,9 @@ static const struct command_option known_options[] = {
       1, 86400, "60" },
 
     { .text = "End" },
-    { "--run-for", "SECONDS", "unload after this time; otherwise on Ctrl-C", COMMAND_SECONDS, AT(run_for), 0, 1e9 },
+    { "--run-for", "SECONDS",
+      "unload after this time; otherwise on Ctrl-C, or when all commands of --client have ended", COMMAND_SECONDS,
+      AT(run_for), 0, 1e9 },
     { "--until-idle", NULL, "unload when no thread, timer, DPC or NDK request of a driver is left", COMMAND_FLAG,
       AT(until_idle) },
     { "--until-print", "TEXT", "unload when a driver prints TEXT", COMMAND_TEXT, AT(until_print) },
@@ -285,7 +312,7 @@ static const struct command_status statuses[] = {
     { NDKRUN_USAGE, "wrong usage, a provider that cannot be used, an ONDK_ variable of the environment that is not "
                     "used, or a socket or nbdkit that --nbd cannot use" },
     { NDKRUN_NOT_LOADED, "a driver did not load, or none has the Storport adapter that --nbd needs" },
-    { NDKRUN_IOCTL_FAILED, "a request to a device or a SCSI command failed" },
+    { NDKRUN_IOCTL_FAILED, "a request to a device, a SCSI command, or a command of --server or --client failed" },
     { NDKRUN_TIMEOUT, "the time of --timeout has passed" },
     { NDKRUN_LOST, "the output could not be written completely" },
     { CALL_INTERRUPTED_TWICE, "Ctrl-C twice" },
@@ -327,6 +354,8 @@ const char *options_check(struct options *o)
         return "no driver: DRIVER.so is expected";
     if (o->net_count && o->has_host_network)
         return "--net host uses this machine's network: --net INDEX=ADDRESS/PREFIX cannot be given with it";
+    if (o->nbd && o->server_count + o->client_count)
+        return "--server and --client run commands beside ndkrun, which --nbd replaces by nbdkit";
     if (o->nbd && o->repeat > 1)
         return "--nbd serves the disks of one round: --repeat cannot be given with it";
     if (o->schedule == SCHEDULE_RANDOM && o->verify.mode == ONDK_VERIFY_OFF)
@@ -338,7 +367,8 @@ const char *options_check(struct options *o)
 
 bool options_needs_ndkrun(const char *name, const char *value)
 {
-    return (!strcmp(name, "net") && strcmp(value, "host") != 0) || !strcmp(name, "nbd-read-only");
+    return (!strcmp(name, "net") && strcmp(value, "host") != 0) || !strcmp(name, "nbd-read-only") ||
+           !strcmp(name, "server") || !strcmp(name, "client");
 }
 
 int options_parse(struct options *o, int argc, char **argv)

@@ -51,6 +51,8 @@ struct options {
     uint32_t request_count;
     const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
+    const char *servers[MAX_OPTIONS], *clients[MAX_OPTIONS]; /* the commands of --server and --client */
+    uint32_t server_count, client_count;
     const char *until_print;
     const char *provider; /* file of a provider module; NULL: OpenNDK */
     const char *nbd;      /* socket at which nbdkit serves the units; NULL: not given */

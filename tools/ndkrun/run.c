@@ -31,6 +31,7 @@
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
 #include "output.h"
+#include "peers.h"
 #include "provider.h"
 #include "registry.h"
 #include "run_summary.h"
@@ -331,11 +332,26 @@ static void run_begin_round(const struct options *o)
     schedule_set_seed(seed);
 }
 
+bool run_start_servers(void)
+{
+    run_set_phase("a command of --server to listen", "");
+    return peers_start_servers(out);
+}
+
+void run_start_clients(void)
+{
+    if (call_interrupted())
+        return;
+    run_set_phase("a driver to listen", "");
+    peers_start_clients(out);
+}
+
 bool run_load(void)
 {
     const struct options *o = run.options;
 
     run_begin_round(o);
+    peers_begin_round();
     for (uint32_t i = 0; i < o->driver_count; i++) {
         struct driver *d = &run.drivers[i];
 
@@ -402,14 +418,23 @@ static double run_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static const char *run_describe_end(const struct options *o)
+{
+    if (o->until_idle || o->until_print)
+        return "the event that ends it";
+    return o->client_count && o->run_for < 0 ? "the end of --client" : "its end, or Ctrl-C";
+}
+
 void run_wait(void)
 {
     const struct options *o = run.options;
+    bool has_end = o->run_for >= 0 || o->until_idle || o->until_print;
     double end = run_now() + o->run_for;
     int idle = 0;
 
-    run_set_phase(o->until_idle || o->until_print ? "the event that ends it" : "its end, or Ctrl-C", "");
-    while (!call_interrupted() && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || run_now() < end)) {
+    run_set_phase(run_describe_end(o), "");
+    while (!call_interrupted() && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || run_now() < end) &&
+           (!peers_have_ended(out) || has_end)) {
         poll(NULL, 0, STEP_MS);
         idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
     }
@@ -438,6 +463,7 @@ static bool run_write_json(int code, bool is_unloaded)
 {
     const struct options *o = run.options;
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
+    json_t *peers = is_unloaded ? peers_json() : NULL; /* another thread may change the peers during an earlier end */
     bool has_leaks = is_unloaded && o->verify.mode == ONDK_VERIFY_OFF, is_written;
     uint32_t loaded = atomic_load(&run.loaded);
 
@@ -446,6 +472,8 @@ static bool run_write_json(int code, bool is_unloaded)
         (void)json_array_append_new(
             drivers, json_pack("{s:o,s:b}", "file", json_output_text(o->drivers[i]), "loaded", i < loaded));
     (void)json_object_set_new(object, "drivers", drivers);
+    if (peers)
+        (void)json_object_set_new(object, "peers", peers);
     (void)json_object_set_new(object, "left", has_leaks ? json_integer(run.leaks) : json_null());
     (void)json_object_set_new(object, "rules_broken", json_integer(is_unloaded ? run.broken : ondk_verify_breaches()));
     (void)json_object_set_new(object, "advices", json_integer(ondk_verify_advices()));
@@ -466,15 +494,18 @@ static bool run_write_json(int code, bool is_unloaded)
  */
 static int run_finish_round(void)
 {
-    bool is_unloaded = run_unload();
+    bool is_unloaded;
 
+    peers_begin_end(out);
+    is_unloaded = run_unload();
+    peers_end_round(out);
     run.leaks = run.options->verify.mode == ONDK_VERIFY_OFF ? ondk_wdk_report(out) : 0;
     run.broken = ondk_verify_breaches();
     if (run.leaks || run.broken || !is_unloaded)
         return NDKRUN_FINDING;
-    if (atomic_load(&run.loaded) < run.options->driver_count)
+    if (atomic_load(&run.loaded) < run.options->driver_count && !peers_have_failed())
         return NDKRUN_NOT_LOADED;
-    return run.has_failed_command ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;
+    return run.has_failed_command || peers_have_failed() ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;
 }
 
 bool run_end_round(void)
@@ -483,7 +514,7 @@ bool run_end_round(void)
 
     run.code = run_finish_round();
     run.has_ended = true;
-    if (run.code != NDKRUN_OK && repeat > 1)
+    if (run.code != NDKRUN_OK && repeat > 1 && round)
         fprintf(out, "ndkrun: round %u of %u has a finding: no further round\n", round, repeat);
     return run.code == NDKRUN_OK && round < repeat && !call_interrupted();
 }
@@ -509,6 +540,7 @@ int run_end(void)
     if (!run.has_ended)
         (void)run_end_round();
     watchdog_stop();
+    peers_end(out);
     code = run.code;
     ondk_verify_write_repeats();
     run_print_summary(out, false);

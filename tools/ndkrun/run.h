@@ -28,13 +28,18 @@ FILE *run_output(void);
  */
 bool run_load(void);
 
+/* Starts the commands of --server. Returns false if no driver must be loaded: run_end follows. */
+bool run_start_servers(void);
+/* Starts the commands of --client. The drivers are loaded. */
+void run_start_clients(void);
+
 /*
  * Sends the device controls and SCSI commands. Returns false if a command has failed or Ctrl-C was pressed. Ends the
  * program if a command hangs in a driver.
  */
 bool run_send(void);
 
-/* Waits for Ctrl-C, or until the end that the options request. */
+/* Waits for Ctrl-C, or until the end that the options request, or until all commands of --client have ended. */
 void run_wait(void);
 
 /*

@@ -1,17 +1,111 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """
-ndkrun: a driver that hangs in DriverUnload.
+ndkrun: commands of --server and --client, their ends, and a driver that hangs in DriverUnload.
 usage: ndkrun_peers_test.py NDKRUN DRIVERS NDK-CC|- SAMPLES
 """
+import json
 import os
+import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 
 import ndkrun_kit
-from ndkrun_kit import ENVIRONMENT, NDKRUN, check, driver, sanitizer
+from ndkrun_kit import ENVIRONMENT, LIMIT, NDKRUN, SAMPLES, check, driver, expect, sanitizer
+
+ECHO = SAMPLES / 'wskecho.so'
+PEER = pathlib.Path(__file__).resolve().parents[3] / 'samples/wskecho/peer.py'
+LISTEN = 's = socket.socket(); s.bind(("127.0.0.1", 8123)); s.listen()'
+
+
+def python(code):
+    return f'exec {sys.executable} -c {shlex.quote("import signal, socket, time; " + code)}'
+
+
+def peer(address):
+    return f'{sys.executable} {PEER} {address}'
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def check_ends(name, process):
+    end = time.monotonic() + LIMIT
+    while is_running(process) and time.monotonic() < end:
+        time.sleep(0.02)
+    check(f'{name}: the process of the command ends', not is_running(process), process)
+
+
+def clients():
+    """A client runs when the driver listens, and its end ends the run."""
+    for network, address in (((), '127.0.0.1'), (('--net', '2=192.168.1.1/24'), '192.168.1.1')):
+        expect(f'a client at {address}', 0, [
+            'wskecho.so is loaded', 'the driver answers: hello, driver', r"--client '.*' has ended with exit status 0\n",
+            'wskecho: 13 bytes returned', 'nothing left'], *network, '--client', peer(address), ECHO)
+    text = expect('two clients, one fails', 4, [r"--client 'exit 3' has ended with exit status 3\n",
+                  'the driver answers'], '--client', 'exit 3', '--client', peer('127.0.0.1'), ECHO)
+    check('two clients: nothing is wrong with the driver', 'rule' not in text, text)
+    expect('a client that is not there', 4, "--client 'nosuch' .* 127: the shell has not found", '--client', 'nosuch', ECHO)
+    expect('a client that crashes', 4, r"was killed by signal 11 \(", '--client', 'kill -SEGV $$', ECHO)
+    text = expect('a client in each round', 0, 'nothing left', '--repeat', 2, '--client', peer('127.0.0.1'),
+                  '--server', 'echo once', ECHO)
+    check('a client in each round, a server in all', (text.count('the driver answers'), text.count('once\n')) == (2, 1), text)
+    expect('no driver listens', 0, [r'(?s)no driver has listened for 3 seconds; --client is started now\n.*spoke'],
+           '--client', 'echo spoke', driver('tee'))
+    expect('not beside nbdkit', 2, '--nbd replaces', '--nbd', 'x', '--client', 'true', driver('tee'))
+
+
+def ends():
+    """A command that runs at the end is ended, with all its processes. A client that runs then counts as failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, 'pid')
+        stays = f'sleep 1000 & echo $! >{file}; ' + python('time.sleep(1000)')
+        expect('--run-for and a client', 4, 'has not ended before the run, and is ended', '--run-for', 1,
+               '--client', stays, ECHO)
+        check_ends('--run-for', int(file.read_text()))
+        expect('--run-for and a client in the background', 0, 'nothing left', '--run-for', 1, '--client',
+               stays.replace('exec ', '') + ' &', ECHO)
+        check_ends('--run-for, in the background', int(file.read_text()))
+        expect('--timeout and a client', 5, 'It waits for the end of --client', '--timeout', 2, '--client', stays, ECHO)
+        check_ends('--timeout', int(file.read_text()))
+        expect('a bug check', -signal.SIGABRT, 'unload-outstanding', '--run-for', 0, '--server', stays + ' & ' +
+               python(LISTEN + '; time.sleep(1000)'), driver('leaves_device'))
+        check_ends('a bug check', int(file.read_text()))
+        with subprocess.Popen([NDKRUN, '--server', stays + ' & ' + python(LISTEN + '; time.sleep(1000)'), driver('tee')],
+                              stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as p:
+            p.stderr.readline() # the driver is loaded
+            p.kill()
+        check_ends('kill -9', int(file.read_text()))
+    deaf = python('signal.signal(signal.SIGTERM, signal.SIG_IGN); ' + LISTEN + '; time.sleep(1000)')
+    expect('a server that ignores SIGTERM', 0, 'has not ended 5 seconds after SIGTERM, and was killed', '--run-for', 0,
+           '--server', deaf, driver('tee'))
+
+
+def servers():
+    """The first driver is loaded after the servers listen."""
+    late = python('time.sleep(0.5); ' + LISTEN + '; print("listens", flush=True); time.sleep(1000)')
+    expect('a server', 0, r'(?s)^listens\n.*tee.so is loaded', '--run-for', 0, '--server', late, driver('tee'))
+    text = expect('a server that fails', 4, ["--server 'exit 2' has ended with exit status 2", 'no driver is loaded\n'],
+                  '--server', 'exit 2', '--server', 'echo another', driver('tee'))
+    check('a server that fails: nothing else begins', 'tee.so' not in text and 'another' not in text, text)
+    expect('a command before the drivers', 0, r"(?s)ready\n.*--server 'echo ready' .* status 0\n.*tee.so is loaded",
+           '--run-for', 0, '--server', 'echo ready', driver('tee'))
+    p = subprocess.run([NDKRUN, '--json', '--server', 'true', '--server', late, '--client', 'false', ECHO],
+                       stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    d = json.loads(p.stdout)
+    check('--json', p.returncode == 4 and [(x['role'], x['command'], x['status']) for x in d['peers']] ==
+          [('server', 'true', 0), ('server', late, None), ('client', 'false', 1)], d)
 
 
 def hangs():
@@ -35,7 +129,14 @@ def hangs():
 
 def main():
     os.environ.pop('ONDK_VERIFY', None)
-    hangs()
+    if not ECHO.exists():
+        print('skipped: built without samples')
+        return 77
+    waiting = threading.Thread(target=hangs)
+    waiting.start()
+    for case in (clients, servers, ends):
+        case()
+    waiting.join()
     return ndkrun_kit.failures != 0
 
 

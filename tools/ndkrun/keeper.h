@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs shell commands in a process of its own, the keeper, which also ends them if the program dies in any way. Each
+ * command has a process group, so that everything that it starts can be ended.
+ */
+#ifndef NDKRUN_KEEPER_H
+#define NDKRUN_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An event of a command. */
+struct keeper_event {
+    enum keeper_news {
+        KEEPER_STARTED, /* `value` is its process group, or a negative errno if it could not be started */
+        KEEPER_ENDED,   /* its shell has ended; `value` is the status of waitpid */
+        KEEPER_STOPPED,    /* after keeper_end: no process of the group is left; `value` is 1 if SIGKILL was necessary */
+    } news;
+    uint32_t index;
+    int value;
+};
+
+enum { KEEPER_KILL_SECONDS = 5 }; /* time between SIGTERM and SIGKILL */
+
+/*
+ * Creates the keeper of these commands, which must stay valid. Starts none. Requires that the process has only the
+ * calling thread, and that it ignores SIGPIPE. Returns false and sets errno if there is no keeper.
+ */
+bool keeper_create(const char *const *commands, uint32_t count);
+/* Starts the command, with standard output at standard error, and without standard input. KEEPER_STARTED follows. */
+void keeper_run(uint32_t index);
+/* Ends the process group of a command that was started: SIGTERM, later SIGKILL. KEEPER_STOPPED follows. */
+void keeper_end(uint32_t index);
+/* Waits for the next event, at most timeout_ms. Returns false if there is none. */
+bool keeper_next(struct keeper_event *event, int timeout_ms);
+/* Returns true if the keeper was killed. Then no event comes any more. */
+bool keeper_is_lost(void);
+/* Waits until the keeper has ended all commands, and ends it. */
+void keeper_destroy(void);
+
+#endif

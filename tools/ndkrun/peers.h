@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands of --server and --client: the drivers' peers, in the run's network. A server runs from before the first
+ * driver is loaded until the last round has ended, a client from when the drivers are loaded until the end of the
+ * round. Only the program's thread calls these functions.
+ */
+#ifndef NDKRUN_PEERS_H
+#define NDKRUN_PEERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "options.h"
+
+/*
+ * Creates the process that runs the commands. If this fails, prints a message and returns false. Requires that the
+ * process has only the calling thread. If the options have no commands, this and all functions below do nothing.
+ */
+bool peers_create(const struct options *o);
+
+/*
+ * Starts the servers, one after the other, and waits until each listens or has ended, at most 10 seconds. Returns false
+ * if no driver must be loaded, because a server has failed or Ctrl-C was pressed.
+ */
+bool peers_start_servers(FILE *out);
+
+/* Must be called before the first driver of a round is loaded. */
+void peers_begin_round(void);
+/* Waits until the drivers listen, at most 3 seconds, and starts the clients. */
+void peers_start_clients(FILE *out);
+/* Reports commands that have ended. Returns true if the options have clients, and all have ended. */
+bool peers_have_ended(FILE *out);
+
+/*
+ * Begins the end of a round. A client that is still running counts as failed, unless Ctrl-C was pressed. The exit status
+ * of a command that is still running does not count, because the unload of the drivers may be the cause.
+ */
+void peers_begin_end(FILE *out);
+/* Ends the clients of the round. The drivers are unloaded. */
+void peers_end_round(FILE *out);
+/* Ends all commands, and the process that runs them. */
+void peers_end(FILE *out);
+
+/* Returns true if a command could not be started, a client has not ended in time, or an exit status counts and is not 0. */
+bool peers_have_failed(void);
+/* Returns an array with an object for each command, or NULL if there is none. */
+json_t *peers_json(void);
+
+#endif
