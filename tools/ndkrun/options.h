@@ -41,8 +41,9 @@ struct options {
     uint32_t driver_count;
     struct net_interface net[MAX_OPTIONS];
     uint32_t net_count;
-    bool has_host_network; /* --net host */
-    bool has_map;          /* --map */
+    bool has_user_namespace; /* the network of --net belongs to a user namespace of ndkrun's; set by reexec.c */
+    bool has_host_network;   /* --net host */
+    bool has_map;            /* --map */
     const char *reg[MAX_OPTIONS];
     uint32_t reg_count;
     const char *reg_file;

@@ -20,9 +20,10 @@
 /*
  * Names of environment variables. ndkrun sets IN_NETWORK before it restarts itself in a new network namespace, and
  * PRELOADED before it restarts itself with AddressSanitizer preloaded. A set variable makes the restarted ndkrun skip
- * that step.
+ * that step. The value of IN_NETWORK is IN_USER_NAMESPACE if the network namespace belongs to a new user namespace.
  */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
+#define IN_USER_NAMESPACE "user"
 #define PRELOADED NBD_PRELOADED
 
 enum { MAX_PREFIX = 8 /* maximum number of words before ndkrun on its new command line */, PEER_INDEX = 1000000 };
@@ -154,7 +155,7 @@ static bool reexec_command_succeeds(const char *command)
  * Adds the command that creates a network namespace. If that is not permitted, the command also creates a user
  * namespace.
  */
-static bool reexec_add_unshare(char **words, int *count)
+static bool reexec_add_unshare(char **words, int *count, bool *has_user_namespace)
 {
     static const char *const needed[][2] = { { "unshare", "util-linux" }, { "ip", "iproute2" } };
     static char *const plain[] = { "unshare", "-n", "--" }, *const mapped[] = { "unshare", "-r", "-n", "--" };
@@ -172,7 +173,8 @@ static bool reexec_add_unshare(char **words, int *count)
             words[(*count)++] = plain[i];
         return true;
     }
-    if (reexec_command_succeeds("unshare -r -n true 2>/dev/null")) {
+    *has_user_namespace = reexec_command_succeeds("unshare -r -n true 2>/dev/null");
+    if (*has_user_namespace) {
         for (int i = 0; i < 4; i++)
             words[(*count)++] = mapped[i];
         return true;
@@ -187,6 +189,7 @@ static bool reexec_add_unshare(char **words, int *count)
  */
 static void reexec_execute(char **words, char **argv, bool net, const char *asan)
 {
+    bool has_user_namespace = false;
     static char self[4096], preload[4200];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     int count = 0;
@@ -196,7 +199,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
         return;
     }
     self[length] = '\0';
-    if (net && !reexec_add_unshare(words, &count))
+    if (net && !reexec_add_unshare(words, &count, &has_user_namespace))
         return;
     if (asan) { /* `env` sets the variable, so that ndkrun preloads the runtime, and unshare and ip do not */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
@@ -209,12 +212,12 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
         words[count++] = argv[i];
     words[count] = NULL;
     if (net)
-        setenv(IN_NETWORK, "1", 1);
+        setenv(IN_NETWORK, has_user_namespace ? IN_USER_NAMESPACE : "root", 1);
     execvp(words[0], words);
     fprintf(stderr, "ndkrun: %s: %s\n", words[0], strerror(errno));
 }
 
-bool reexec_prepare(const struct options *o, char **argv)
+bool reexec_prepare(struct options *o, char **argv)
 {
     /* nbd.c preloads the runtime for nbdkit */
     const char *asan = getenv(PRELOADED) || o->nbd ? NULL : reexec_missing_asan(o);
@@ -225,6 +228,9 @@ bool reexec_prepare(const struct options *o, char **argv)
     if (!reexec_check_tsan(o))
         return false;
     if (!net && !asan) {
+        const char *network = getenv(IN_NETWORK);
+
+        o->has_user_namespace = network && !strcmp(network, IN_USER_NAMESPACE);
         if (getenv(PRELOADED))
             unsetenv("LD_PRELOAD");
         unsetenv(PRELOADED);

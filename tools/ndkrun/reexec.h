@@ -14,7 +14,7 @@
  * Returns true if the process has the network namespace and the sanitizer runtime that the options need, and false
  * after a failure. If the process lacks one of them, creates it and executes ndkrun again, and then does not return.
  */
-bool reexec_prepare(const struct options *o, char **argv);
+bool reexec_prepare(struct options *o, char **argv);
 
 /*
  * Returns options for AddressSanitizer. Its runtime calls this function, which ndkrun exports. The files of a driver

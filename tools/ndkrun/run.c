@@ -425,6 +425,13 @@ static const char *run_describe_end(const struct options *o)
     return o->client_count && o->run_for < 0 ? "the end of --client" : "its end, or Ctrl-C";
 }
 
+/* Prints how another program enters the network of --net, which has no name. */
+static void run_print_network(const struct options *o)
+{
+    fprintf(out, "ndkrun: runs until Ctrl-C. A program in its network: nsenter -t %d %s-n COMMAND\n", (int)getpid(),
+            o->has_user_namespace ? "-U --preserve-credentials " : "");
+}
+
 void run_wait(void)
 {
     const struct options *o = run.options;
@@ -433,6 +440,8 @@ void run_wait(void)
     int idle = 0;
 
     run_set_phase(run_describe_end(o), "");
+    if (!has_end && !o->client_count && o->net_count)
+        run_print_network(o);
     while (!call_interrupted() && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || run_now() < end) &&
            (!peers_have_ended(out) || has_end)) {
         poll(NULL, 0, STEP_MS);

@@ -17,7 +17,7 @@ import threading
 import time
 
 import ndkrun_kit
-from ndkrun_kit import ENVIRONMENT, LIMIT, NDKRUN, SAMPLES, check, driver, expect, sanitizer
+from ndkrun_kit import ENVIRONMENT, LIMIT, NDKRUN, SAMPLES, check, driver, expect, ndkrun, sanitizer
 
 ECHO = SAMPLES / 'wskecho.so'
 PEER = pathlib.Path(__file__).resolve().parents[3] / 'samples/wskecho/peer.py'
@@ -108,6 +108,24 @@ def servers():
           [('server', 'true', 0), ('server', late, None), ('client', 'false', 1)], d)
 
 
+def networks():
+    """A run that waits for Ctrl-C prints how a program enters its network."""
+    with subprocess.Popen([NDKRUN, '--net', '2=192.168.1.1/24', ECHO], stderr=subprocess.PIPE, text=True,
+                          env=ENVIRONMENT) as p:
+        text = p.stderr.readline() + p.stderr.readline()
+        command = re.search(r'A program in its network: (nsenter -t \d+ .*-n) COMMAND\n', text)
+        check('--net: how to enter the network', command, text)
+        if command:
+            done = subprocess.run([*command[1].split(), sys.executable, PEER, '192.168.1.1'], capture_output=True,
+                                  text=True, timeout=LIMIT, check=False)
+            check('--net: a program in the network', 'the driver answers' in done.stdout, done)
+        p.send_signal(signal.SIGINT)
+        text += p.communicate(timeout=LIMIT)[1]
+    check('--net: it ends', p.returncode == 0, (p.returncode, text))
+    code, text = ndkrun('--run-for', 0, '--net', '2=192.168.1.1/24', driver('tee'))
+    check('--net: not if it ends by itself', code == 0 and 'nsenter' not in text, text)
+
+
 def hangs():
     """A DriverUnload that does not return is reported with the stacks of the threads; Ctrl-C ends the run."""
     stack = r'  thread \d+ \w+ in:\n(    KeWaitForSingleObject called by\n)?    #0 {} at \S*/hangs.c:\d+ '
@@ -134,7 +152,7 @@ def main():
         return 77
     waiting = threading.Thread(target=hangs)
     waiting.start()
-    for case in (clients, servers, ends):
+    for case in (clients, servers, ends, networks):
         case()
     waiting.join()
     return ndkrun_kit.failures != 0
