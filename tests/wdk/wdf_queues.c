@@ -9,6 +9,7 @@
 #include "host.h"
 #include "report.h"
 
+#include "base/schedule.h"
 #include "drivers/wdfqueues.h"
 
 static ondk_wdk_driver_t *driver;
@@ -57,6 +58,18 @@ static void test_cases(void **state)
     }
 }
 
+/* The races once more, with random delays. */
+static void test_races(void **state)
+{
+    static const unsigned races[] = { WDFQUEUES_PURGE_RACE, WDFQUEUES_MARK_RACE };
+
+    (void)state;
+    schedule_set_seed(1);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(run(races[i]), 0);
+    atomic_store(&schedule_is_random, false);
+}
+
 static const struct {
     unsigned number;
     const char *rule, *words;
@@ -85,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_races),
         cmocka_unit_test(test_rules),
     };
 

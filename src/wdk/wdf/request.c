@@ -10,6 +10,7 @@
 
 #include "wdf.h"
 
+#include "base/schedule.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/memory.h"
@@ -302,7 +303,10 @@ static VOID request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
 
 bool wdf_request_claim(struct wdf_request *r)
 {
-    if (atomic_load(&r->cancel_state) != CANCEL_MARKED || !IoSetCancelRoutine(r->irp, NULL))
+    if (atomic_load(&r->cancel_state) != CANCEL_MARKED)
+        return false;
+    schedule_point();
+    if (!IoSetCancelRoutine(r->irp, NULL))
         return false;
     atomic_store(&r->cancel_state, CANCEL_CLAIMED);
     return true;
@@ -323,6 +327,7 @@ static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
     if (!cancelled) {
         atomic_store(&r->cancel_state, CANCEL_MARKED);
         (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
+        schedule_point();
         cancelled = __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r);
     }
     pthread_mutex_unlock(lock);

@@ -19,6 +19,7 @@ enum wdfqueues_case {
     WDFQUEUES_DELETED_IN_CANCEL, /* a queue is deleted while its cancel callback runs */
     WDFQUEUES_CANCEL_DELAYED,   /* a worker makes the call of the cancel callback */
     WDFQUEUES_PURGE_RACE,       /* purges while requests are marked, unmarked and completed */
+    WDFQUEUES_MARK_RACE,        /* cancellations while requests are marked */
     WDFQUEUES_TIMER_RACE,       /* timers are created below a parent that is deleted */
     WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,

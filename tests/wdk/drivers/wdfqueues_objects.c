@@ -187,7 +187,7 @@ static ULONG check_cancel_delayed(VOID)
 
 /* ---- Races ------------------------------------------------------------------------------------------------------- */
 
-enum { ROUNDS = 3000 };
+enum { ROUNDS = 300 };
 
 static VOID complete_canceled(WDFREQUEST Request)
 {
@@ -237,6 +237,21 @@ static ULONG check_purge_race(VOID)
     KeSetEvent(&scene.done, IO_NO_INCREMENT, FALSE);
     thread_end(thread);
     CHECK(!wrong);
+    return 0;
+}
+
+/* Each request is cancelled while it is being marked. Its cancel callback completes it. */
+static ULONG check_mark_race(VOID)
+{
+    PVOID thread;
+
+    for (ULONG i = 0; i < ROUNDS; i++) {
+        CHECK(send(&marked, HOLD) == STATUS_PENDING);
+        thread = thread_begin(cancel_marked);
+        WdfRequestMarkCancelable(scene.held, complete_canceled);
+        thread_end(thread);
+        CHECK(sent_status(&marked) == STATUS_CANCELLED);
+    }
     return 0;
 }
 
@@ -398,6 +413,9 @@ ULONG run_object_case(ULONG Case)
         break;
     case WDFQUEUES_PURGE_RACE:
         line = check_purge_race();
+        break;
+    case WDFQUEUES_MARK_RACE:
+        line = check_mark_race();
         break;
     default:
         line = check_timer_race();
