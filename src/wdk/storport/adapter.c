@@ -13,6 +13,7 @@
 #include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/driver.h"
+#include "wdk/io/pnp.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/timer.h"
 #include "wdk/mm/pool.h"
@@ -396,7 +397,7 @@ static void port_adapter_close(struct port_adapter *a)
 /* Sends the removal, and closes the adapter. Stops the adapter if the driver has not passed the removal to the port. */
 static void port_adapter_remove(struct port_adapter *a)
 {
-    (void)port_pnp_send(a, IRP_MN_REMOVE_DEVICE);
+    (void)pnp_send(a->device, IRP_MN_REMOVE_DEVICE);
     if (atomic_load(&a->running))
         port_adapter_stop(a);
     port_adapter_close(a);
@@ -405,7 +406,7 @@ static void port_adapter_remove(struct port_adapter *a)
 /* Sends IRP_MN_START_DEVICE. Returns NULL, or the reason why the adapter did not start. */
 static const char *port_adapter_send_start(struct port_adapter *a)
 {
-    NTSTATUS status = port_pnp_send(a, IRP_MN_START_DEVICE);
+    NTSTATUS status = pnp_send(a->device, IRP_MN_START_DEVICE);
 
     if (a->start_failure)
         return a->start_failure;
@@ -525,9 +526,9 @@ static void port_adapter_run_query(void *context)
 {
     struct port_query *q = context;
 
-    q->status = port_pnp_send(q->adapter, IRP_MN_QUERY_REMOVE_DEVICE);
+    q->status = pnp_send(q->adapter->device, IRP_MN_QUERY_REMOVE_DEVICE);
     if (!NT_SUCCESS(q->status))
-        (void)port_pnp_send(q->adapter, IRP_MN_CANCEL_REMOVE_DEVICE);
+        (void)pnp_send(q->adapter->device, IRP_MN_CANCEL_REMOVE_DEVICE);
 }
 
 static bool storport_can_remove(PDRIVER_OBJECT driver)

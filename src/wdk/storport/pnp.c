@@ -8,20 +8,7 @@
 
 #include "storport.h"
 
-#include "wdk/io/irp.h"
 #include "wdk/storport/port.h"
-
-NTSTATUS port_pnp_send(struct port_adapter *a, UCHAR minor)
-{
-    PIRP irp = irp_new(a->device);
-
-    if (!irp)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    irp->IoStatus.Status = STATUS_NOT_SUPPORTED; /* as the PnP manager does */
-    IoGetNextIrpStackLocation(irp)->MajorFunction = IRP_MJ_PNP;
-    IoGetNextIrpStackLocation(irp)->MinorFunction = minor;
-    return irp_send(irp, NULL);
-}
 
 /* If the state is `from`, changes it to `to` and returns true. Otherwise returns false. */
 static bool port_pnp_step(struct port_adapter *a, enum port_pnp from, enum port_pnp to)

@@ -208,11 +208,7 @@ ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULO
 ULONG port_notice_state(struct port_adapter *a, ULONG entities, STOR_ADDRESS *address, PHW_STATE_CHANGE routine,
                         void *context);
 
-/*
- * Sends IRP_MJ_PNP to the adapter's device, whose driver passes it to port_pnp_dispatch. Returns its status. Requires
- * PASSIVE_LEVEL.
- */
-NTSTATUS port_pnp_send(struct port_adapter *a, UCHAR minor);
+/* The driver passes IRP_MJ_PNP of the adapter's device to this routine. */
 DRIVER_DISPATCH port_pnp_dispatch;
 /*
  * Starts the miniport. Returns NULL, or the reason of the failure. After a failure the caller frees the devices and the
