@@ -55,6 +55,12 @@ struct wdf_device {
 };
 
 /*
+ * Returns the structure, or NULL if it is not one of the driver's. Reports a wrong pointer with the caller's address.
+ */
+struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, const void *caller);
+void wdf_init_free_strings(struct WDFDEVICE_INIT *init);
+
+/*
  * Returns the device with a reference and begins an activity; the caller ends both. Returns NULL if the framework has
  * no such device, or its driver may already be unloaded.
  */
