@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * KMDF as far as control drivers and miniports need it. A control driver calls WdfDriverCreate with
- * WdfDriverInitNonPnpDriver, and creates control devices with queues. Plug and play, power, interrupts, DMA and USB are
- * missing. docs/threads.md has the object tree, the locks, and the thread and IRQL of each callback. Objects that are left
+ * KMDF as far as drivers without hardware need it. A control driver calls WdfDriverCreate with
+ * WdfDriverInitNonPnpDriver, and creates control devices with queues. A driver with EvtDriverDeviceAdd gets one device
+ * (pnp.h). Other devices, power policy, interrupts, DMA and USB are missing. docs/threads.md has the object tree, the locks, and the thread and IRQL of each callback. Objects that are left
  * at unload are listed.
  */
 #ifndef ONDK_WDK_WDF_H
@@ -15,6 +15,7 @@
 #include "wdf/sync.h"
 #include "wdf/memory.h"
 #include "wdf/device.h"
+#include "wdf/pnp.h"
 #include "wdf/request.h"
 #include "wdf/io.h"
 #include "wdf/registry.h"

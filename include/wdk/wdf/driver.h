@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The framework's driver object, and the device object of a miniport. Plug and play is missing: a driver is a miniport,
- * or a non-PnP driver with control devices (device.h).
+ * The framework's driver object, and the device object of a miniport. A driver is a miniport, a non-PnP driver with
+ * control devices (device.h), or a driver with EvtDriverDeviceAdd, which gets a device (pnp.h).
  */
 #ifndef ONDK_WDK_WDF_DRIVER_H
 #define ONDK_WDK_WDF_DRIVER_H
@@ -26,7 +26,7 @@ typedef enum _WDF_DRIVER_INIT_FLAGS {
 } WDF_DRIVER_INIT_FLAGS;
 
 /*
- * The configuration of a driver. EvtDriverDeviceAdd is never called, because this kernel adds no devices. With
+ * The configuration of a driver. EvtDriverDeviceAdd is called once, after DriverEntry: see pnp.h. With
  * WdfDriverInitNonPnpDriver it must be NULL, and a driver without EvtDriverUnload cannot be unloaded. EvtDriverUnload
  * is called at PASSIVE_LEVEL. Afterwards the framework deletes the driver's objects.
  */

@@ -44,7 +44,12 @@ typedef VOID EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL(_In_ WDFQUEUE Queue, _In_ WDFREQ
 typedef EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL *PFN_WDF_IO_QUEUE_IO_DEVICE_CONTROL;
 typedef EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL;
 typedef EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL *PFN_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL;
-/* EvtIoStop and EvtIoResume are for power-managed queues, so they are never called. */
+/*
+ * EvtIoStop is called for each request of a power-managed queue that the driver owns when its device is removed;
+ * ActionFlags has WdfRequestStopActionPurge. The driver completes the request or calls WdfRequestStopAcknowledge, now or
+ * later. Without EvtIoStop the removal waits for the completion. EvtIoResume is never called, because devices do not
+ * sleep.
+ */
 typedef VOID EVT_WDF_IO_QUEUE_IO_STOP(_In_ WDFQUEUE Queue, _In_ WDFREQUEST Request, _In_ ULONG ActionFlags);
 typedef EVT_WDF_IO_QUEUE_IO_STOP *PFN_WDF_IO_QUEUE_IO_STOP;
 typedef VOID EVT_WDF_IO_QUEUE_IO_RESUME(_In_ WDFQUEUE Queue, _In_ WDFREQUEST Request);
@@ -62,7 +67,8 @@ typedef VOID EVT_WDF_IO_QUEUE_STATE(_In_ WDFQUEUE Queue, _In_ WDFCONTEXT Context
 typedef EVT_WDF_IO_QUEUE_STATE *PFN_WDF_IO_QUEUE_STATE;
 
 /*
- * PowerManaged has no effect for a control device. NumberOfPresentedRequests limits the number of requests that the driver owns at the
+ * PowerManaged has no effect for a control device. Otherwise WdfUseDefault means WdfTrue: the queue delivers while the
+ * device is started. NumberOfPresentedRequests limits the number of requests that the driver owns at the
  * same time; 0xFFFFFFFF: no limit.
  */
 typedef struct _WDF_IO_QUEUE_CONFIG {

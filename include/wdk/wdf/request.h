@@ -137,7 +137,10 @@ NTKERNELAPI NTSTATUS WdfRequestForwardToIoQueue(_In_ WDFREQUEST Request, _In_ WD
 NTKERNELAPI NTSTATUS WdfRequestRequeue(_In_ WDFREQUEST Request);
 /* Returns NULL for a request that is in no queue and comes from none. */
 NTKERNELAPI WDFQUEUE WdfRequestGetIoQueue(_In_ WDFREQUEST Request);
-/* Only for EvtIoStop, which is never called, because there is no power management. Breaks rule `wdf-request`. */
+/*
+ * Lets the removal of the device go on after EvtIoStop. If Requeue is TRUE, the request returns to the front of its queue.
+ * Otherwise the driver still owns the request and completes it. At another time the call breaks rule `wdf-request`.
+ */
 NTKERNELAPI VOID WdfRequestStopAcknowledge(_In_ WDFREQUEST Request, _In_ BOOLEAN Requeue);
 
 /* ---- Properties -------------------------------------------------------------------------------------------------- */

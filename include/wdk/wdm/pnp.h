@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types and minor functions of plug and play, power and other IRPs, for a driver's dispatch routines. Nothing here
- * sends plug and play or power IRPs.
+ * The types and minor functions of plug and play, power and other IRPs, for a driver's dispatch routines. Storport's
+ * adapters and KMDF's devices receive IRP_MN_START_DEVICE and those of a removal. Nothing sends power IRPs.
  */
 #ifndef ONDK_WDK_WDM_PNP_H
 #define ONDK_WDK_WDM_PNP_H

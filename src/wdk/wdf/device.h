@@ -10,6 +10,7 @@
 
 #include "wdk/wdf/callback.h"
 #include "wdk/wdf/object.h"
+#include "wdk/wdf/pnp.h"
 
 enum { WDF_QUEUED_TYPES = WdfRequestTypeDeviceControlInternal + 1 }; /* how many request types may have a queue */
 
@@ -34,6 +35,10 @@ struct WDFDEVICE_INIT {
     WDF_OBJECT_ATTRIBUTES file_attributes, request_attributes; /* Size 0: not set */
     PFN_WDF_IO_IN_CALLER_CONTEXT in_caller_context;
     PFN_WDF_DEVICE_SHUTDOWN_NOTIFICATION shutdown;
+    PDEVICE_OBJECT physical;     /* the device that the PnP manager has found; NULL: a control device */
+    struct wdf_device **created; /* receives the device that is created for `physical` */
+    WDF_PNPPOWER_EVENT_CALLBACKS pnp_events;
+    bool power_pageable;
     bool preprocesses; /* a routine of `preprocess` is set */
     struct wdf_preprocess preprocess[IRP_MJ_MAXIMUM_FUNCTION + 1];
 };
@@ -47,6 +52,7 @@ struct wdf_device {
     bool miniport; /* the device belongs to the port driver */
     struct wdf_sync sync;
     struct WDFDEVICE_INIT init;
+    struct wdf_pnp pnp;
     UNICODE_STRING link;  /* the symbolic link; Buffer is NULL if there is none */
     bool finished;        /* WdfControlFinishInitializing was called */
     pthread_mutex_t lock; /* guards the members below, and `finished` */
@@ -59,6 +65,11 @@ struct wdf_device {
  */
 struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, const void *caller);
 void wdf_init_free_strings(struct WDFDEVICE_INIT *init);
+/*
+ * Returns the structure for EvtDriverDeviceAdd, or NULL if out of memory. WdfDeviceCreate sets *created, and then frees
+ * the structure.
+ */
+PWDFDEVICE_INIT wdf_init_for_physical(struct wdf_object *driver, PDEVICE_OBJECT physical, struct wdf_device **created);
 
 /*
  * Returns the device with a reference and begins an activity; the caller ends both. Returns NULL if the framework has

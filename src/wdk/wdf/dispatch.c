@@ -172,6 +172,10 @@ static NTSTATUS device_dispatch(struct wdf_device *d, PIRP irp)
         return device_request(d, irp);
     case IRP_MJ_SHUTDOWN:
         return device_shutdown(d, irp);
+    case IRP_MJ_PNP:
+    case IRP_MJ_POWER:
+    case IRP_MJ_SYSTEM_CONTROL:
+        return d->pnp.below ? wdf_pnp_dispatch(d, irp) : wdf_complete_irp(irp, STATUS_INVALID_DEVICE_REQUEST);
     default:
         return wdf_complete_irp(irp, STATUS_INVALID_DEVICE_REQUEST);
     }
@@ -220,6 +224,8 @@ NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
     struct wdf_object *root;
     NTSTATUS status;
 
+    if (!d && wdf_pnp_is_physical(device))
+        return wdf_pnp_dispatch_physical(irp);
     if (!d)
         return wdf_complete_irp(irp, major == IRP_MJ_CLEANUP || major == IRP_MJ_CLOSE ? STATUS_SUCCESS
                                                                                       : STATUS_INVALID_DEVICE_REQUEST);

@@ -23,6 +23,8 @@ struct wdf_driver {
     struct wdf_driver *next;
     PDRIVER_OBJECT driver;
     PFN_WDF_DRIVER_UNLOAD unload;
+    PFN_WDF_DRIVER_DEVICE_ADD add; /* NULL: the driver gets no device */
+    PDEVICE_OBJECT physical;       /* the device that was added, or NULL */
     UNICODE_STRING registry_path;
     bool miniport;
 };
@@ -105,7 +107,37 @@ static void wdf_entry_failed(PDRIVER_OBJECT driver)
         wdf_driver_delete(d, false);
 }
 
-static struct driver_model wdf_model = { .entry_failed = wdf_entry_failed };
+/* Adds a device if the driver wants one. */
+static bool wdf_start(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d = wdf_driver_find(driver);
+
+    return !d || d->miniport || !d->add || wdf_pnp_add(&d->object, d->add, &d->physical);
+}
+
+static bool wdf_can_remove(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d = wdf_driver_find(driver);
+
+    return !d || !d->physical || wdf_pnp_query_remove(d->physical);
+}
+
+static void wdf_remove(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d = wdf_driver_find(driver);
+
+    if (!d || !d->physical)
+        return;
+    wdf_pnp_remove(d->physical);
+    d->physical = NULL;
+}
+
+static struct driver_model wdf_model = {
+    .entry_failed = wdf_entry_failed,
+    .start = wdf_start,
+    .can_remove = wdf_can_remove,
+    .remove = wdf_remove,
+};
 
 __attribute__((constructor)) static void wdf_register(void)
 {
@@ -163,6 +195,7 @@ NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryP
     }
     d->driver = DriverObject;
     d->unload = DriverConfig->EvtDriverUnload;
+    d->add = DriverConfig->EvtDriverDeviceAdd;
     d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
     wdf_driver_set_routines(d, DriverConfig->DriverInitFlags);
     (void)wdf_object_insert(o); /* succeeds, because the object has no parent */

@@ -132,32 +132,9 @@ static void file_call(struct wdf_device *d, struct wdf_file *f, VOID (*routine)(
     wdf_call_end(&call, name, (const void *)(uintptr_t)routine);
 }
 
-/*
- * Returns the queue behind `q`, or the first queue if `q` is NULL, with a reference. Drops the reference on `q`.
- * Returns NULL if there is no further queue.
- */
-static struct wdf_queue *file_next_queue(struct wdf_device *d, struct wdf_queue *q)
-{
-    struct wdf_queue *next = NULL;
-    LIST_ENTRY *e;
-
-    pthread_mutex_lock(&d->lock);
-    if (!q)
-        e = d->queues.Flink;
-    else /* an empty link: the queue was deleted meanwhile; begin again, which does no harm */
-        e = IsListEmpty(&q->link) ? d->queues.Flink : q->link.Flink;
-    for (; e != &d->queues && !next; e = e->Flink)
-        if (wdf_object_try_ref(&CONTAINING_RECORD(e, struct wdf_queue, link)->object))
-            next = CONTAINING_RECORD(e, struct wdf_queue, link);
-    pthread_mutex_unlock(&d->lock);
-    if (q)
-        wdf_object_unref(&q->object);
-    return next;
-}
-
 static void file_cancel_requests(struct wdf_device *d, PFILE_OBJECT file)
 {
-    for (struct wdf_queue *q = file_next_queue(d, NULL); q; q = file_next_queue(d, q))
+    for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q))
         wdf_queue_cancel_waiting(q, file);
 }
 

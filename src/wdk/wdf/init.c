@@ -43,6 +43,31 @@ struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, co
  */
 #define INIT_OF(routine) wdf_init_of(#routine, DeviceInit, __builtin_return_address(0))
 
+/* Returns a structure with the defaults, or NULL if out of memory. */
+static struct WDFDEVICE_INIT *wdf_init_new(struct wdf_object *driver)
+{
+    struct WDFDEVICE_INIT *init = calloc(1, sizeof *init);
+
+    if (!init)
+        return NULL;
+    init->driver = driver;
+    init->io_type = WdfDeviceIoBuffered;
+    init->type = FILE_DEVICE_UNKNOWN;
+    live_add(LIVE_WDF, init, "WDFDEVICE_INIT");
+    return init;
+}
+
+PWDFDEVICE_INIT wdf_init_for_physical(struct wdf_object *driver, PDEVICE_OBJECT physical, struct wdf_device **created)
+{
+    struct WDFDEVICE_INIT *init = wdf_init_new(driver);
+
+    if (!init)
+        return NULL;
+    init->physical = physical;
+    init->created = created;
+    return init;
+}
+
 PWDFDEVICE_INIT WdfControlDeviceInitAllocate(WDFDRIVER Driver, CONST UNICODE_STRING *SDDLString)
 {
     struct wdf_object *driver = wdf_object_lookup("WdfControlDeviceInitAllocate", Driver, WDF_DRIVER);
@@ -51,17 +76,13 @@ PWDFDEVICE_INIT WdfControlDeviceInitAllocate(WDFDRIVER Driver, CONST UNICODE_STR
     irql_check_max("WdfControlDeviceInitAllocate", PASSIVE_LEVEL);
     if (!driver || !wdf_check_pointer("WdfControlDeviceInitAllocate", SDDLString, __builtin_return_address(0)))
         return NULL;
-    init = calloc(1, sizeof *init);
+    init = wdf_init_new(driver);
     if (!init)
         return NULL;
     if (!wdf_copy_string(&init->sddl, SDDLString)) {
-        free(init);
+        WdfDeviceInitFree(init);
         return NULL;
     }
-    init->driver = driver;
-    init->io_type = WdfDeviceIoBuffered;
-    init->type = FILE_DEVICE_UNKNOWN;
-    live_add(LIVE_WDF, init, "WDFDEVICE_INIT");
     return init;
 }
 
@@ -229,4 +250,50 @@ VOID WdfControlDeviceInitSetShutdownNotification(PWDFDEVICE_INIT DeviceInit,
     irql_check_max("WdfControlDeviceInitSetShutdownNotification", DISPATCH_LEVEL);
     if (init && ShutdownFlags)
         init->shutdown = Notification;
+}
+
+/* ---- Plug and play ----------------------------------------------------------------------------------------------- */
+
+VOID WdfDeviceInitSetPnpPowerEventCallbacks(PWDFDEVICE_INIT DeviceInit,
+                                            PWDF_PNPPOWER_EVENT_CALLBACKS PnpPowerEventCallbacks)
+{
+    struct WDFDEVICE_INIT *init = INIT_OF(WdfDeviceInitSetPnpPowerEventCallbacks);
+
+    irql_check_max("WdfDeviceInitSetPnpPowerEventCallbacks", DISPATCH_LEVEL);
+    if (init && wdf_check_pointer("WdfDeviceInitSetPnpPowerEventCallbacks", PnpPowerEventCallbacks,
+                                  __builtin_return_address(0)))
+        init->pnp_events = *PnpPowerEventCallbacks;
+}
+
+VOID WdfDeviceInitSetPowerPolicyOwnership(PWDFDEVICE_INIT DeviceInit, BOOLEAN IsPowerPolicyOwner)
+{
+    UNREFERENCED_PARAMETER(IsPowerPolicyOwner);
+    irql_check_max("WdfDeviceInitSetPowerPolicyOwnership", DISPATCH_LEVEL);
+    (void)INIT_OF(WdfDeviceInitSetPowerPolicyOwnership);
+}
+
+VOID WdfDeviceInitSetPowerPageable(PWDFDEVICE_INIT DeviceInit)
+{
+    struct WDFDEVICE_INIT *init = INIT_OF(WdfDeviceInitSetPowerPageable);
+
+    irql_check_max("WdfDeviceInitSetPowerPageable", DISPATCH_LEVEL);
+    if (init)
+        init->power_pageable = true;
+}
+
+VOID WdfDeviceInitSetPowerNotPageable(PWDFDEVICE_INIT DeviceInit)
+{
+    struct WDFDEVICE_INIT *init = INIT_OF(WdfDeviceInitSetPowerNotPageable);
+
+    irql_check_max("WdfDeviceInitSetPowerNotPageable", DISPATCH_LEVEL);
+    if (init)
+        init->power_pageable = false;
+}
+
+PDEVICE_OBJECT WdfFdoInitWdmGetPhysicalDevice(PWDFDEVICE_INIT DeviceInit)
+{
+    struct WDFDEVICE_INIT *init = INIT_OF(WdfFdoInitWdmGetPhysicalDevice);
+
+    irql_check_max("WdfFdoInitWdmGetPhysicalDevice", DISPATCH_LEVEL);
+    return init ? init->physical : NULL;
 }

@@ -45,6 +45,7 @@ enum wdf_kind {
     WDF_COLLECTION,
     WDF_KEY,
     WDF_DPC,
+    WDF_CMRESLIST,
     WDF_KINDS
 };
 

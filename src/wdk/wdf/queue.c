@@ -309,7 +309,7 @@ static bool queue_next_step(struct wdf_queue *q, struct step *step)
         due->routine = NULL;
         return true;
     }
-    if (!q->delivers || !q->n_waiting)
+    if (!q->delivers || !q->powered || !q->n_waiting)
         return false;
     if (q->config.DispatchType == WdfIoQueueDispatchManual) {
         if (q->ready_due)
@@ -339,7 +339,7 @@ static void queue_dispatch_deferred(void *context)
  */
 static void queue_defer(struct wdf_queue *q)
 {
-    if (q->is_deferred || !(queue_due_notice(q, 0) || (q->delivers && q->n_waiting)))
+    if (q->is_deferred || !(queue_due_notice(q, 0) || (q->delivers && q->powered && q->n_waiting)))
         return;
     q->is_deferred = true;
     wdf_object_ref(&q->object);
@@ -394,6 +394,8 @@ void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r)
 {
     pthread_mutex_lock(&q->lock);
     RemoveEntryList(&r->link);
+    q->n_acknowledged -= r->stop == STOP_ACKNOWLEDGED;
+    r->stop = STOP_NONE;
     pthread_mutex_unlock(&q->lock);
 }
 

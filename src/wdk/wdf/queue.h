@@ -49,6 +49,9 @@ struct wdf_queue {
     LIST_ENTRY waiting, owned;
     ULONG n_waiting, n_owned;
     bool accepts, delivers;
+    bool power_managed;   /* delivers only while the device is started */
+    bool powered;         /* true unless the queue is power-managed and its device is not started */
+    ULONG n_acknowledged; /* owned requests that WdfRequestStopAcknowledge has named */
     bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
     bool missed;          /* a retrieval has found no request, because all that wait are being cancelled */
     bool is_deferred;     /* `deferred` is queued */
@@ -101,6 +104,18 @@ bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
  * handler runs.
  */
 void wdf_queue_stop_for_delete(struct wdf_object *o);
+/*
+ * Returns the queue behind `q`, or the first queue if `q` is NULL, with a reference. Drops the reference on `q`.
+ * Returns NULL if there is no further queue.
+ */
+struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *q);
+/*
+ * Starts or stops the device's power-managed queues. A stop calls EvtIoStop for the requests that the driver owns, and
+ * waits until each is completed, acknowledged or requeued.
+ */
+void wdf_device_set_power(struct wdf_device *d, bool on);
+/* Acknowledges the stop of a request that stays with the driver. Returns false if the request is not being stopped. */
+bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r);
 /* Returns true if this thread is in a request handler of the queue's driver. */
 bool wdf_in_request_handler(struct wdf_queue *q);
 /* Returns whether this thread runs a request handler of the queue. */

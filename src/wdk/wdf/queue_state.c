@@ -74,6 +74,8 @@ static void wdf_queue_init(struct wdf_queue *q, struct wdf_device *d, const WDF_
     InitializeListHead(&q->owned);
     InitializeListHead(&q->link);
     q->accepts = q->delivers = true;
+    q->power_managed = d->pnp.physical && config->PowerManaged != WdfFalse;
+    q->powered = !q->power_managed || wdf_pnp_is_powered(d);
     o->stop = wdf_queue_stop_for_delete;
     o->destroy = wdf_queue_destroy;
 }
@@ -485,7 +487,7 @@ static NTSTATUS queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file, WDFREQUES
     if (q->config.DispatchType == WdfIoQueueDispatchParallel)
         return STATUS_INVALID_DEVICE_STATE;
     pthread_mutex_lock(&q->lock);
-    if (!q->delivers)
+    if (!q->delivers || !q->powered)
         status = STATUS_WDF_PAUSED;
     else
         *out = (WDFREQUEST)wdf_queue_retrieve(q, file);
@@ -572,7 +574,7 @@ NTSTATUS WdfIoQueueRetrieveFoundRequest(WDFQUEUE Queue, WDFREQUEST FoundRequest,
     if (q->config.DispatchType == WdfIoQueueDispatchParallel)
         return STATUS_INVALID_DEVICE_STATE;
     pthread_mutex_lock(&q->lock);
-    if (!q->delivers)
+    if (!q->delivers || !q->powered)
         status = STATUS_WDF_PAUSED;
     else if (!wdf_queue_has_waiting(q, r) || !wdf_queue_retrieve_this(q, r))
         status = STATUS_NOT_FOUND;

@@ -467,8 +467,13 @@ VOID WdfRequestStopAcknowledge(WDFREQUEST Request, BOOLEAN Requeue)
 {
     struct wdf_request *r = wdf_request_owned("WdfRequestStopAcknowledge", Request);
 
-    UNREFERENCED_PARAMETER(Requeue);
-    if (r)
+    if (!r)
+        return;
+    if (!r->queue || !wdf_queue_acknowledge(r->queue, r)) {
         wdf_report_request("WdfRequestStopAcknowledge", r, NOT_STOPPING,
                            "is not being stopped: the routine is only for EvtIoStop");
+        return;
+    }
+    if (Requeue && request_to_queue("WdfRequestStopAcknowledge", Request))
+        (void)wdf_queue_move(r->queue, r->queue, r, true);
 }

@@ -22,6 +22,9 @@ enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE };
  */
 enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 
+/* The stop of a request by a power-managed queue. ASKED: EvtIoStop was called or is being called. */
+enum wdf_stop { STOP_NONE, STOP_ASKED, STOP_ACKNOWLEDGED };
+
 struct wdf_memory;
 struct wdf_mdl;
 
@@ -39,6 +42,7 @@ struct wdf_request {
     _Atomic(enum wdf_cancel) cancel_state;
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
     atomic_bool purged;    /* a purge or the close of a file has cancelled the request, and not the IRP */
+    enum wdf_stop stop;    /* under the queue's lock */
     atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
     struct wdf_deferred deferred;
     struct wdf_memory *input, *output; /* memory objects of the request's buffers, or NULL */

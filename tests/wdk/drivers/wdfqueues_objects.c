@@ -131,7 +131,11 @@ static ULONG check_deleted_in_cancel(VOID)
     return 0;
 }
 
+<<<<<<< HEAD
 static VOID complete_on_signal(WDFREQUEST Request)
+=======
+static VOID complete_after_go(WDFREQUEST Request)
+>>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
 {
     KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
     wait_for(&scene.go);
@@ -155,7 +159,11 @@ static ULONG delay_cancel(WDFQUEUE serialized, WDFQUEUE other)
     KeClearEvent(&scene.go);
     WdfIoQueuePurge(serialized, NULL, NULL);
     WdfObjectAcquireLock(other);
+<<<<<<< HEAD
     WdfRequestMarkCancelable(request, complete_on_signal);
+=======
+    WdfRequestMarkCancelable(request, complete_after_go);
+>>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
     status = WdfRequestUnmarkCancelable(request);
     WdfObjectReleaseLock(other);
     wait_for(&scene.arrived);
@@ -207,7 +215,11 @@ static VOID purge(PVOID Context)
 }
 
 /* Sends a request. Returns false if a purge has cancelled the request before it was delivered. */
+<<<<<<< HEAD
 static BOOLEAN send_pending(struct sent *Sent)
+=======
+static BOOLEAN send_and_wait(struct sent *Sent)
+>>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
 {
     PVOID objects[] = { &scene.arrived, &Sent->done };
 
@@ -225,7 +237,11 @@ static ULONG check_purge_race(VOID)
 
     for (ULONG i = 0; i < ROUNDS && !wrong; i++) {
         status = STATUS_CANCELLED;
+<<<<<<< HEAD
         if (send_pending(&sent)) {
+=======
+        if (send_and_wait(&sent)) {
+>>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
             status = WdfRequestMarkCancelableEx(scene.held, complete_canceled);
             if (!NT_SUCCESS(status))
                 WdfRequestComplete(scene.held, status);

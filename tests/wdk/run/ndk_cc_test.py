@@ -357,7 +357,7 @@ void k(void) { helper(); }
 Unknown x;
 SOCKADDR_INET y;
 WDF_DMA_ENABLER z;
-WDF_PNPPOWER_EVENT_CALLBACKS p;
+WDF_POWER_POLICY_EVENT_CALLBACKS p;
 WDFQUEUE q;
 void l(void) { WdfIoQueueStart(0); }
 '''
@@ -375,7 +375,7 @@ ADVISED = (
      (10, 'Unknown: a type that no header declares'),
      (11, 'SOCKADDR_INET: no header that was included has this type: include <ws2ipdef.h>'),
      (12, 'WDF_DMA_ENABLER: belongs to DMA, which OpenNDK does not have'),
-     (13, 'WDF_PNPPOWER_EVENT_CALLBACKS: belongs to power management, which OpenNDK does not have'),
+     (13, 'WDF_POWER_POLICY_EVENT_CALLBACKS: belongs to power management, which OpenNDK does not have'),
      (14, 'WDFQUEUE: no header that was included has this type: include <wdf.h>'),
      (15, 'WdfIoQueueStart: no header that was included declares it: include <wdf.h>')),
     ('filter.c', (3, 'fltKernel.h: belongs to minifilters, which OpenNDK does not have')),
@@ -385,7 +385,7 @@ ADVISED = (
 SCOPE = 'ndk-cc: not built: out of scope, to be left out of the build (docs/driver-differences.md, "Out of scope"): '
 ROUTINE = '; routines that OpenNDK does not have (docs/kernel-routines.md lists those that OpenNDK has): KeFrobnicate; '
 SUMMARIES = {
-    'types.c': f'{SCOPE}minifilters (FltRegisterFilter), power management (WDF_PNPPOWER_EVENT_CALLBACKS), DMA '
+    'types.c': f'{SCOPE}minifilters (FltRegisterFilter), power management (WDF_POWER_POLICY_EVENT_CALLBACKS), DMA '
                f'(WDF_DMA_ENABLER){ROUTINE}headers to include: <ntstrsafe.h>, <wdf.h>, <ws2ipdef.h>; '
                'names without a declaration: include their headers: Unknown, helper',
     'filter.c': f'{SCOPE}minifilters (fltKernel.h)',

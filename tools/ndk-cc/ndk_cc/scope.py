@@ -15,14 +15,15 @@ FAMILIES = (
     ('WMI and event tracing', r'IoWMI\w*|WdfWmi\w*|WDFWMI\w+|P?WDF_WMI_\w+|Wmi[A-Z]\w*|WMI\w+|'
      r'Etw[A-Z]\w*|StorPortEtw\w*', r'wmi\w*\.h|evnt\w*\.h|hba\w*\.h|stortrce\.h'),
     ('power management', r'Po(?!CallDriver|StartNextPowerIrp)[A-Z]\w*|PoFx\w*|PO_FX_\w+|'
-     r'WdfDevice\w*(?:Power|Wake|Idle)\w*|P?WDF_\w*POWER\w*|P?WDF_DEVICE_\w*(?:WAKE|IDLE)\w*',
+     r'WdfDevice(?!InitSet(?:PnpPower|PowerPageable|PowerNot|PowerPolicyOw))\w*(?:Power|Wake|Idle)\w*|'
+     r'P?WDF_(?!PNPPOWER_EVENT_|POWER_DEVICE_STATE)\w*POWER\w*|P?WDF_DEVICE_\w*(?:WAKE|IDLE)\w*',
      r'poclass\.h|wdmguid_po\.h'),
     ('DMA', r'IoGetDmaAdapter|\w*DmaAdapter|\w*ScatterGather\w*|WdfDma\w*|WdfCommonBuffer\w*|WDF_?DMA\w*|'
      r'P?DMA_ADAPTER|P?DMA_OPERATIONS|P?SCATTER_GATHER_LIST|HalAllocate\w*|\w*MapRegisters', r'dma\w*\.h'),
     ('hardware', r'IoConnectInterrupt\w*|IoDisconnectInterrupt\w*|KeSynchronizeExecution|Hal[A-Z]\w*|'
      r'(?:READ|WRITE)_(?:PORT|REGISTER)_\w+|MmMapIoSpace\w*|MmUnmapIoSpace|WdfInterrupt\w*|WdfIoResourceList\w*|'
-     r'WdfCmResourceList\w*|P?WDF_?INTERRUPT\w*|WDFUSB\w*|P?WDF_USB_\w+|WDFCMRESLIST|WDFIORES\w*|'
-     r'P?CM_(?:PARTIAL_)?RESOURCE_\w+|P?IO_RESOURCE_\w+|P?KINTERRUPT|'
+     r'P?WDF_?INTERRUPT\w*|WDFUSB\w*|P?WDF_USB_\w+|WDFIORES\w*|P?CM_RESOURCE_\w+|'
+     r'P?IO_RESOURCE_\w+|P?KINTERRUPT|'
      r'(?:Usb|USB|Gpio|Spb|Hid|HID|WdfUsb|Acpi|Pci|PCI)[A-Z_]\w*', r'usb\w*\.h|hid\w*\.h|acpi\w*\.h|spb\w*\.h|'
      r'wdfusb\.h|gpio\w*\.h|pci\w*\.h|poclass\.h|ks\w*\.h|portcls\.h|d3d\w*\.h|disp\w*\.h|bth\w*\.h|video\w*\.h'),
     ('processes', r'PsSet(?:Create|Load)\w*Notify\w*|PsRemove\w*NotifyRoutine\w*|PS_CREATE_NOTIFY_INFO|'
@@ -32,11 +33,10 @@ FAMILIES = (
      r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)[A-Z]\w+|PsProcessType|PsThreadType', r'ntimage\.h|peb\w*\.h'),
     ('TDI', r'Tdi[A-Z]\w*|P?TDI_\w+', r'tdi\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
-     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo\w*|WdfPdo\w*|WdfChildList\w*|'
-     r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDevice(?:Create|Set)DeviceInterface\w*|WdfDeviceSetDeviceState|'
-     r'WdfDevice(?:Add|Get|Query)\w*(?:Interface|Usage|Removal|PhysicalDevice)\w*|WdfDeviceSetPnpCapabilities|'
-     r'P?WDF_(?:DEVICE_PNP|QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|WdfDeviceWdmGetPhysicalDevice|'
-     r'EVT_WDF_DEVICE_(?!FILE_CREATE|SHUTDOWN|CONTEXT)\w+|EVT_WDF_CHILD_\w+',
+     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo(?!InitWdmGet)\w*|WdfPdo\w*|WdfChildList\w*|'
+     r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDeviceSetDeviceInterfaceStateEx|WdfDeviceSetDeviceState|'
+     r'WdfDevice(?:Add|Get|Query)\w*(?:Interface|Usage|Removal|PhysicalDevice)\w*|'
+     r'P?WDF_(?:QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|EVT_WDF_CHILD_\w+',
      r'wdfbus\.h'),
 )
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Declares the device interfaces of the framework's devices. */
+#ifndef WDK_WDF_INTERFACE_H
+#define WDK_WDF_INTERFACE_H
+
+#include <stdbool.h>
+
+#include "wdk/wdf/device.h"
+
+/* Enables or disables the interfaces that EvtDriverDeviceAdd has registered. */
+void wdf_interfaces_set_state(struct wdf_device *d, bool enabled);
+void wdf_interfaces_free(struct wdf_device *d);
+
+#endif

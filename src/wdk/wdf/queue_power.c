@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starts and stops power-managed queues. A stopped queue accepts requests and delivers none. The invariant: when the
+ * stop has ended, each request that the driver still owns is one whose stop the driver has acknowledged.
+ */
+#include "wdf.h"
+
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/queue.h"
+#include "wdk/wdf/request.h"
+
+/* Returns an owned request whose stop was not asked yet, with a reference on it. Requires the lock. */
+static struct wdf_request *queue_next_to_stop(struct wdf_queue *q)
+{
+    for (LIST_ENTRY *e = q->owned.Flink; e != &q->owned; e = e->Flink) {
+        struct wdf_request *r = CONTAINING_RECORD(e, struct wdf_request, link);
+
+        if (r->stop == STOP_NONE) {
+            r->stop = STOP_ASKED;
+            wdf_object_ref(&r->object);
+            return r;
+        }
+    }
+    return NULL;
+}
+
+static void queue_call_stop(struct wdf_queue *q, struct wdf_request *r)
+{
+    PFN_WDF_IO_QUEUE_IO_STOP routine = q->config.EvtIoStop;
+    ULONG flags = WdfRequestStopActionPurge;
+    struct wdf_call call;
+
+    if (atomic_load(&r->cancel_state) == CANCEL_MARKED)
+        flags |= WdfRequestStopRequestCancelable;
+    wdf_call_begin(&call, wdf_callback_sync(&q->object));
+    routine((WDFQUEUE)q, (WDFREQUEST)r, flags);
+    wdf_call_end(&call, "EvtIoStop", (const void *)(uintptr_t)routine);
+}
+
+static void queue_stop(struct wdf_queue *q)
+{
+    struct wdf_request *r;
+
+    pthread_mutex_lock(&q->lock);
+    q->powered = false;
+    while (q->config.EvtIoStop && (r = queue_next_to_stop(q))) {
+        pthread_mutex_unlock(&q->lock);
+        queue_call_stop(q, r);
+        wdf_object_unref(&r->object);
+        pthread_mutex_lock(&q->lock);
+    }
+    while (q->n_owned > q->n_acknowledged || q->handlers)
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void queue_start(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->powered = true;
+    q->ready_due = q->n_waiting && q->on_ready.routine;
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_dispatch(q, false);
+}
+
+struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *q)
+{
+    struct wdf_queue *next = NULL;
+    LIST_ENTRY *e;
+
+    pthread_mutex_lock(&d->lock);
+    if (!q)
+        e = d->queues.Flink;
+    else /* an empty link: the queue was deleted meanwhile; begin again, which does no harm */
+        e = IsListEmpty(&q->link) ? d->queues.Flink : q->link.Flink;
+    for (; e != &d->queues && !next; e = e->Flink)
+        if (wdf_object_try_ref(&CONTAINING_RECORD(e, struct wdf_queue, link)->object))
+            next = CONTAINING_RECORD(e, struct wdf_queue, link);
+    pthread_mutex_unlock(&d->lock);
+    if (q)
+        wdf_object_unref(&q->object);
+    return next;
+}
+
+void wdf_device_set_power(struct wdf_device *d, bool on)
+{
+    for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q)) {
+        if (!q->power_managed)
+            continue;
+        if (on)
+            queue_start(q);
+        else
+            queue_stop(q);
+    }
+}
+
+bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r)
+{
+    bool asked;
+
+    pthread_mutex_lock(&q->lock);
+    asked = r->stop == STOP_ASKED;
+    if (asked) {
+        r->stop = STOP_ACKNOWLEDGED;
+        q->n_acknowledged++;
+        pthread_cond_broadcast(&q->done);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return asked;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A KMDF driver that the PnP manager gives a device without hardware. Each callback appends a letter to a text, which
+ * the unload prints. Capital letters are those of the start:
+ *
+ *   A EvtDriverDeviceAdd, P EvtDevicePrepareHardware, D EvtDeviceD0Entry, I EvtDeviceD0EntryPostInterruptsEnabled,
+ *   R a request is delivered, S EvtDeviceSelfManagedIoInit; q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
+ *   t EvtIoStop, i EvtDeviceD0ExitPreInterruptsDisabled, d EvtDeviceD0Exit, p EvtDeviceReleaseHardware,
+ *   f EvtDeviceSelfManagedIoFlush, c EvtDeviceSelfManagedIoCleanup, x the device is cleaned up, ! something is wrong
+ */
+#include <initguid.h>
+#include <ntddk.h>
+#include <wdf.h>
+
+#include "wdfpnp.h"
+
+DEFINE_GUID(WDFPNP_GUID, 0x3d2a0c51, 0x5f5e, 0x4a4e, 0x8a, 0x0e, 0x3f, 0x2f, 0x61, 0xb0, 0xa7, 0xc4);
+
+/* The requests that the driver sends to itself. */
+#define FINISH 0x220000 /* completes at once */
+#define HOLD 0x220004   /* completes when the queue stops */
+
+static CHAR events[64];
+static volatile LONG n_events;
+static ULONG mode;
+static WDFREQUEST held;
+
+struct sent {
+    KEVENT done;
+    IO_STATUS_BLOCK result;
+};
+static struct sent early, late; /* sent before the queue delivers, and before the queue stops */
+
+static VOID note(CHAR what)
+{
+    events[InterlockedIncrement(&n_events) - 1] = what;
+}
+
+static VOID expect(BOOLEAN condition)
+{
+    if (!condition)
+        note('!');
+}
+
+static NTSTATUS send(struct sent *Sent, WDFDEVICE Device, ULONG Code)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(Device);
+    PIRP irp;
+
+    KeInitializeEvent(&Sent->done, NotificationEvent, FALSE);
+    irp = IoBuildDeviceIoControlRequest(Code, device, NULL, 0, NULL, 0, FALSE, &Sent->done, &Sent->result);
+    return irp ? IoCallDriver(device, irp) : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+static VOID wait_for(struct sent *Sent)
+{
+    (VOID)KeWaitForSingleObject(&Sent->done, Executive, KernelMode, FALSE, NULL);
+}
+
+/* ---- Plug and play ----------------------------------------------------------------------------------------------- */
+
+static NTSTATUS prepare(WDFDEVICE Device, WDFCMRESLIST ResourcesRaw, WDFCMRESLIST ResourcesTranslated)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('P');
+    expect(WdfCmResourceListGetCount(ResourcesRaw) == 0 && WdfCmResourceListGetCount(ResourcesTranslated) == 0);
+    expect(!WdfCmResourceListGetDescriptor(ResourcesTranslated, 0) && KeGetCurrentIrql() == PASSIVE_LEVEL);
+    return mode == WDFPNP_PREPARE_FAILS ? STATUS_INSUFFICIENT_RESOURCES : STATUS_SUCCESS;
+}
+
+static NTSTATUS release(WDFDEVICE Device, WDFCMRESLIST ResourcesTranslated)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('p');
+    expect(WdfCmResourceListGetCount(ResourcesTranslated) == 0);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS enter_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE PreviousState)
+{
+    note('D');
+    expect(PreviousState == WdfPowerDeviceD3Final);
+    if (mode == WDFPNP_ENTRY_FAILS)
+        return STATUS_DEVICE_NOT_READY;
+    expect(send(&early, Device, FINISH) == STATUS_PENDING); /* waits until the queue delivers */
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS exit_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE TargetState)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('d');
+    expect(TargetState == WdfPowerDeviceD3Final);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS interrupts_enabled(WDFDEVICE Device, WDF_POWER_DEVICE_STATE PreviousState)
+{
+    UNREFERENCED_PARAMETER(Device);
+    UNREFERENCED_PARAMETER(PreviousState);
+    note('I');
+    return mode == WDFPNP_INTERRUPTS_FAIL ? STATUS_DEVICE_NOT_READY : STATUS_SUCCESS;
+}
+
+static NTSTATUS interrupts_disabled(WDFDEVICE Device, WDF_POWER_DEVICE_STATE TargetState)
+{
+    UNREFERENCED_PARAMETER(Device);
+    UNREFERENCED_PARAMETER(TargetState);
+    note('i');
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS self_managed_init(WDFDEVICE Device)
+{
+    UNREFERENCED_PARAMETER(Device);
+    wait_for(&early);
+    note('S');
+    return mode == WDFPNP_INIT_FAILS ? STATUS_DEVICE_NOT_READY : STATUS_SUCCESS;
+}
+
+static NTSTATUS self_managed_suspend(WDFDEVICE Device)
+{
+    note('s');
+    expect(send(&late, Device, HOLD) == STATUS_PENDING);
+    return STATUS_SUCCESS;
+}
+
+static VOID self_managed_flush(WDFDEVICE Device)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('f');
+}
+
+static VOID self_managed_cleanup(WDFDEVICE Device)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('c');
+    if (mode == WDFPNP_ACKNOWLEDGES)
+        WdfRequestComplete(held, STATUS_SUCCESS);
+}
+
+static NTSTATUS query_remove(WDFDEVICE Device)
+{
+    UNREFERENCED_PARAMETER(Device);
+    note('q');
+    if (mode != WDFPNP_REFUSES_REMOVAL)
+        return STATUS_SUCCESS;
+    mode = WDFPNP_WORKS;
+    return STATUS_DEVICE_BUSY;
+}
+
+static VOID cleaned(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    note('x');
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
+                           ULONG IoControlCode)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    UNREFERENCED_PARAMETER(OutputBufferLength);
+    UNREFERENCED_PARAMETER(InputBufferLength);
+    note('R');
+    if (IoControlCode == HOLD)
+        held = Request;
+    else
+        WdfRequestComplete(Request, STATUS_SUCCESS);
+}
+
+static VOID stop(WDFQUEUE Queue, WDFREQUEST Request, ULONG ActionFlags)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    note('t');
+    expect(Request == held && ActionFlags == WdfRequestStopActionPurge);
+    if (mode == WDFPNP_ACKNOWLEDGES)
+        WdfRequestStopAcknowledge(Request, FALSE);
+    else if (mode == WDFPNP_REQUEUES)
+        WdfRequestStopAcknowledge(Request, TRUE);
+    else
+        WdfRequestComplete(Request, STATUS_CANCELLED);
+}
+
+/* ---- The device -------------------------------------------------------------------------------------------------- */
+
+static VOID set_callbacks(PWDFDEVICE_INIT DeviceInit)
+{
+    WDF_PNPPOWER_EVENT_CALLBACKS callbacks;
+
+    WDF_PNPPOWER_EVENT_CALLBACKS_INIT(&callbacks);
+    callbacks.EvtDevicePrepareHardware = prepare;
+    callbacks.EvtDeviceReleaseHardware = release;
+    callbacks.EvtDeviceD0Entry = enter_d0;
+    callbacks.EvtDeviceD0Exit = exit_d0;
+    callbacks.EvtDeviceD0EntryPostInterruptsEnabled = interrupts_enabled;
+    callbacks.EvtDeviceD0ExitPreInterruptsDisabled = interrupts_disabled;
+    callbacks.EvtDeviceSelfManagedIoInit = self_managed_init;
+    callbacks.EvtDeviceSelfManagedIoSuspend = self_managed_suspend;
+    callbacks.EvtDeviceSelfManagedIoFlush = self_managed_flush;
+    callbacks.EvtDeviceSelfManagedIoCleanup = self_managed_cleanup;
+    callbacks.EvtDeviceQueryRemove = query_remove;
+    WdfDeviceInitSetPnpPowerEventCallbacks(DeviceInit, &callbacks);
+}
+
+/* The queue is power-managed, because that is the default. */
+static NTSTATUS make_queue(WDFDEVICE Device)
+{
+    WDF_IO_QUEUE_CONFIG config;
+
+    WDF_IO_QUEUE_CONFIG_INIT_DEFAULT_QUEUE(&config, WdfIoQueueDispatchSequential);
+    config.EvtIoDeviceControl = device_control;
+    config.EvtIoStop = stop;
+    return WdfIoQueueCreate(Device, &config, WDF_NO_OBJECT_ATTRIBUTES, WDF_NO_HANDLE);
+}
+
+static NTSTATUS make_names(WDFDEVICE Device)
+{
+    DECLARE_CONST_UNICODE_STRING(link, L"\\DosDevices\\WdfPnp");
+    UNICODE_STRING got;
+    WDFSTRING string;
+    NTSTATUS status;
+
+    status = WdfDeviceCreateSymbolicLink(Device, &link); /* for the name of the device below, which the system has made */
+    if (NT_SUCCESS(status))
+        status = WdfDeviceCreateDeviceInterface(Device, &WDFPNP_GUID, NULL);
+    if (NT_SUCCESS(status))
+        status = WdfStringCreate(NULL, WDF_NO_OBJECT_ATTRIBUTES, &string);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = WdfDeviceRetrieveDeviceInterfaceString(Device, &WDFPNP_GUID, NULL, string);
+    WdfStringGetUnicodeString(string, &got);
+    expect(got.Length > 0);
+    WdfObjectDelete(string);
+    return status;
+}
+
+static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
+{
+    PDEVICE_OBJECT physical = WdfFdoInitWdmGetPhysicalDevice(DeviceInit);
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDFDEVICE device;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(Driver);
+    note('A');
+    if (mode == WDFPNP_ADDS_NOTHING)
+        return STATUS_SUCCESS;
+    set_callbacks(DeviceInit);
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtCleanupCallback = cleaned;
+    status = WdfDeviceCreate(&DeviceInit, &attributes, &device);
+    if (!NT_SUCCESS(status))
+        return status;
+    expect(WdfDeviceWdmGetPhysicalDevice(device) == physical && WdfDeviceWdmGetAttachedDevice(device) == physical);
+    if (mode == WDFPNP_DELETES)
+        WdfObjectDelete(device);
+    status = make_queue(device);
+    if (NT_SUCCESS(status))
+        status = make_names(device);
+    return mode == WDFPNP_ADD_FAILS ? STATUS_UNSUCCESSFUL : status;
+}
+
+static VOID unload(WDFDRIVER Driver)
+{
+    UNREFERENCED_PARAMETER(Driver);
+    DbgPrint("wdfpnp: [%s]\n", events);
+}
+
+static ULONG read_mode(WDFDRIVER Driver)
+{
+    DECLARE_CONST_UNICODE_STRING(name, L"Mode");
+    ULONG value = 0;
+    WDFKEY key;
+
+    if (!NT_SUCCESS(WdfDriverOpenParametersRegistryKey(Driver, KEY_READ, WDF_NO_OBJECT_ATTRIBUTES, &key)))
+        return 0;
+    (VOID)WdfRegistryQueryULong(key, &name, &value);
+    WdfRegistryClose(key);
+    return value;
+}
+
+DRIVER_INITIALIZE DriverEntry;
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    WDF_DRIVER_CONFIG config;
+    WDFDRIVER driver;
+    NTSTATUS status;
+
+    WDF_DRIVER_CONFIG_INIT(&config, add);
+    config.EvtDriverUnload = unload;
+    status = WdfDriverCreate(DriverObject, RegistryPath, WDF_NO_OBJECT_ATTRIBUTES, &config, &driver);
+    if (NT_SUCCESS(status))
+        mode = read_mode(driver);
+    return status;
+}

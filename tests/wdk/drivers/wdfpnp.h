@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The modes and the interface of the driver wdfpnp. */
+#ifndef TESTS_WDK_DRIVERS_WDFPNP_H
+#define TESTS_WDK_DRIVERS_WDFPNP_H
+
+/* The value Mode below the service's key Parameters selects which callback fails. */
+enum wdfpnp_mode {
+    WDFPNP_WORKS,
+    WDFPNP_ADD_FAILS,
+    WDFPNP_ADDS_NOTHING,
+    WDFPNP_PREPARE_FAILS,
+    WDFPNP_ENTRY_FAILS,
+    WDFPNP_INTERRUPTS_FAIL,
+    WDFPNP_INIT_FAILS,
+    WDFPNP_REFUSES_REMOVAL, /* once */
+    WDFPNP_ACKNOWLEDGES,    /* EvtIoStop acknowledges, and a work item completes the request later */
+    WDFPNP_REQUEUES,        /* EvtIoStop acknowledges with Requeue */
+    WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
+    WDFPNP_MODES
+};
+
+#define WDFPNP_CLASS "{3d2a0c51-5f5e-4a4e-8a0e-3f2f61b0a7c4}"
+
+#endif
