@@ -210,6 +210,16 @@ struct wdf_work {
     bool orphaned;         /* a callback has deleted the item: each unfinished callback drops a reference */
 };
 
+static bool wdf_work_is_orphaned(struct wdf_work *w)
+{
+    bool orphaned;
+
+    pthread_mutex_lock(&lock);
+    orphaned = w->orphaned;
+    pthread_mutex_unlock(&lock);
+    return orphaned;
+}
+
 static VOID wdf_work_run(PVOID context)
 {
     struct wdf_work *w = context;
@@ -224,7 +234,8 @@ static VOID wdf_work_run(PVOID context)
     pthread_mutex_unlock(&lock);
     running = w;
     wdf_call_begin(&call, w->sync);
-    routine((WDFWORKITEM)w);
+    if (!wdf_work_is_orphaned(w)) /* by the callback that had the lock before */
+        routine((WDFWORKITEM)w);
     wdf_call_end(&call, "EvtWorkItemFunc", (const void *)(uintptr_t)routine);
     running = NULL;
     pthread_mutex_lock(&lock);
