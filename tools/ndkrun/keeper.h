@@ -14,7 +14,7 @@ struct keeper_event {
     enum keeper_news {
         KEEPER_STARTED, /* `value` is its process group, or a negative errno if it could not be started */
         KEEPER_ENDED,   /* its shell has ended; `value` is the status of waitpid */
-        KEEPER_STOPPED,    /* after keeper_end: no process of the group is left; `value` is 1 if SIGKILL was necessary */
+        KEEPER_STOPPED, /* after keeper_end: no process of the group is left; `value` is 1 if SIGKILL was necessary */
     } news;
     uint32_t index;
     int value;

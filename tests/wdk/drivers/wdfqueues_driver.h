@@ -14,11 +14,7 @@
             return __LINE__; \
     } while (0)
 
-<<<<<<< HEAD
 /* Control codes: the request handler does this with a device control. */
-=======
-/* The codes of device controls, and what the request handler does with each. */
->>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
 enum action {
     HOLD = 0x220000,   /* keeps the request in scene.held */
     LINGER = 0x220004, /* completes the request, and returns after scene.go is set */

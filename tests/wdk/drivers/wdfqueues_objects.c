@@ -131,11 +131,7 @@ static ULONG check_deleted_in_cancel(VOID)
     return 0;
 }
 
-<<<<<<< HEAD
 static VOID complete_on_signal(WDFREQUEST Request)
-=======
-static VOID complete_after_go(WDFREQUEST Request)
->>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
 {
     KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
     wait_for(&scene.go);
@@ -159,11 +155,7 @@ static ULONG delay_cancel(WDFQUEUE serialized, WDFQUEUE other)
     KeClearEvent(&scene.go);
     WdfIoQueuePurge(serialized, NULL, NULL);
     WdfObjectAcquireLock(other);
-<<<<<<< HEAD
     WdfRequestMarkCancelable(request, complete_on_signal);
-=======
-    WdfRequestMarkCancelable(request, complete_after_go);
->>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
     status = WdfRequestUnmarkCancelable(request);
     WdfObjectReleaseLock(other);
     wait_for(&scene.arrived);
@@ -215,11 +207,7 @@ static VOID purge(PVOID Context)
 }
 
 /* Sends a request. Returns false if a purge has cancelled the request before it was delivered. */
-<<<<<<< HEAD
 static BOOLEAN send_pending(struct sent *Sent)
-=======
-static BOOLEAN send_and_wait(struct sent *Sent)
->>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
 {
     PVOID objects[] = { &scene.arrived, &Sent->done };
 
@@ -262,22 +250,7 @@ static ULONG check_purge_race(VOID)
     ULONG wrong = 0;
 
     for (ULONG i = 0; i < ROUNDS && !wrong; i++) {
-<<<<<<< HEAD
-        status = STATUS_CANCELLED;
-<<<<<<< HEAD
-        if (send_pending(&sent)) {
-=======
-        if (send_and_wait(&sent)) {
->>>>>>> d6c51005 (Add a device to KMDF drivers with EvtDriverDeviceAdd)
-            status = WdfRequestMarkCancelableEx(scene.held, complete_canceled);
-            if (!NT_SUCCESS(status))
-                WdfRequestComplete(scene.held, status);
-            else if (NT_SUCCESS(status = WdfRequestUnmarkCancelable(scene.held)))
-                WdfRequestComplete(scene.held, status);
-        }
-=======
-        status = send_and_wait(&sent) ? mark_and_complete() : STATUS_CANCELLED;
->>>>>>> 4c07c256 (Let a KMDF test complete each request of a race once)
+        status = send_pending(&sent) ? mark_and_complete() : STATUS_CANCELLED;
         wrong = sent_status(&sent) != status;
     }
     KeSetEvent(&scene.done, IO_NO_INCREMENT, FALSE);
