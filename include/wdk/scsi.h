@@ -218,6 +218,11 @@ typedef struct _VPD_LOGICAL_BLOCK_PROVISIONING_PAGE {
     UCHAR ProvisioningGroupDescr[0];
 } VPD_LOGICAL_BLOCK_PROVISIONING_PAGE, *PVPD_LOGICAL_BLOCK_PROVISIONING_PAGE;
 
+/* ProvisioningType */
+#define PROVISIONING_TYPE_UNKNOWN 0x0
+#define PROVISIONING_TYPE_RESOURCE 0x1
+#define PROVISIONING_TYPE_THIN 0x2
+
 /* ---- Sense data ------------------------------------------------------------------------------------------------- */
 
 typedef struct _SENSE_DATA {

@@ -304,6 +304,18 @@ FORCEINLINE UCHAR SrbGetLun(_In_ PVOID Srb)
     return ((PSCSI_REQUEST_BLOCK)Srb)->Lun;
 }
 
+/* Returns the three parts of the request's address. A pointer may be NULL. */
+FORCEINLINE VOID SrbGetPathTargetLun(_In_ PVOID Srb, _Out_opt_ PUCHAR PathId, _Out_opt_ PUCHAR TargetId,
+                                     _Out_opt_ PUCHAR Lun)
+{
+    if (PathId)
+        *PathId = SrbGetPathId(Srb);
+    if (TargetId)
+        *TargetId = SrbGetTargetId(Srb);
+    if (Lun)
+        *Lun = SrbGetLun(Srb);
+}
+
 /* ---- SCSI commands ----------------------------------------------------------------------------------------------- */
 
 /*

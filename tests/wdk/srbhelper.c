@@ -78,6 +78,7 @@ static void test_fields(void **state)
     plain.Lun = 3;
     for (i = 0; i < 2; i++) {
         PVOID srb = requests[i];
+        UCHAR path, target, lun;
 
         SrbSetDataBuffer(srb, data);
         SrbSetDataTransferLength(srb, 512);
@@ -105,6 +106,9 @@ static void test_fields(void **state)
         assert_int_equal(SrbGetPathId(srb), 1);
         assert_int_equal(SrbGetTargetId(srb), 2);
         assert_int_equal(SrbGetLun(srb), 3);
+        SrbGetPathTargetLun(srb, &path, &target, &lun);
+        assert_int_equal(path << 16 | target << 8 | lun, 0x010203);
+        SrbGetPathTargetLun(srb, NULL, NULL, NULL);
     }
     plain.SrbExtension = data;
     extended.block.MiniportContext = sense;
