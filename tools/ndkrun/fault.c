@@ -7,8 +7,11 @@
 
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "exit_now.h"
@@ -16,10 +19,66 @@
 #include "openndk/trace.h"
 #include "output.h"
 
-enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2, CRASH_STACK = 1 << 17 };
+enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_STACK = 1 << 17 };
 
 static FILE *fault_out;
 static void (*fault_print_summary)(FILE *out);
+/* Is set while this thread collects its call stack: a fault in between continues at *fault_escape. */
+static _Thread_local sigjmp_buf *fault_escape;
+
+/*
+ * Stores the call stack in frames[CRASH_FRAMES], and returns the number of frames. If the driver has overwritten its
+ * stack, the unwinder itself may fault. Then sets *is_cut, and returns the frames that it has found before.
+ */
+static int fault_collect_frames(void **frames, bool *is_cut)
+{
+    sigjmp_buf escape;
+    sigset_t faults;
+    int depth = 0;
+
+    /* The handler of the pool, which calls this one, may block the signal. */
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    (void)pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
+    memset(frames, 0, CRASH_FRAMES * sizeof frames[0]);
+    *is_cut = sigsetjmp(escape, 0) != 0;
+    if (!*is_cut) {
+        fault_escape = &escape;
+        (void)backtrace(frames, CRASH_FRAMES);
+    }
+    fault_escape = NULL;
+    while (depth < CRASH_FRAMES && frames[depth])
+        depth++;
+    return depth;
+}
+
+/* Returns the address of the instruction that has faulted. */
+static void *fault_address(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
+/* Prints the stack from the fault on. The frames of signal handlers are in front of it. */
+static void fault_print_stack(void **frames, int depth, void *fault)
+{
+    int first = 0;
+
+    while (first < depth && frames[first] != fault)
+        first++;
+    if (first == depth)
+        first = 0;
+    /* All but the fault itself are return addresses, which follow the call. */
+    for (int i = first; i < depth; i++)
+        frames_print_line(fault_out, i - first, (const char *)frames[i] - (i > first));
+}
 
 /*
  * Prints the fault, the call stack and the last trace events to fault_out, and ends the program with the signal. Uses
@@ -29,15 +88,19 @@ static void (*fault_print_summary)(FILE *out);
 static void fault_handle(int number, siginfo_t *info, void *context)
 {
     void *frames[CRASH_FRAMES];
-    int depth = backtrace(frames, CRASH_FRAMES);
+    bool is_cut;
+    int depth;
 
-    (void)context;
+    if (fault_escape)
+        siglongjmp(*fault_escape, 1);
+    depth = fault_collect_frames(frames, &is_cut);
     alarm(REPORT_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(fault_out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
-    /* The first printed frame is the address of the fault. The others are return addresses, which follow the call. */
-    for (int i = CRASH_OWN_FRAMES; i < depth; i++)
-        frames_print_line(fault_out, i - CRASH_OWN_FRAMES, (const char *)frames[i] - (i > CRASH_OWN_FRAMES));
+    fault_print_stack(frames, depth, fault_address(context));
+    if (is_cut)
+        fprintf(fault_out, "    the stack cannot be followed further: the thread has overwritten it. "
+                           "ndk-cc --sanitize address makes ndkrun name the write\n");
     fflush(fault_out); /* so that the stack is written even if ondk_trace_print_last faults */
     (void)ondk_trace_print_last(fault_out, OUTPUT_LAST_EVENTS);
     fflush(fault_out);

@@ -427,6 +427,12 @@ PROVIDER_FAULTS = {
         'asan': ['AddressSanitizer: stack-overflow'],
         'tsan': ['ThreadSanitizer: stack-overflow'],
     },
+    # The frames behind the overwritten one are lost.
+    'OverwriteStack': {
+        '': [r'\*\*\* Segmentation fault at ', r'#0 OverwriteStack at .*\n +the stack cannot be followed further'],
+        'asan': ['AddressSanitizer: stack-buffer-overflow'],
+        'tsan': ['ThreadSanitizer: SEGV'],
+    },
     # The rule about the region stops the driver before the peer writes.
     'PlaceInFreedPool': {
         '': ['driver rule broken: region-freed-in-use', 'in use since', 'NdkRegisterMr called by', 'allocated by'],
@@ -445,7 +451,7 @@ def provider_faults():
         stack = []
         if name != 'PlaceInFreedPool' and kind != 'tsan': # which reports a fault without a stack
             stack = [fr'#\d+ .*{name} ']
-            if name != 'OverflowStack': # whose innermost frames are all alike
+            if name not in ('OverflowStack', 'OverwriteStack'): # whose innermost frames are all alike, or lost
                 stack += [r'#\d+ .*Notified .*/faults\.c:\d+']
         for word in expected[kind] + stack:
             check(f'{name}: says {word}', re.search(word, text), text)

@@ -18,7 +18,7 @@ static DRIVER_UNLOAD Unload;
 
 typedef VOID FAULT_ROUTINE(VOID);
 VOID Notified(PVOID Context, NTSTATUS Status);
-FAULT_ROUTINE ReadFreedPool, DereferenceNull, OverflowStack, PlaceInFreedPool, SendFromNowhere;
+FAULT_ROUTINE ReadFreedPool, DereferenceNull, OverflowStack, OverwriteStack, PlaceInFreedPool, SendFromNowhere;
 
 typedef struct _SIDE {
     NDK_CQ *Cq;
@@ -63,6 +63,18 @@ DECLSPEC_NOINLINE VOID OverflowStack(VOID)
     frame[0] = 1;
     OverflowStack();
     frame[1] = frame[0];
+}
+
+/* Also overwrites the return address. The variables that the loop needs are not on the stack. */
+DECLSPEC_NOINLINE VOID OverwriteStack(VOID)
+{
+    static volatile ULONG_PTR at; /* no pointer, so that the compiler does not see that it leaves the frame */
+    static volatile INT left;
+    volatile UCHAR frame[16];
+
+    at = (ULONG_PTR)frame;
+    for (left = 256; left > 0; left--)
+        *(volatile UCHAR *)at++ = 0x41;
 }
 
 DECLSPEC_NOINLINE VOID PlaceInFreedPool(VOID)
