@@ -80,11 +80,11 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .advice = "Test NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED in AdapterFlags, or create the queue large enough." },
     [RULE_IRQL_TOO_HIGH] = { .name = "irql-too-high", .bug_check = IRQL_NOT_LESS_OR_EQUAL,
         .text = "The routine's reference names the highest IRQL at which it may be called.",
-        .page = "nc-ndkpi-ndk_fn_query_adapter_info",
-        .sentence = "NdkQueryAdapterInfo requires an IRQL equal to PASSIVE_LEVEL and it blocks until the request is "
-                    "completed.",
-        .advice = "Call the routine before you raise the IRQL, or from a work item. A callback may run at "
-                  "DISPATCH_LEVEL." },
+        .page = "managing-hardware-priorities",
+        .sentence = "The IRQL at which a driver routine executes determines which kernel-mode driver support routines "
+                    "it can call.",
+        .advice = "Call the routine before you raise the IRQL, or from a work item. A spin lock raises it to "
+                  "DISPATCH_LEVEL, a fast mutex to APC_LEVEL. A callback may run at DISPATCH_LEVEL." },
     [RULE_CONTEXT_FREED] = { .name = "context-freed-in-use", .bug_check = DRIVER_CORRUPTED_EXPOOL,
         .text = "The context of a request that returned STATUS_PENDING stays valid until its completion callback "
                 "has been called.",
