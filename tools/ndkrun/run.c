@@ -540,6 +540,8 @@ static void run_print_verdict(void)
         fprintf(out, "ndkrun: %u advice%s\n", advices, advices == 1 ? "" : "s");
     if (run.code == NDKRUN_OK)
         fprintf(out, "ndkrun: nothing left, no rule broken\n");
+    else if (run.code == NDKRUN_IOCTL_FAILED)
+        fprintf(out, "ndkrun: nothing left, no rule broken, but a request has failed\n");
 }
 
 int run_end(void)
