@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Events that drivers share by name; directories, symbolic links, and the names of objects. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -319,38 +321,56 @@ static void test_directories(void **state)
     assert_int_equal(live_count(), before);
 }
 
-/* Opens the directory, which others create and close, too, and checks that it has its name while it is open. */
-static void directory_open_and_close(PVOID context)
+static atomic_uint busy_opened; /* how often directory_open_often has opened \Device\Busy */
+static atomic_bool busy_ends;
+
+/* Opens the directory, which others create and close, too. Checks that it has its name while it is open. */
+static HANDLE directory_open_busy(ULONG attributes)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Busy");
+    OBJECT_ATTRIBUTES a = named(&name, OBJ_OPENIF | attributes);
     WCHAR text[40];
+    HANDLE handle;
+    PVOID object;
 
+    assert_true(NT_SUCCESS(ZwCreateDirectoryObject(&handle, DIRECTORY_ALL_ACCESS, &a)));
+    if (attributes & OBJ_PERMANENT)
+        assert_int_equal(ZwMakeTemporaryObject(handle), STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &object, NULL), STATUS_SUCCESS);
+    assert_int_equal(query_name(object, text), name.Length);
+    ObDereferenceObject(object);
+    return handle;
+}
+
+static void directory_open_often(PVOID context)
+{
     (void)context;
-    for (ULONG i = 0; i < ROUNDS; i++) {
-        OBJECT_ATTRIBUTES a = named(&name, OBJ_OPENIF | (i % 2 ? OBJ_PERMANENT : 0));
-        HANDLE handle;
-        PVOID object;
-
-        assert_true(NT_SUCCESS(ZwCreateDirectoryObject(&handle, DIRECTORY_ALL_ACCESS, &a)));
-        if (i % 2)
-            assert_int_equal(ZwMakeTemporaryObject(handle), STATUS_SUCCESS);
-        assert_int_equal(ObReferenceObjectByHandle(handle, 0, NULL, KernelMode, &object, NULL), STATUS_SUCCESS);
-        assert_int_equal(query_name(object, text), name.Length);
-        ObDereferenceObject(object);
-        ZwClose(handle);
+    for (ULONG i = 0; !atomic_load(&busy_ends); i++) {
+        ZwClose(directory_open_busy(i % 2 ? OBJ_PERMANENT : 0));
+        atomic_fetch_add(&busy_opened, 1);
     }
 }
 
+/* This thread closes the directory while two others open it, so that they find it before or after the close. */
 static void test_directory_threads(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Busy");
     uint32_t before = live_count();
-    PVOID threads[3];
+    PVOID threads[2];
 
     (void)state;
-    for (int i = 0; i < 3; i++)
-        threads[i] = thread_start(directory_open_and_close, NULL);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
+        threads[i] = thread_start(directory_open_often, NULL);
+    for (int i = 0; i < ROUNDS / 4; i++) {
+        HANDLE handle = directory_open_busy(0);
+        unsigned opened = atomic_load(&busy_opened);
+
+        while (atomic_load(&busy_opened) == opened)
+            sched_yield();
+        ZwClose(handle);
+    }
+    atomic_store(&busy_ends, true);
+    for (int i = 0; i < 2; i++)
         thread_join(threads[i]);
     ZwClose(create_directory(&name, 0, STATUS_SUCCESS)); /* no name is left */
     assert_int_equal(live_count(), before);

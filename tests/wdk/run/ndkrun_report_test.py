@@ -154,6 +154,7 @@ def rounds():
     text = expect('--repeat ends at a finding', 1, 'round 1 of 5 has a finding: no further round', '--repeat', 5,
                   '--run-for', 0, '--verify', 'report', '--quiet', driver('leaves_device'))
     check('--quiet: no summary', 'summary:' not in text, text)
+    check('--repeat ends at a finding: one round', 'round 2 of 5' not in text, text)
     for option, word in (('--schedule', 'late'), ('--schedule', 'random:x'), ('--repeat', '0'), ('--timeout', '0')):
         expect(f'{option} {word}', 2, 'is not a value for this option', option, word, driver('tee'))
     expect('random delays without checks', 2, 'needs --verify report or stop', '--schedule', 'random', '--verify', 'off',
