@@ -84,15 +84,15 @@ static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
 }
 
 /*
- * Preloads the sanitizer runtime that the plugin or a driver needs, because nbdkit does not load it. Also sets the
- * option that __asan_default_options (reexec.h) returns, because nbdkit does not export that function. Returns false if
- * out of memory.
+ * Preloads the sanitizer runtime that the plugin or a driver needs, because nbdkit does not load it. Also preloads the
+ * plugin, whose constructor initializes the runtime. Sets the option that __asan_default_options (reexec.h) returns,
+ * because nbdkit does not export that function. Returns false if out of memory.
  */
 static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
 {
     const char *options = getenv("ASAN_OPTIONS");
     bool needs_runtime;
-    char name[MAX_PATH], text[MAX_PATH];
+    char name[MAX_PATH], text[MAX_PATH], preloaded[2 * MAX_PATH];
 
     needs_runtime = nbd_find_runtime(plugin, name);
     for (uint32_t i = 0; i < o->driver_count && !needs_runtime; i++)
@@ -100,7 +100,8 @@ static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
     if (!needs_runtime)
         return true;
     snprintf(text, sizeof text, "detect_odr_violation=1%s%s", options ? ":" : "", options ? options : "");
-    return !setenv("LD_PRELOAD", name, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
+    snprintf(preloaded, sizeof preloaded, "%s:%s", name, plugin);
+    return !setenv("LD_PRELOAD", preloaded, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
 }
 
 /* Returns the newly allocated word "name=value", or NULL if out of memory. */
