@@ -20,7 +20,7 @@ enum {
     SERVER_MS = 10000, /* how long a server may take until it listens */
     DRIVER_MS = 3000,  /* the same for a driver */
     SETTLED_MS = 100,  /* the drivers' sockets are complete if none was added for this time */
-    STEP_MS = 10,
+    STEP_MS = 20,
     END_MS = (KEEPER_KILL_SECONDS + 5) * 1000,
     NOT_FOUND = 127, /* exit status of a shell that has not found the command */
 };
