@@ -541,7 +541,8 @@ static void run_print_verdict(void)
     if (run.code == NDKRUN_OK)
         fprintf(out, "ndkrun: nothing left, no rule broken\n");
     else if (run.code == NDKRUN_IOCTL_FAILED)
-        fprintf(out, "ndkrun: nothing left, no rule broken, but a request has failed\n");
+        fprintf(out, "ndkrun: nothing left, no rule broken, but %s has failed\n",
+                run.has_failed_command ? "a request" : "--server or --client");
 }
 
 int run_end(void)

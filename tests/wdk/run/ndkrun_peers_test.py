@@ -54,8 +54,8 @@ def clients():
             'wskecho.so is loaded', 'the driver answers: hello, driver', r"--client '.*' has ended with exit status 0\n",
             'wskecho: 13 bytes returned', 'nothing left'], *network, '--client', peer(address), ECHO)
     text = expect('two clients, one fails', 4, [r"--client 'exit 3' has ended with exit status 3\n",
-                  'the driver answers'], '--client', 'exit 3', '--client', peer('127.0.0.1'), ECHO)
-    check('two clients: nothing is wrong with the driver', 'rule' not in text, text)
+                  'the driver answers', 'but --server or --client has failed'], '--client', 'exit 3', '--client', peer('127.0.0.1'), ECHO)
+    check('two clients: no request has failed', 'request' not in text, text)
     expect('a client that is not there', 4, "--client 'nosuch' .* 127: the shell has not found", '--client', 'nosuch', ECHO)
     expect('a client that crashes', 4, r"was killed by signal 11 \(", '--client', 'kill -SEGV $$', ECHO)
     text = expect('a client in each round', 0, 'nothing left', '--repeat', 2, '--client', peer('127.0.0.1'),
