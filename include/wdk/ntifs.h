@@ -83,6 +83,26 @@ NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG Previou
  */
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
+/*
+ * Reserve and commit virtual memory of this process, whose handle is NtCurrentProcess(), and decommit or release it.
+ * Memory without MEM_RESERVE is also reserved if *BaseAddress is NULL. A reservation begins at a multiple of 64 KiB,
+ * and other addresses are rounded down to a page. Memory is not readable before it is committed. MEM_RESET, PAGE_GUARD
+ * and the copy-on-write protections are refused. ZeroBits, MEM_TOP_DOWN and MEM_LARGE_PAGES have no effect.
+ *
+ * MEM_RELEASE requires the address of the reservation and *RegionSize 0. An event, lock or other object in the memory
+ * that is still in use is reported (rule object-freed-in-use). PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwAllocateVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOID *BaseAddress,
+                                             _In_ ULONG_PTR ZeroBits, _Inout_ PSIZE_T RegionSize,
+                                             _In_ ULONG AllocationType, _In_ ULONG Protect);
+NTKERNELAPI NTSTATUS ZwFreeVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOID *BaseAddress,
+                                         _Inout_ PSIZE_T RegionSize, _In_ ULONG FreeType);
+NTKERNELAPI NTSTATUS NtAllocateVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOID *BaseAddress,
+                                             _In_ ULONG_PTR ZeroBits, _Inout_ PSIZE_T RegionSize,
+                                             _In_ ULONG AllocationType, _In_ ULONG Protect);
+NTKERNELAPI NTSTATUS NtFreeVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOID *BaseAddress,
+                                         _Inout_ PSIZE_T RegionSize, _In_ ULONG FreeType);
+
 /* Returns TRUE if the thread has ended. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN PsIsThreadTerminating(_In_ PETHREAD Thread);
 

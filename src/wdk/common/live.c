@@ -40,6 +40,7 @@ static const struct {
     [LIVE_VIEW] = { "view of a section", "section-view" },
     [LIVE_CALLBACK] = { "registered callback", "registered-callback" },
     [LIVE_CNG] = { "CNG handle", "CNG-handle" },
+    [LIVE_MEMORY] = { "virtual memory", "virtual-memory" },
 };
 
 struct key {

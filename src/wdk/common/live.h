@@ -42,6 +42,7 @@ enum live_kind {
     LIVE_VIEW,     /* of a section */
     LIVE_CALLBACK, /* a routine that is registered for notifications */
     LIVE_CNG,      /* provider, hash, key */
+    LIVE_MEMORY,   /* ZwAllocateVirtualMemory */
     LIVE_KINDS
 };
 
