@@ -147,10 +147,6 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define NTSYSCALLAPI NTKERNELAPI
 #define NTAPI
 #define FASTCALL
-#define WINAPI
-#define WINAPIV
-#define CALLBACK
-#define APIENTRY
 #define STDAPICALLTYPE
 #define NTAPI_INLINE
 #define UNALIGNED

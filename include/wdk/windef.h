@@ -5,6 +5,6 @@
 #ifndef ONDK_WDK_WINDEF_H
 #define ONDK_WDK_WINDEF_H
 
-#include "ntdef.h"
+#include "minwindef.h"
 
 #endif

@@ -16,6 +16,10 @@
 
 #include "language.h"
 
+#ifdef WINAPI
+#error "headers that drivers share with programs declare what only programs have if WINAPI is defined"
+#endif
+
 typedef enum _LANGUAGE_STATE { LanguageIdle, LanguageBusy } LANGUAGE_STATE;
 
 /* Names of the host's library that a driver may define. */
