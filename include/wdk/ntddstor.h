@@ -201,6 +201,35 @@ typedef struct _STORAGE_IDENTIFIER {
     UCHAR Identifier[1];
 } STORAGE_IDENTIFIER, *PSTORAGE_IDENTIFIER;
 
+/* The input of IOCTL_STORAGE_MANAGE_DATA_SET_ATTRIBUTES. Parameters and ranges follow at the offsets. */
+typedef ULONG DEVICE_DATA_MANAGEMENT_SET_ACTION;
+
+#define DeviceDsmActionFlag_NonDestructive 0x80000000
+#define DeviceDsmAction_None 0x00000000
+#define DeviceDsmAction_Trim 0x00000001
+#define DeviceDsmAction_Notification (0x00000002 | DeviceDsmActionFlag_NonDestructive)
+#define DeviceDsmAction_OffloadRead (0x00000003 | DeviceDsmActionFlag_NonDestructive)
+#define DeviceDsmAction_OffloadWrite 0x00000004
+#define DeviceDsmAction_Allocation (0x00000005 | DeviceDsmActionFlag_NonDestructive)
+
+#define DEVICE_DSM_FLAG_ENTIRE_DATA_SET_RANGE 0x00000001
+#define DEVICE_DSM_FLAG_TRIM_NOT_FS_ALLOCATED 0x80000000
+
+typedef struct _DEVICE_MANAGE_DATA_SET_ATTRIBUTES {
+    ULONG Size;
+    DEVICE_DATA_MANAGEMENT_SET_ACTION Action;
+    ULONG Flags;
+    ULONG ParameterBlockOffset;
+    ULONG ParameterBlockLength;
+    ULONG DataSetRangesOffset;
+    ULONG DataSetRangesLength;
+} DEVICE_MANAGE_DATA_SET_ATTRIBUTES, *PDEVICE_MANAGE_DATA_SET_ATTRIBUTES;
+
+typedef struct _DEVICE_DATA_SET_RANGE {
+    LONGLONG StartingOffset;
+    ULONGLONG LengthInBytes;
+} DEVICE_DATA_SET_RANGE, *PDEVICE_DATA_SET_RANGE;
+
 EXTERN_C_END
 
 #endif

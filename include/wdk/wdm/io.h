@@ -292,6 +292,11 @@ typedef struct _IO_STACK_LOCATION {
             BUS_QUERY_ID_TYPE IdType;
         } QueryId;
         struct {
+            BOOLEAN InPath;
+            BOOLEAN Reserved[3];
+            DEVICE_USAGE_NOTIFICATION_TYPE POINTER_ALIGNMENT Type;
+        } UsageNotification;
+        struct {
             ULONG SystemContext;
             POWER_STATE_TYPE POINTER_ALIGNMENT Type;
             POWER_STATE POINTER_ALIGNMENT State;

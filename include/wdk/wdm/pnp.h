@@ -57,6 +57,16 @@
 #define IRP_MN_EXECUTE_METHOD 0x09
 #define IRP_MN_REGINFO_EX 0x0b
 
+typedef enum _DEVICE_USAGE_NOTIFICATION_TYPE {
+    DeviceUsageTypeUndefined,
+    DeviceUsageTypePaging,
+    DeviceUsageTypeHibernation,
+    DeviceUsageTypeDumpFile,
+    DeviceUsageTypeBoot,
+    DeviceUsageTypePostDisplay,
+    DeviceUsageTypeGuestAssigned,
+} DEVICE_USAGE_NOTIFICATION_TYPE;
+
 typedef enum _SYSTEM_POWER_STATE {
     PowerSystemUnspecified = 0,
     PowerSystemWorking,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of layouts_storage.inc and layouts_devices.inc hold, as those of layouts.inc do: see layouts.c. */
 #ifdef THEIRS
-#include <ntddk.h>
+#include <ntifs.h>
 #include <srb.h>
 #include <scsi.h>
 #include <ntddscsi.h>
@@ -14,6 +14,7 @@
 #include <wmistr.h>
 #include <bcrypt.h>
 #else
+#include "ntifs.h"
 #include "ntddscsi.h"
 #include "ntddstor.h"
 #include "ntdddisk.h"
