@@ -71,8 +71,9 @@ def ends():
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, 'pid')
         stays = f'sleep 1000 & echo $! >{file}; ' + python('time.sleep(1000)')
-        expect('--run-for and a client', 4, 'has not ended before the run, and is ended', '--run-for', 1,
-               '--client', stays, ECHO)
+        text = expect('--run-for and a client', 4, 'has not ended before the run, and is ended', '--run-for', 1,
+                      '--client', stays, ECHO)
+        check('--run-for: SIGTERM ends all processes of the client', 'was killed' not in text, text)
         check_ends('--run-for', int(file.read_text()))
         expect('--run-for and a client in the background', 0, 'nothing left', '--run-for', 1, '--client',
                stays.replace('exec ', '') + ' &', ECHO)
