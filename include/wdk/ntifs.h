@@ -103,6 +103,12 @@ NTKERNELAPI NTSTATUS NtAllocateVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ 
 NTKERNELAPI NTSTATUS NtFreeVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOID *BaseAddress,
                                          _Inout_ PSIZE_T RegionSize, _In_ ULONG FreeType);
 
+/*
+ * Returns the process, with a reference that ObDereferenceObject drops. STATUS_INVALID_CID if ProcessId is not that of
+ * the host program. IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI NTSTATUS PsLookupProcessByProcessId(_In_ HANDLE ProcessId, _Outptr_ PEPROCESS *Process);
+
 /* Returns TRUE if the thread has ended. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN PsIsThreadTerminating(_In_ PETHREAD Thread);
 

@@ -164,6 +164,7 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 } OBJECT_HANDLE_INFORMATION, *POBJECT_HANDLE_INFORMATION;
 
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
+extern NTKERNELAPI POBJECT_TYPE *PsProcessType;
 
 /*
  * These routines change the reference counts of objects to which handles can refer: threads, files, devices.

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements system threads, and queries about threads and the process. A thread's object has one reference from the
- * thread while it runs, and one from each handle.
+ * Implements system threads, and queries about threads. A thread's object has one reference from the thread while it
+ * runs, and one from each handle.
  */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "ntifs.h"
 
@@ -15,13 +14,6 @@
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
-
-struct _EPROCESS {
-    pid_t id;
-};
-
-static struct _EPROCESS the_process;
-PEPROCESS PsInitialSystemProcess = &the_process;
 
 static void thread_object_destroy(void *object)
 {
@@ -50,7 +42,6 @@ static const struct thread_objects thread_objects = { thread_object_create, thre
 
 __attribute__((constructor)) static void ps_init(void)
 {
-    the_process.id = getpid();
     thread_set_objects(&thread_objects);
 }
 
@@ -119,7 +110,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
     while (ClientId && atomic_load(&t->id) == 0)
         (void)futex_sleep(&t->id, 0, NULL);
     if (ClientId)
-        *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, ps_thread_id(t) };
+        *ClientId = (CLIENT_ID){ PsGetCurrentProcessId(), ps_thread_id(t) };
     status = handle_open(t, ThreadHandle);
     if (!NT_SUCCESS(status))
         ob_unref(t); /* the thread already runs, but there is no handle with which to wait for it */
@@ -165,40 +156,11 @@ BOOLEAN PsIsSystemThread(PETHREAD Thread)
     return ((struct kernel_thread *)Thread)->system;
 }
 
-PEPROCESS IoGetCurrentProcess(VOID)
-{
-    return &the_process;
-}
-
-HANDLE PsGetCurrentProcessId(VOID)
-{
-    return (HANDLE)(intptr_t)the_process.id;
-}
-
 /* A thread can only end itself, and then ends at once. So a thread that is terminating has already ended. */
 BOOLEAN PsIsThreadTerminating(PETHREAD Thread)
 {
     irql_check_max("PsIsThreadTerminating", DISPATCH_LEVEL);
     return KeReadStateEvent((PRKEVENT) & ((struct kernel_thread *)Thread)->header) != 0;
-}
-
-PEPROCESS IoGetRequestorProcess(PIRP Irp)
-{
-    irql_check_max(__func__, DISPATCH_LEVEL);
-    return Irp->Tail.Overlay.Thread ? &the_process : NULL;
-}
-
-ULONG IoGetRequestorProcessId(PIRP Irp)
-{
-    irql_check_max(__func__, DISPATCH_LEVEL);
-    return Irp->Tail.Overlay.Thread ? (ULONG)the_process.id : 0;
-}
-
-BOOLEAN IoIs32bitProcess(PIRP Irp)
-{
-    UNREFERENCED_PARAMETER(Irp);
-    irql_check_max(__func__, DISPATCH_LEVEL);
-    return FALSE;
 }
 
 KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
