@@ -5,6 +5,7 @@
 #define _NTDDK_ /* Windows' own include guard, which some drivers test */
 
 #include "wdm.h"
+#include "wdm/process.h"
 #include "wdm/table.h"
 
 #endif

@@ -30,6 +30,7 @@
 #include "wdk/mm/pool.h"
 #include "wdk/mm/pool_pages.h"
 #include "wdk/ob/object.h"
+#include "wdk/ps/process.h"
 
 #define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
 #define OBJECTS "\\Driver\\"
@@ -525,6 +526,7 @@ int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
 {
     int result;
 
+    process_exit();
     pthread_mutex_lock(&lock);
     result = driver_stop(driver, status);
     if (!result) {

@@ -13,6 +13,7 @@
 #include "wdk/io/irp.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ob/object.h"
+#include "wdk/ps/process.h"
 
 struct ondk_wdk_device {
     PFILE_OBJECT file;
@@ -91,6 +92,8 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
     ULONG_PTR information;
 
     if (d && host_device_name(&wide, name))
+        result = process_begin();
+    if (d && wide.Buffer && NT_SUCCESS(result))
         result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file,
                                   &information);
     if (is_class && result == STATUS_OBJECT_NAME_NOT_FOUND)

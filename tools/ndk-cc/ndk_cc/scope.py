@@ -26,11 +26,11 @@ FAMILIES = (
      r'P?IO_RESOURCE_\w+|P?KINTERRUPT|'
      r'(?:Usb|USB|Gpio|Spb|Hid|HID|WdfUsb|Acpi|Pci|PCI)[A-Z_]\w*', r'usb\w*\.h|hid\w*\.h|acpi\w*\.h|spb\w*\.h|'
      r'wdfusb\.h|gpio\w*\.h|pci\w*\.h|poclass\.h|ks\w*\.h|portcls\.h|d3d\w*\.h|disp\w*\.h|bth\w*\.h|video\w*\.h'),
-    ('processes', r'PsSet(?:Create|Load)\w*Notify\w*|PsRemove\w*NotifyRoutine\w*|PS_CREATE_NOTIFY_INFO|'
-     r'PPS_CREATE_NOTIFY_INFO|P?IMAGE_INFO|ObRegisterCallbacks|ObUnRegisterCallbacks|ObGetFilterVersion|'
-     r'P?OB_(?:CALLBACK|OPERATION|PRE|POST)_\w+|PsLookup\w+|KeStackAttachProcess|KeUnstackDetachProcess|'
+    ('processes', r'PsSet(?:CreateThread|LoadImage)Notify\w*|PsRemove\w*NotifyRoutine\w*|P?IMAGE_INFO|'
+     r'ObRegisterCallbacks|ObUnRegisterCallbacks|ObGetFilterVersion|'
+     r'P?OB_(?:CALLBACK|OPERATION|PRE|POST)_\w+|PsLookupThread\w+|KeStackAttachProcess|KeUnstackDetachProcess|'
      r'P?K?APC_STATE|MmCopyVirtualMemory|ZwOpenProcess|ZwOpenThread|ZwTerminateProcess|ZwQueryInformationProcess|'
-     r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)[A-Z]\w+|PsProcessType|PsThreadType', r'ntimage\.h|peb\w*\.h'),
+     r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)[A-Z]\w+', r'ntimage\.h|peb\w*\.h'),
     ('TDI', r'Tdi[A-Z]\w*|P?TDI_\w+', r'tdi\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
      r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo(?!InitWdmGet)\w*|WdfPdo\w*|WdfChildList\w*|'

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes. There is one: the host program, for example ndkrun. A driver hears of its start before the program opens a
+ * device for the first time, and of its exit before the first driver is unloaded.
+ */
+#ifndef ONDK_WDK_WDM_PROCESS_H
+#define ONDK_WDK_WDM_PROCESS_H
+
+#include "thread.h"
+
+EXTERN_C_START
+
+typedef struct _PS_CREATE_NOTIFY_INFO {
+    SIZE_T Size;
+    union {
+        ULONG Flags;
+        struct {
+            ULONG FileOpenNameAvailable : 1; /* 1 */
+            ULONG IsSubsystemProcess : 1;    /* 0 */
+            ULONG Reserved : 30;
+        };
+    };
+    HANDLE ParentProcessId;
+    CLIENT_ID CreatingThreadId;
+    struct _FILE_OBJECT *FileObject; /* NULL here */
+    PCUNICODE_STRING ImageFileName;  /* for example \??\C:\usr\bin\ndkrun */
+    PCUNICODE_STRING CommandLine;
+    NTSTATUS CreationStatus; /* may be set to a failure, with which the program's first open then fails */
+} PS_CREATE_NOTIFY_INFO, *PPS_CREATE_NOTIFY_INFO;
+
+typedef VOID CREATE_PROCESS_NOTIFY_ROUTINE(_In_ HANDLE ParentId, _In_ HANDLE ProcessId, _In_ BOOLEAN Create);
+typedef CREATE_PROCESS_NOTIFY_ROUTINE *PCREATE_PROCESS_NOTIFY_ROUTINE;
+/* CreateInfo is NULL if the process exits. */
+typedef VOID CREATE_PROCESS_NOTIFY_ROUTINE_EX(_Inout_ PEPROCESS Process, _In_ HANDLE ProcessId,
+                                              _Inout_opt_ PPS_CREATE_NOTIFY_INFO CreateInfo);
+typedef CREATE_PROCESS_NOTIFY_ROUTINE_EX *PCREATE_PROCESS_NOTIFY_ROUTINE_EX;
+
+typedef enum _PSCREATEPROCESSNOTIFYTYPE {
+    PsCreateProcessNotifySubsystems = 0
+} PSCREATEPROCESSNOTIFYTYPE;
+
+/*
+ * Registers a routine that is called when the process begins and exits, or removes it. A removal waits until the routine
+ * has returned. The routine runs at PASSIVE_LEVEL in a critical region, and must not remove itself. Returns
+ * STATUS_INVALID_PARAMETER if the routine is already registered, or if 64 are; STATUS_PROCEDURE_NOT_FOUND if a routine
+ * to be removed is not registered. A routine that is still registered at the unload is reported. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutine(_In_ PCREATE_PROCESS_NOTIFY_ROUTINE NotifyRoutine,
+                                                     _In_ BOOLEAN Remove);
+NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutineEx(_In_ PCREATE_PROCESS_NOTIFY_ROUTINE_EX NotifyRoutine,
+                                                       _In_ BOOLEAN Remove);
+/* NotifyInformation is a PCREATE_PROCESS_NOTIFY_ROUTINE_EX. */
+NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutineEx2(_In_ PSCREATEPROCESSNOTIFYTYPE NotifyType,
+                                                        _In_ PVOID NotifyInformation, _In_ BOOLEAN Remove);
+
+EXTERN_C_END
+
+#endif
