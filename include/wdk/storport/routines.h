@@ -258,6 +258,22 @@ NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_W
                                         _In_ PVOID Worker, _In_opt_ PVOID Context);
 NTKERNELAPI ULONG StorPortFreeWorker(_In_ PVOID HwDeviceExtension, _In_ PVOID Worker);
 
+/* ---- The registry ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Read and write a value in the subkey Device of the driver's Parameters key if Global is not 0, and in the adapter's
+ * subkey otherwise: Device0 for port 0. Texts are bytes in Buffer; a character that is not ASCII is read as a question
+ * mark. Reading fails with *BufferLength 0 if there is no such value or it has another type, and with the size that is
+ * needed if it does not fit. PASSIVE_LEVEL.
+ */
+NTKERNELAPI BOOLEAN StorPortRegistryRead(_In_ PVOID HwDeviceExtension, _In_ PUCHAR ValueName, _In_ ULONG Global,
+                                         _In_ ULONG Type, _Out_ PUCHAR Buffer, _Inout_ PULONG BufferLength);
+NTKERNELAPI BOOLEAN StorPortRegistryWrite(_In_ PVOID HwDeviceExtension, _In_ PUCHAR ValueName, _In_ ULONG Global,
+                                          _In_ ULONG Type, _In_ PUCHAR Buffer, _In_ ULONG BufferLength);
+/* An adapter has at most one buffer: a second allocation returns NULL. PASSIVE_LEVEL. */
+NTKERNELAPI PUCHAR StorPortAllocateRegistryBuffer(_In_ PVOID HwDeviceExtension, _Inout_ PULONG Length);
+NTKERNELAPI VOID StorPortFreeRegistryBuffer(_In_ PVOID HwDeviceExtension, _In_ PUCHAR Buffer);
+
 EXTERN_C_END
 
 #endif
