@@ -344,6 +344,14 @@ const struct rdma_sge *entry_find_sge(const struct entry *e, uint32_t offset, ui
 enum wire_error sges_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                            bool posted);
 
+/* segment.c */
+static inline bool segment_has_invalidate(const struct ddp_header *h)
+{
+    return h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV;
+}
+/* Validates DDP's fields, then RDMAP's fields, then the message, receive or read to which the segment belongs. */
+enum wire_error segment_validate(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
+
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
 /* Returns the oldest read in flight. Returns NULL if there is none, or if tx.rtr_read is set. */
