@@ -18,6 +18,7 @@
 #include "wdf/pnp.h"
 #include "wdf/request.h"
 #include "wdf/io.h"
+#include "wdf/iotarget.h"
 #include "wdf/registry.h"
 
 #endif

@@ -80,6 +80,9 @@ static const struct {
     { WDFQUEUES_IS_CANCELED_MARKED, "wdf-request in WdfRequestIsCanceled", "is cancelable" },
     { WDFQUEUES_TIMER_DELETES_ITSELF, "wdf-callback in WdfObjectDelete", "waits for its own end" },
     { WDFQUEUES_TIMER_WAITS, "wdf-callback in WdfTimerStop", "waits for its own end" },
+    { WDFQUEUES_REUSE_SENT, "wdf-request in WdfRequestReuse", "is sent to an I/O target" },
+    { WDFQUEUES_DELETE_SENT, "wdf-request in WdfObjectDelete", "is sent to an I/O target" },
+    { WDFQUEUES_COMPLETE_CREATED, "wdf-request in WdfRequestComplete", "was created by the driver" },
     { WDFQUEUES_WORK_FLUSHES, "wdf-callback in WdfWorkItemFlush", "waits for its own end" },
 };
 

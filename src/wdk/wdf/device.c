@@ -17,6 +17,7 @@
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/queue.h"
 #include "wdk/wdf/request.h"
+#include "wdk/wdf/target.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wdf_device *devices; /* newest first */
@@ -215,6 +216,8 @@ NTSTATUS WdfDeviceCreate(PWDFDEVICE_INIT *DeviceInit, PWDF_OBJECT_ATTRIBUTES Dev
     }
     if (init->created)
         *init->created = d;
+    if (init->physical)
+        (void)wdf_target_create_local(d);
     (void)live_remove(LIVE_WDF, init);
     free(init);
     if (d->init.shutdown)

@@ -44,6 +44,7 @@ struct WDFDEVICE_INIT {
 };
 
 struct wdf_queue;
+struct wdf_target;
 
 struct wdf_device {
     struct wdf_object object;
@@ -53,9 +54,10 @@ struct wdf_device {
     struct wdf_sync sync;
     struct WDFDEVICE_INIT init;
     struct wdf_pnp pnp;
-    UNICODE_STRING link;  /* the symbolic link; Buffer is NULL if there is none */
-    bool finished;        /* WdfControlFinishInitializing was called */
-    pthread_mutex_t lock; /* guards the members below, and `finished` */
+    struct wdf_target *target; /* the device below, or NULL */
+    UNICODE_STRING link;       /* the symbolic link; Buffer is NULL if there is none */
+    bool finished;             /* WdfControlFinishInitializing was called */
+    pthread_mutex_t lock;      /* guards the members below, and `finished` */
     LIST_ENTRY queues, files;
     struct wdf_queue *default_queue, *queue_of[WDF_QUEUED_TYPES];
 };

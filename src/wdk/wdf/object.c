@@ -57,6 +57,7 @@ static const struct kind {
     [WDF_COLLECTION] = { "WDFCOLLECTION", false, false, DISPATCH_LEVEL },
     [WDF_KEY] = { "WDFKEY", false, false, PASSIVE_LEVEL },
     [WDF_DPC] = { "WDFDPC", false, false, PASSIVE_LEVEL },
+    [WDF_TARGET] = { "WDFIOTARGET", false, false, PASSIVE_LEVEL },
     [WDF_CMRESLIST] = { "WDFCMRESLIST", false, false, PASSIVE_LEVEL },
 };
 

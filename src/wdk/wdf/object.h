@@ -46,6 +46,7 @@ enum wdf_kind {
     WDF_KEY,
     WDF_DPC,
     WDF_CMRESLIST,
+    WDF_TARGET,
     WDF_KINDS
 };
 

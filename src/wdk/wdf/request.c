@@ -15,6 +15,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/request.h"
+#include "wdk/wdf/target.h"
 
 /* Values of parameter 2 with WDF_REQUEST_ERROR. 4 is Windows' value; the values above 0x100 are OpenNDK's. */
 enum { TOO_MUCH_OUTPUT = 4, NOT_OWNED = 0x101, IS_CANCELABLE = 0x102, NOT_ANSWERED = 0x103, NOT_STOPPING = 0x104 };
@@ -43,11 +44,18 @@ struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request)
 {
     struct wdf_request *r = request_of(routine, request);
 
-    if (!r || request_is_drivers(r) || atomic_load(&r->in_cleanup))
+    if (!r || atomic_load(&r->in_cleanup))
+        return r;
+    if (wdf_send_is_sent(r)) {
+        wdf_report_request(routine, r, WDF_REQUEST_SENT, "is sent to an I/O target");
+        return NULL;
+    }
+    if (request_is_drivers(r))
         return r;
     wdf_report_request(routine, r, NOT_OWNED,
-                       atomic_load(&r->owner) == OWNER_NONE ? "is completed already"
-                                                            : "is in a queue, so the driver does not own it");
+                       r->created                             ? "was created by the driver, and not received"
+                       : atomic_load(&r->owner) == OWNER_NONE ? "is completed already"
+                                                              : "is in a queue, so the driver does not own it");
     return NULL;
 }
 
@@ -127,28 +135,53 @@ static void request_check_memory(struct wdf_request *r)
  * The request object ends before the IRP, because the sender may go on, and the driver may be unloaded, as soon as the
  * IRP is complete. The queue still counts the request until then.
  */
-void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR information, CCHAR boost)
+static PIRP request_end(struct wdf_request *r, NTSTATUS status)
 {
-    struct wdf_object *root = wdf_root_of(&r->object);
-    struct wdf_queue *q = r->queue;
     PIRP irp = r->irp;
 
-    wdf_activity_begin(root);
     atomic_store(&r->in_cleanup, true);
     (void)wdf_object_dispose(&r->object);
     atomic_store(&r->in_cleanup, false);
     request_check_memory(r);
     wdf_request_free_mdls(r);
+    wdf_send_free(r);
     if (r->is_create && r->file && !NT_SUCCESS(status))
         wdf_file_discard(r->device, r->file);
+    irp->Tail.Overlay.DriverContext[3] = NULL;
+    if (r->queue)
+        wdf_queue_unlink(r->queue, r);
+    r->irp = NULL; /* a request in the queue's list has an IRP */
+    wdf_object_release(&r->object);
+    return irp;
+}
+
+void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR information, CCHAR boost)
+{
+    struct wdf_object *root = wdf_root_of(&r->object);
+    struct wdf_queue *q = r->queue;
+    PIRP irp;
+
+    wdf_activity_begin(root);
+    irp = request_end(r, status);
     irp->IoStatus.Status = request_outer_status(status);
     irp->IoStatus.Information = information;
-    irp->Tail.Overlay.DriverContext[3] = NULL;
-    if (q)
-        wdf_queue_unlink(q, r);
-    r->irp = NULL; /* only now, because each request in the queue's list must have an IRP */
-    wdf_object_release(&r->object);
     IoCompleteRequest(irp, boost);
+    if (q)
+        wdf_queue_finish_one(q);
+    wdf_activity_end(root);
+}
+
+void wdf_request_pass_on(struct wdf_request *r, PDEVICE_OBJECT device)
+{
+    struct wdf_object *root = wdf_root_of(&r->object);
+    struct wdf_queue *q = r->queue;
+    PIRP irp;
+
+    wdf_activity_begin(root);
+    atomic_store(&r->owner, OWNER_NONE);
+    irp = request_end(r, STATUS_SUCCESS);
+    IoSkipCurrentIrpStackLocation(irp);
+    (void)IoCallDriver(device, irp);
     if (q)
         wdf_queue_finish_one(q);
     wdf_activity_end(root);

@@ -13,8 +13,11 @@
 #include "wdk/wdf/object.h"
 #include "wdk/wdf/queue.h"
 
-/* The owner of a request. CALLER: the driver, in EvtIoInCallerContext. NONE: the request is complete. */
-enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE };
+/*
+ * The owner of a request. CALLER: the driver, in EvtIoInCallerContext. NONE: the request is complete. CREATED: the driver
+ * has created the request, and owns it always.
+ */
+enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE, OWNER_CREATED };
 
 /*
  * MARKED: the IRP has the cancel routine of request.c. CLAIMED: the routine was removed for a cancellation, so the
@@ -25,8 +28,12 @@ enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 /* The stop of a request by a power-managed queue. ASKED: EvtIoStop was called or is being called. */
 enum wdf_stop { STOP_NONE, STOP_ASKED, STOP_ACKNOWLEDGED };
 
+/* A value of parameter 2 with WDF_REQUEST_ERROR: the request is sent to an I/O target. */
+enum { WDF_REQUEST_SENT = 0x105 };
+
 struct wdf_memory;
 struct wdf_mdl;
+struct wdf_send;
 
 struct wdf_request {
     struct wdf_object object;
@@ -38,6 +45,8 @@ struct wdf_request {
     _Atomic(enum wdf_owner) owner;
     bool by_driver; /* the driver has put the request into the queue */
     bool is_create;
+    bool created;           /* by the driver, for an I/O target */
+    struct wdf_send *send;  /* what the request needs to be sent to an I/O target, or NULL */
     atomic_bool in_cleanup; /* the cleanup callbacks are running; they may read the request */
     _Atomic(enum wdf_cancel) cancel_state;
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
@@ -63,6 +72,8 @@ WDF_REQUEST_TYPE wdf_request_type(PIRP irp);
  * and removes the request from its queue. Requires that r->owner is OWNER_NONE.
  */
 void wdf_request_finish(struct wdf_request *r, NTSTATUS status, ULONG_PTR information, CCHAR boost);
+/* Ends the request as wdf_request_finish does, but sends the IRP to the device with the sender's parameters. */
+void wdf_request_pass_on(struct wdf_request *r, PDEVICE_OBJECT device);
 /* Completes a request that the framework owns. */
 void wdf_request_fail(struct wdf_request *r, NTSTATUS status);
 /* Returns the request if the driver owns it. Otherwise reports the routine and returns NULL. */

@@ -10,6 +10,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/request.h"
+#include "wdk/wdf/target.h"
 
 static const IO_STACK_LOCATION *request_stack(const struct wdf_request *r)
 {
@@ -83,16 +84,24 @@ VOID WdfRequestSetInformation(WDFREQUEST Request, ULONG_PTR Information)
 
 ULONG_PTR WdfRequestGetInformation(WDFREQUEST Request)
 {
-    struct wdf_request *r = wdf_request_owned("WdfRequestGetInformation", Request);
+    struct wdf_request *r = wdf_request_created("WdfRequestGetInformation", Request);
 
+    if (r)
+        return r->send->params.IoStatus.Information;
+    r = wdf_request_owned("WdfRequestGetInformation", Request);
     return r ? r->irp->IoStatus.Information : 0;
 }
 
 NTSTATUS WdfRequestGetStatus(WDFREQUEST Request)
 {
-    struct wdf_request *r = wdf_request_owned("WdfRequestGetStatus", Request);
+    struct wdf_request *r = wdf_request_created("WdfRequestGetStatus", Request);
 
-    return r ? r->irp->IoStatus.Status : STATUS_INVALID_DEVICE_REQUEST;
+    if (r)
+        return r->send->status;
+    r = wdf_request_owned("WdfRequestGetStatus", Request);
+    return r && r->send && r->send->failed ? r->send->status
+           : r                             ? r->irp->IoStatus.Status
+                                           : STATUS_INVALID_DEVICE_REQUEST;
 }
 
 BOOLEAN WdfRequestIsFrom32BitProcess(WDFREQUEST Request)
@@ -103,8 +112,11 @@ BOOLEAN WdfRequestIsFrom32BitProcess(WDFREQUEST Request)
 
 PIRP WdfRequestWdmGetIrp(WDFREQUEST Request)
 {
-    struct wdf_request *r = wdf_request_owned("WdfRequestWdmGetIrp", Request);
+    struct wdf_request *r = wdf_request_created("WdfRequestWdmGetIrp", Request);
 
+    if (r)
+        return r->irp;
+    r = wdf_request_owned("WdfRequestWdmGetIrp", Request);
     return r ? r->irp : NULL;
 }
 

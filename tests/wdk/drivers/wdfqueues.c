@@ -125,8 +125,12 @@ static VOID run_case(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
     run.line = 0;
-    if (run.number >= WDFQUEUES_CHECKS)
+    if (run.number >= WDFQUEUES_REUSE_SENT)
+        break_target_rule(run.number);
+    else if (run.number >= WDFQUEUES_CHECKS)
         break_queue_rule(run.number);
+    else if (run.number >= WDFQUEUES_TARGET_SYNCHRONOUS)
+        run.line = run_target_case(run.number);
     else if (run.number >= WDFQUEUES_IS_CANCELED)
         run.line = run_object_case(run.number);
     else

@@ -21,6 +21,10 @@ enum wdfqueues_case {
     WDFQUEUES_PURGE_RACE,       /* purges while requests are marked, unmarked and completed */
     WDFQUEUES_MARK_RACE,        /* cancellations while requests are marked */
     WDFQUEUES_TIMER_RACE,       /* timers are created below a parent that is deleted */
+    WDFQUEUES_TARGET_SYNCHRONOUS, /* requests to an I/O target for which the driver waits */
+    WDFQUEUES_TARGET_ASYNCHRONOUS,
+    WDFQUEUES_TARGET_CANCELS, /* by WdfRequestCancelSentRequest and WdfIoTargetClose */
+    WDFQUEUES_TARGET_FORWARDS,
     WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
     WDFQUEUES_DRAIN_STOPPED,
@@ -29,6 +33,9 @@ enum wdfqueues_case {
     WDFQUEUES_TIMER_DELETES_ITSELF,
     WDFQUEUES_TIMER_WAITS,
     WDFQUEUES_WORK_FLUSHES,
+    WDFQUEUES_REUSE_SENT,
+    WDFQUEUES_DELETE_SENT,
+    WDFQUEUES_COMPLETE_CREATED,
     WDFQUEUES_CASES
 };
 

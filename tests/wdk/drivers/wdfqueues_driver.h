@@ -58,7 +58,9 @@ EVT_WDF_IO_QUEUE_STATE count_state;
 
 ULONG run_request_case(ULONG Case);
 ULONG run_object_case(ULONG Case);
+ULONG run_target_case(ULONG Case);
 VOID break_queue_rule(ULONG Case);
 VOID break_wait_rule(ULONG Case);
+VOID break_target_rule(ULONG Case);
 
 #endif

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Formats, sends, cancels and finishes requests to I/O targets: see target.h. The invariant: a sent request is finished
+ * exactly once, by the last of its holders, and not while its target's lock is held.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdf.h"
+
+#include "wdk/ke/dpc.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ke/timer.h"
+#include "wdk/wdf/callback.h"
+#include "wdk/wdf/target.h"
+
+#define SEND_TAG 'tdWF'
+
+pthread_mutex_t wdf_target_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t wdf_target_changed = PTHREAD_COND_INITIALIZER;
+
+struct wdf_send *wdf_send_of(struct wdf_request *r)
+{
+    struct wdf_send *s = r->send;
+
+    if (s)
+        return s;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->request = r;
+    InitializeListHead(&s->link);
+    KeInitializeEvent(&s->done, NotificationEvent, FALSE);
+    r->send = s;
+    return s;
+}
+
+/* ---- Buffers ----------------------------------------------------------------------------------------------------- */
+
+static void send_drop_span(struct wdf_span *span)
+{
+    if (span->memory)
+        wdf_object_unref(span->memory);
+    *span = (struct wdf_span){ NULL };
+}
+
+/* Frees the buffers of the last format, and gives a received request's IRP its own buffers back. */
+static void send_release(struct wdf_send *s)
+{
+    PIRP irp = s->request->irp;
+
+    if (s->formatted && irp && !s->request->created) {
+        irp->AssociatedIrp.SystemBuffer = s->saved.system;
+        irp->UserBuffer = s->saved.user;
+        irp->MdlAddress = s->saved.mdl;
+    } else if (irp && s->request->created) {
+        irp->MdlAddress = NULL;
+    }
+    if (s->system)
+        ExFreePool(s->system);
+    if (s->mdl && s->locked)
+        MmUnlockPages(s->mdl);
+    if (s->mdl)
+        IoFreeMdl(s->mdl);
+    s->locked = false;
+    s->system = NULL;
+    s->mdl = NULL;
+    s->copies_out = s->formatted = s->ready = false;
+    send_drop_span(&s->in);
+    send_drop_span(&s->out);
+}
+
+void wdf_send_free(struct wdf_request *r)
+{
+    if (!r->send)
+        return;
+    send_release(r->send);
+    free(r->send);
+    r->send = NULL;
+}
+
+/* Sets the IRP's system buffer, which has the input and room for the output. */
+static bool send_use_system_buffer(struct wdf_send *s, PIRP irp, size_t room)
+{
+    size_t size = s->in.length > room ? s->in.length : room;
+
+    irp->AssociatedIrp.SystemBuffer = NULL;
+    if (!size)
+        return true;
+    s->system = ExAllocatePoolWithTag(NonPagedPoolNx, size, SEND_TAG);
+    if (!s->system)
+        return false;
+    if (s->in.length)
+        memcpy(s->system, s->in.address, s->in.length);
+    irp->AssociatedIrp.SystemBuffer = s->system;
+    s->copies_out = room != 0;
+    return true;
+}
+
+static bool send_use_mdl(struct wdf_send *s, PIRP irp, const struct wdf_span *span)
+{
+    irp->MdlAddress = span->mdl;
+    if (span->mdl || !span->length)
+        return true;
+    s->mdl = IoAllocateMdl(span->address, (ULONG)span->length, FALSE, FALSE, NULL);
+    if (!s->mdl)
+        return false;
+    irp->MdlAddress = s->mdl;
+    if (span->memory) {
+        MmBuildMdlForNonPagedPool(s->mdl);
+        return true;
+    }
+    __try {
+        MmProbeAndLockPages(s->mdl, KernelMode,
+                            IoModifyAccess); /* a buffer of a routine that waits, perhaps its stack */
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        return false;
+    }
+    s->locked = true;
+    return true;
+}
+
+static bool send_format_control(struct wdf_send *s, PIRP irp, ULONG code)
+{
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+
+    next->Parameters.DeviceIoControl.IoControlCode = code;
+    next->Parameters.DeviceIoControl.InputBufferLength = (ULONG)s->in.length;
+    next->Parameters.DeviceIoControl.OutputBufferLength = (ULONG)s->out.length;
+    switch (METHOD_FROM_CTL_CODE(code)) {
+    case METHOD_BUFFERED:
+        return send_use_system_buffer(s, irp, s->out.length);
+    case METHOD_NEITHER:
+        next->Parameters.DeviceIoControl.Type3InputBuffer = s->in.address;
+        irp->UserBuffer = s->out.address;
+        return true;
+    default:
+        return send_use_system_buffer(s, irp, 0) && send_use_mdl(s, irp, &s->out);
+    }
+}
+
+static bool send_format_transfer(struct wdf_send *s, PIRP irp, PDEVICE_OBJECT target, const struct wdf_what *what)
+{
+    struct wdf_span *span = what->major == IRP_MJ_READ ? &s->out : &s->in;
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+
+    next->Parameters.Read.Length = (ULONG)span->length; /* Parameters.Write has the same layout */
+    next->Parameters.Read.ByteOffset.QuadPart = what->offset;
+    if (target->Flags & DO_BUFFERED_IO)
+        return send_use_system_buffer(s, irp, s->out.length);
+    if (target->Flags & DO_DIRECT_IO)
+        return send_use_mdl(s, irp, span);
+    irp->UserBuffer = span->address;
+    return true;
+}
+
+static WDF_REQUEST_TYPE send_type(UCHAR major)
+{
+    switch (major) {
+    case IRP_MJ_READ:
+        return WdfRequestTypeRead;
+    case IRP_MJ_WRITE:
+        return WdfRequestTypeWrite;
+    case IRP_MJ_DEVICE_CONTROL:
+        return WdfRequestTypeDeviceControl;
+    case IRP_MJ_INTERNAL_DEVICE_CONTROL:
+        return WdfRequestTypeDeviceControlInternal;
+    default:
+        return WdfRequestTypeNoFormat;
+    }
+}
+
+static void send_set_params(struct wdf_send *s, const struct wdf_what *what)
+{
+    WDF_REQUEST_COMPLETION_PARAMS *p = &s->params;
+
+    WDF_REQUEST_COMPLETION_PARAMS_INIT(p);
+    p->Type = send_type(what->major);
+    if (what->major == IRP_MJ_READ) {
+        p->Parameters.Read.Buffer = (WDFMEMORY)s->out.memory;
+        p->Parameters.Read.Offset = s->out.offset;
+    } else if (what->major == IRP_MJ_WRITE) {
+        p->Parameters.Write.Buffer = (WDFMEMORY)s->in.memory;
+        p->Parameters.Write.Offset = s->in.offset;
+    } else {
+        p->Parameters.Ioctl.IoControlCode = what->code;
+        p->Parameters.Ioctl.Input.Buffer = (WDFMEMORY)s->in.memory;
+        p->Parameters.Ioctl.Input.Offset = s->in.offset;
+        p->Parameters.Ioctl.Output.Buffer = (WDFMEMORY)s->out.memory;
+        p->Parameters.Ioctl.Output.Offset = s->out.offset;
+    }
+}
+
+/* Gives a created request an IRP with enough stack locations for the target. A received request has one already. */
+static NTSTATUS send_prepare_irp(struct wdf_request *r, PDEVICE_OBJECT target)
+{
+    if (!r->created)
+        return r->irp->CurrentLocation > target->StackSize ? STATUS_SUCCESS : STATUS_REQUEST_NOT_ACCEPTED;
+    if (r->irp && r->irp->StackCount >= target->StackSize) {
+        IoReuseIrp(r->irp, STATUS_SUCCESS);
+        return STATUS_SUCCESS;
+    }
+    if (r->irp)
+        IoFreeIrp(r->irp);
+    r->irp = IoAllocateIrp(target->StackSize, FALSE);
+    return r->irp ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+static void send_add_span(struct wdf_span *to, const struct wdf_span *from)
+{
+    *to = *from;
+    if (to->memory)
+        wdf_object_ref(to->memory);
+}
+
+NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const struct wdf_what *what)
+{
+    struct wdf_send *s = wdf_send_of(r);
+    PIO_STACK_LOCATION next;
+    NTSTATUS status;
+    bool formatted;
+
+    if (!s)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    if (!t->target)
+        return STATUS_INVALID_DEVICE_STATE;
+    send_release(s);
+    status = send_prepare_irp(r, t->target);
+    if (!NT_SUCCESS(status))
+        return status;
+    s->saved.system = r->irp->AssociatedIrp.SystemBuffer;
+    s->saved.user = r->irp->UserBuffer;
+    s->saved.mdl = r->irp->MdlAddress;
+    s->formatted = true;
+    send_add_span(&s->in, &what->in);
+    send_add_span(&s->out, &what->out);
+    next = IoGetNextIrpStackLocation(r->irp);
+    RtlZeroMemory(next, sizeof *next);
+    next->MajorFunction = what->major;
+    next->FileObject = t->file;
+    send_set_params(s, what);
+    formatted = what->major == IRP_MJ_READ || what->major == IRP_MJ_WRITE
+                    ? send_format_transfer(s, r->irp, t->target, what)
+                    : send_format_control(s, r->irp, what->code);
+    s->ready = formatted;
+    if (!formatted)
+        send_release(s);
+    return formatted ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+}
+
+void wdf_send_format_current(struct wdf_send *s)
+{
+    PIRP irp = s->request->irp;
+
+    send_release(s);
+    if (irp->CurrentLocation <= 1)
+        return; /* no location for the target: wdf_send refuses the request */
+    s->saved.system = irp->AssociatedIrp.SystemBuffer;
+    s->saved.user = irp->UserBuffer;
+    s->saved.mdl = irp->MdlAddress;
+    IoCopyCurrentIrpStackLocationToNext(irp);
+    WDF_REQUEST_COMPLETION_PARAMS_INIT(&s->params);
+    s->formatted = s->ready = true;
+}
+
+void wdf_send_reset(struct wdf_send *s, NTSTATUS status)
+{
+    send_release(s);
+    s->routine = NULL;
+    s->context = NULL;
+    s->status = status;
+    WDF_REQUEST_COMPLETION_PARAMS_INIT(&s->params);
+    if (s->request->irp)
+        IoReuseIrp(s->request->irp, status);
+}
+
+/* ---- Finishing --------------------------------------------------------------------------------------------------- */
+
+static void send_set_results(struct wdf_send *s)
+{
+    PIRP irp = s->request->irp;
+    WDF_REQUEST_COMPLETION_PARAMS *p = &s->params;
+    ULONG_PTR bytes = irp->IoStatus.Information;
+
+    if (!s->request->created)
+        irp->Tail.Overlay.DriverContext[3] = s->request; /* the target's driver may have used it */
+    if (s->timed_out && irp->IoStatus.Status == STATUS_CANCELLED)
+        irp->IoStatus.Status = STATUS_IO_TIMEOUT;
+    if (s->copies_out && !NT_ERROR(irp->IoStatus.Status))
+        memcpy(s->out.address, s->system, bytes < s->out.length ? bytes : s->out.length);
+    s->status = irp->IoStatus.Status;
+    p->IoStatus = irp->IoStatus;
+    if (p->Type == WdfRequestTypeRead)
+        p->Parameters.Read.Length = bytes;
+    else if (p->Type == WdfRequestTypeWrite)
+        p->Parameters.Write.Length = bytes;
+    else if (p->Type != WdfRequestTypeNoFormat)
+        p->Parameters.Ioctl.Output.Length = bytes;
+}
+
+/* The completion routine may delete or complete the request, or send it again. */
+static void send_finish(struct wdf_send *s)
+{
+    struct wdf_request *r = s->request;
+    struct wdf_target *t = s->target;
+    struct wdf_object *root = wdf_root_of(&t->object);
+    PFN_WDF_REQUEST_COMPLETION_ROUTINE routine = s->routine;
+    WDF_REQUEST_COMPLETION_PARAMS params;
+    bool synchronous = s->synchronous;
+    WDFCONTEXT context = s->context;
+    struct wdf_call call;
+
+    wdf_activity_begin(root);
+    send_set_results(s);
+    params = s->params;
+    pthread_mutex_lock(&wdf_target_lock);
+    s->target = NULL;
+    RemoveEntryList(&s->link);
+    InitializeListHead(&s->link);
+    atomic_store(&s->state, SEND_IDLE);
+    pthread_cond_broadcast(&wdf_target_changed);
+    pthread_mutex_unlock(&wdf_target_lock);
+    if (synchronous) {
+        KeSetEvent(&s->done, IO_NO_INCREMENT, FALSE);
+    } else if (routine) {
+        wdf_call_begin(&call, NULL);
+        routine((WDFREQUEST)r, (WDFIOTARGET)t, &params, context);
+        wdf_call_end(&call, "a completion routine", (const void *)(uintptr_t)routine);
+    }
+    wdf_object_unref(&r->object);
+    wdf_object_unref(&t->object);
+    wdf_activity_end(root);
+}
+
+/* Drops a holder of a sent request, and finishes the request after the last one. */
+static void send_drop(struct wdf_send *s)
+{
+    bool last;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    last = !--s->holders;
+    pthread_mutex_unlock(&wdf_target_lock);
+    if (last)
+        send_finish(s);
+}
+
+static NTSTATUS send_completed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
+{
+    struct wdf_send *s = context;
+
+    UNREFERENCED_PARAMETER(device);
+    UNREFERENCED_PARAMETER(irp);
+    if (s->dpc.DeferredRoutine && timer_cancel(&s->timer))
+        send_drop(s); /* the timer's */
+    send_drop(s);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+/* ---- Cancellation ------------------------------------------------------------------------------------------------ */
+
+/* Adds a holder if the request is sent. */
+static bool send_try_ref(struct wdf_send *s)
+{
+    bool sent;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    sent = atomic_load(&s->state) == SEND_SENT && s->holders;
+    s->holders += sent;
+    pthread_mutex_unlock(&wdf_target_lock);
+    return sent;
+}
+
+bool wdf_send_is_sent(const struct wdf_request *r)
+{
+    return r->send && atomic_load(&r->send->state) == SEND_SENT;
+}
+
+bool wdf_send_cancel(struct wdf_request *r)
+{
+    bool cancelled;
+
+    if (!r->send || !send_try_ref(r->send))
+        return false;
+    cancelled = IoCancelIrp(r->irp);
+    send_drop(r->send);
+    return cancelled;
+}
+
+/* The timer is a holder. */
+static VOID send_expire(PKDPC dpc, PVOID context, PVOID a, PVOID b)
+{
+    struct wdf_send *s = context;
+
+    UNREFERENCED_PARAMETER(dpc);
+    UNREFERENCED_PARAMETER(a);
+    UNREFERENCED_PARAMETER(b);
+    s->timed_out = true;
+    (void)IoCancelIrp(s->request->irp);
+    send_drop(s);
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Makes the request the target's. Returns false if the target is closed. */
+static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUEST_SEND_OPTIONS *options)
+{
+    bool timed = options && options->Flags & WDF_REQUEST_SEND_OPTION_TIMEOUT && options->Timeout;
+    bool begun;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    begun = t->state == WdfIoTargetStarted;
+    if (begun) {
+        s->target = t;
+        s->holders = 1 + timed;
+        s->timed_out = false;
+        s->synchronous = options && options->Flags & WDF_REQUEST_SEND_OPTION_SYNCHRONOUS;
+        KeClearEvent(&s->done);
+        atomic_store(&s->state, SEND_SENT);
+        InsertTailList(&t->sent, &s->link);
+    }
+    pthread_mutex_unlock(&wdf_target_lock);
+    if (!begun)
+        return false;
+    wdf_object_ref(&t->object);
+    wdf_object_ref(&s->request->object);
+    s->dpc.DeferredRoutine = NULL;
+    if (timed) {
+        KeInitializeTimer(&s->timer);
+        KeInitializeDpc(&s->dpc, send_expire, s);
+        (void)timer_set(&s->timer, options->Timeout, 0, &s->dpc, __builtin_return_address(0));
+    }
+    return true;
+}
+
+bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEND_OPTIONS *options)
+{
+    struct wdf_send *s = r->send;
+    bool synchronous = options && options->Flags & WDF_REQUEST_SEND_OPTION_SYNCHRONOUS;
+
+    s->failed = true;
+    s->status = !s->ready ? STATUS_INVALID_DEVICE_REQUEST : STATUS_INVALID_DEVICE_STATE;
+    if (!r->created && r->irp->CurrentLocation <= 1)
+        s->status = STATUS_REQUEST_NOT_ACCEPTED;
+    if (!s->ready || !send_begin(t, s, options))
+        return false;
+    s->failed = false;
+    s->ready = false;
+    if (synchronous)
+        wdf_object_ref(&r->object);
+    IoSetCompletionRoutine(r->irp, send_completed, s, TRUE, TRUE, TRUE);
+    (void)IoCallDriver(t->target, r->irp);
+    if (synchronous) {
+        (void)KeWaitForSingleObject(&s->done, Executive, KernelMode, FALSE, NULL);
+        wdf_object_unref(&r->object);
+    }
+    return true;
+}

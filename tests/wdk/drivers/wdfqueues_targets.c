@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Cases of wdfqueues: I/O targets. The driver is the target of its own requests. */
+#include <ntifs.h>
+
+#include "wdfqueues_driver.h"
+
+#define REVERSE(method) (0x220000u | 0x40u << 2 | (ULONG)(method)) /* output: the input, reversed */
+#define FORWARD 0x220104u                                         /* sent on to scene.target as MARK */
+
+static WDFIOTARGET target;
+static struct {
+    KEVENT done;
+    WDF_REQUEST_COMPLETION_PARAMS params;
+    NTSTATUS status;
+    WDFCONTEXT context;
+} completed;
+
+/* ---- The target -------------------------------------------------------------------------------------------------- */
+
+static VOID complete_canceled(WDFREQUEST Request)
+{
+    WdfRequestComplete(Request, STATUS_CANCELLED);
+}
+
+static VOID forwarded(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Target);
+    UNREFERENCED_PARAMETER(Context);
+    InterlockedIncrement(&scene.first);
+    WdfRequestComplete(Request, Params->IoStatus.Status);
+}
+
+static VOID forward(WDFREQUEST Request)
+{
+    WdfRequestFormatRequestUsingCurrentType(Request);
+    WdfRequestSetCompletionRoutine(Request, forwarded, NULL);
+    if (!WdfRequestSend(Request, target, WDF_NO_SEND_OPTIONS))
+        WdfRequestComplete(Request, WdfRequestGetStatus(Request));
+}
+
+static VOID control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
+                    ULONG IoControlCode)
+{
+    UCHAR *in, *out, copy[16];
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(Queue);
+    UNREFERENCED_PARAMETER(OutputBufferLength);
+    if (IoControlCode == MARK) {
+        scene.held = Request;
+        WdfRequestMarkCancelable(Request, complete_canceled);
+        KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
+        return;
+    }
+    if (IoControlCode == FORWARD) {
+        forward(Request);
+        return;
+    }
+    status = WdfRequestRetrieveInputBuffer(Request, 1, (PVOID *)&in, NULL);
+    if (NT_SUCCESS(status))
+        status = WdfRequestRetrieveOutputBuffer(Request, InputBufferLength, (PVOID *)&out, NULL);
+    if (!NT_SUCCESS(status) || InputBufferLength > sizeof copy) {
+        WdfRequestComplete(Request, status);
+        return;
+    }
+    RtlCopyMemory(copy, in, InputBufferLength);
+    for (size_t i = 0; i < InputBufferLength; i++)
+        out[i] = copy[InputBufferLength - 1 - i];
+    WdfRequestCompleteWithInformation(Request, STATUS_SUCCESS, InputBufferLength);
+}
+
+static VOID read(WDFQUEUE Queue, WDFREQUEST Request, size_t Length)
+{
+    PVOID out;
+
+    UNREFERENCED_PARAMETER(Queue);
+    if (NT_SUCCESS(WdfRequestRetrieveOutputBuffer(Request, Length, &out, NULL)))
+        RtlFillMemory(out, Length, 'r');
+    WdfRequestCompleteWithInformation(Request, STATUS_SUCCESS, Length);
+}
+
+static VOID write(WDFQUEUE Queue, WDFREQUEST Request, size_t Length)
+{
+    WDF_REQUEST_PARAMETERS p;
+    CHAR *in;
+
+    UNREFERENCED_PARAMETER(Queue);
+    WDF_REQUEST_PARAMETERS_INIT(&p);
+    WdfRequestGetParameters(Request, &p);
+    if (NT_SUCCESS(WdfRequestRetrieveInputBuffer(Request, Length, (PVOID *)&in, NULL)) && in[0] == 'w' &&
+        p.Parameters.Write.DeviceOffset == 512)
+        WdfRequestCompleteWithInformation(Request, STATUS_SUCCESS, Length);
+    else
+        WdfRequestComplete(Request, STATUS_INVALID_PARAMETER);
+}
+
+/* Opens scene.device by the name that the system has made. */
+static NTSTATUS open_target(WDFIOTARGET *Target)
+{
+    struct {
+        OBJECT_NAME_INFORMATION info;
+        WCHAR text[64];
+    } name;
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    NTSTATUS status;
+    ULONG size;
+
+    status = ObQueryNameString(WdfDeviceWdmGetDeviceObject(scene.device), &name.info, sizeof name, &size);
+    if (NT_SUCCESS(status))
+        status = WdfIoTargetCreate(scene.device, WDF_NO_OBJECT_ATTRIBUTES, Target);
+    if (!NT_SUCCESS(status))
+        return status;
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_OPEN_BY_NAME(&open, &name.info.Name, GENERIC_READ | GENERIC_WRITE);
+    return WdfIoTargetOpen(*Target, &open);
+}
+
+static NTSTATUS open_scene(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+    WDFQUEUE queue = NULL;
+    NTSTATUS status = scene_open(WdfIoQueueDispatchParallel, WdfSynchronizationScopeNone,
+                                 WdfExecutionLevelInheritFromParent);
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchParallel);
+    config.EvtIoDeviceControl = control;
+    config.EvtIoRead = read;
+    config.EvtIoWrite = write;
+    if (NT_SUCCESS(status))
+        status = WdfIoQueueCreate(scene.device, &config, WDF_NO_OBJECT_ATTRIBUTES, &queue);
+    for (WDF_REQUEST_TYPE type = WdfRequestTypeRead; NT_SUCCESS(status) && type <= WdfRequestTypeDeviceControl; type++)
+        if (type == WdfRequestTypeRead || type == WdfRequestTypeWrite || type == WdfRequestTypeDeviceControl)
+            status = WdfDeviceConfigureRequestDispatching(scene.device, queue, type);
+    KeInitializeEvent(&completed.done, SynchronizationEvent, FALSE);
+    return NT_SUCCESS(status) ? open_target(&target) : status;
+}
+
+/* ---- Synchronous requests ---------------------------------------------------------------------------------------- */
+
+static ULONG check_synchronous(VOID)
+{
+    CHAR in[4] = { 'a', 'b', 'c', 'd' }, out[8];
+    WDF_MEMORY_DESCRIPTOR input, output;
+    WDF_REQUEST_SEND_OPTIONS options;
+    LONGLONG offset = 512;
+    ULONG_PTR bytes;
+
+    for (ULONG method = METHOD_BUFFERED; method <= METHOD_NEITHER; method++) {
+        RtlZeroMemory(out, sizeof out);
+        WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&input, in, sizeof in);
+        WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&output, out, sizeof out);
+        CHECK(NT_SUCCESS(WdfIoTargetSendIoctlSynchronously(target, NULL, REVERSE(method), &input, &output, NULL, &bytes)));
+        CHECK(bytes == 4 && RtlEqualMemory(out, "dcba\0\0\0\0", 8));
+    }
+    CHECK(NT_SUCCESS(WdfIoTargetSendReadSynchronously(target, NULL, &output, NULL, NULL, &bytes)));
+    CHECK(bytes == 8 && out[7] == 'r');
+    in[0] = 'w';
+    CHECK(NT_SUCCESS(WdfIoTargetSendWriteSynchronously(target, NULL, &input, &offset, NULL, &bytes)) && bytes == 4);
+    CHECK(WdfIoTargetSendWriteSynchronously(target, NULL, &input, NULL, NULL, NULL) == STATUS_INVALID_PARAMETER);
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, 0);
+    WDF_REQUEST_SEND_OPTIONS_SET_TIMEOUT(&options, WDF_REL_TIMEOUT_IN_MS(5));
+    CHECK(WdfIoTargetSendIoctlSynchronously(target, NULL, MARK, NULL, NULL, &options, NULL) == STATUS_IO_TIMEOUT);
+    options.Size--;
+    CHECK(WdfIoTargetSendIoctlSynchronously(target, NULL, MARK, NULL, NULL, &options, NULL) ==
+          STATUS_INFO_LENGTH_MISMATCH);
+    return 0;
+}
+
+/* ---- Requests of the driver -------------------------------------------------------------------------------------- */
+
+static VOID on_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                          WDFCONTEXT Context)
+{
+    completed.params = *Params;
+    completed.status = Target == target ? WdfRequestGetStatus(Request) : STATUS_INTERNAL_ERROR;
+    completed.context = Context;
+    KeSetEvent(&completed.done, IO_NO_INCREMENT, FALSE);
+}
+
+static ULONG check_asynchronous(VOID)
+{
+    WDFMEMORY_OFFSET offset = { 1, 3 };
+    WDF_REQUEST_COMPLETION_PARAMS params;
+    WDF_REQUEST_REUSE_PARAMS reuse;
+    WDF_REQUEST_SEND_OPTIONS options;
+    WDFMEMORY in, out;
+    WDFREQUEST request;
+    CHAR *from, *to;
+
+    CHECK(NT_SUCCESS(WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &in, (PVOID *)&from)));
+    CHECK(NT_SUCCESS(WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &out, (PVOID *)&to)));
+    RtlCopyMemory(from, "abcd", 4);
+    CHECK(NT_SUCCESS(WdfRequestCreate(NULL, target, &request)));
+    CHECK(!WdfRequestSend(request, target, NULL) && WdfRequestGetStatus(request) == STATUS_INVALID_DEVICE_REQUEST);
+    CHECK(NT_SUCCESS(WdfIoTargetFormatRequestForIoctl(target, request, REVERSE(METHOD_BUFFERED), in, &offset, out,
+                                                      NULL)));
+    WdfObjectDelete(in); /* the request keeps it */
+    WdfRequestSetCompletionRoutine(request, on_completion, &scene);
+    CHECK(WdfRequestSend(request, target, WDF_NO_SEND_OPTIONS));
+    wait_for(&completed.done);
+    CHECK(NT_SUCCESS(completed.status) && completed.context == &scene && RtlEqualMemory(to, "dcb", 3));
+    CHECK(completed.params.Type == WdfRequestTypeDeviceControl && completed.params.Parameters.Ioctl.Output.Length == 3);
+    CHECK(completed.params.Parameters.Ioctl.Input.Offset == 1 && completed.params.Parameters.Ioctl.Output.Buffer == out);
+    WdfRequestGetCompletionParams(request, &params);
+    CHECK(params.IoStatus.Information == 3 && WdfRequestGetInformation(request) == 3);
+    WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_NOT_SUPPORTED);
+    CHECK(NT_SUCCESS(WdfRequestReuse(request, &reuse)) && WdfRequestGetStatus(request) == STATUS_NOT_SUPPORTED);
+    offset.BufferLength = 4;
+    CHECK(WdfIoTargetFormatRequestForRead(target, request, out, &offset, NULL) == STATUS_INVALID_DEVICE_REQUEST);
+    CHECK(NT_SUCCESS(WdfIoTargetFormatRequestForRead(target, request, out, NULL, NULL)));
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SYNCHRONOUS);
+    CHECK(WdfRequestSend(request, target, &options) && NT_SUCCESS(WdfRequestGetStatus(request)) && to[3] == 'r');
+    WdfObjectDelete(request);
+    WdfObjectDelete(out);
+    return 0;
+}
+
+static NTSTATUS send_marked(WDFREQUEST *Request)
+{
+    NTSTATUS status = WdfRequestCreate(NULL, target, Request);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    status = WdfIoTargetFormatRequestForIoctl(target, *Request, MARK, NULL, NULL, NULL, NULL);
+    WdfRequestSetCompletionRoutine(*Request, on_completion, NULL);
+    if (NT_SUCCESS(status) && !WdfRequestSend(*Request, target, NULL))
+        status = WdfRequestGetStatus(*Request);
+    wait_for(&scene.arrived);
+    return status;
+}
+
+static ULONG check_cancel_sent(VOID)
+{
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    WDFREQUEST request;
+
+    CHECK(NT_SUCCESS(send_marked(&request)));
+    CHECK(WdfRequestCancelSentRequest(request));
+    wait_for(&completed.done);
+    CHECK(completed.status == STATUS_CANCELLED && !WdfRequestCancelSentRequest(request));
+    WdfObjectDelete(request);
+    CHECK(NT_SUCCESS(send_marked(&request)));
+    WdfIoTargetClose(target); /* cancels it */
+    wait_for(&completed.done);
+    CHECK(completed.status == STATUS_CANCELLED && WdfIoTargetGetState(target) == WdfIoTargetClosed);
+    CHECK(!WdfIoTargetWdmGetTargetDeviceObject(target));
+    CHECK(WdfIoTargetFormatRequestForIoctl(target, request, MARK, NULL, NULL, NULL, NULL) ==
+          STATUS_INVALID_DEVICE_STATE);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)) && WdfIoTargetGetState(target) == WdfIoTargetStarted);
+    CHECK(WdfIoTargetOpen(target, &open) == STATUS_INVALID_DEVICE_STATE);
+    WdfObjectDelete(request);
+    return 0;
+}
+
+/* A received request needs a stack location for the target, which the device's StackSize reserves. */
+static ULONG check_forwarded(VOID)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    struct sent sent;
+    NTSTATUS status;
+
+    (VOID)send(&sent, FORWARD);
+    CHECK(sent_status(&sent) == STATUS_REQUEST_NOT_ACCEPTED);
+    WdfIoTargetClose(target);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, device);
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
+    device->StackSize = 3; /* sent on twice, then too few are left */
+    (VOID)send(&sent, FORWARD);
+    status = sent_status(&sent);
+    device->StackSize = 1;
+    CHECK(status == STATUS_REQUEST_NOT_ACCEPTED && scene.first == 2);
+    return 0;
+}
+
+ULONG run_target_case(ULONG Case)
+{
+    ULONG line;
+
+    CHECK(NT_SUCCESS(open_scene()));
+    CHECK(!WdfDeviceGetIoTarget(scene.device));
+    switch (Case) {
+    case WDFQUEUES_TARGET_SYNCHRONOUS:
+        line = check_synchronous();
+        break;
+    case WDFQUEUES_TARGET_ASYNCHRONOUS:
+        line = check_asynchronous();
+        break;
+    case WDFQUEUES_TARGET_CANCELS:
+        line = check_cancel_sent();
+        break;
+    default:
+        line = check_forwarded();
+    }
+    WdfObjectDelete(target);
+    scene_close();
+    return line;
+}
+
+/* ---- Rules ------------------------------------------------------------------------------------------------------- */
+
+VOID break_target_rule(ULONG Case)
+{
+    WDF_REQUEST_REUSE_PARAMS reuse;
+    WDFREQUEST request;
+
+    if (!NT_SUCCESS(open_scene()) || !NT_SUCCESS(send_marked(&request)))
+        return;
+    if (Case == WDFQUEUES_REUSE_SENT) {
+        WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_SUCCESS);
+        (VOID)WdfRequestReuse(request, &reuse);
+    } else if (Case == WDFQUEUES_DELETE_SENT) {
+        WdfObjectReference(request);
+        WdfObjectDelete(request);
+    }
+    (VOID)WdfRequestCancelSentRequest(request);
+    wait_for(&completed.done);
+    if (Case == WDFQUEUES_COMPLETE_CREATED)
+        WdfRequestComplete(request, STATUS_SUCCESS);
+    if (Case == WDFQUEUES_DELETE_SENT)
+        WdfObjectDereference(request);
+    else
+        WdfObjectDelete(request);
+    WdfObjectDelete(target);
+    scene_close();
+}
