@@ -482,11 +482,12 @@ static NTSTATUS rename_file(HANDLE file, HANDLE below, const WCHAR *name, BOOLEA
         FILE_RENAME_INFORMATION info;
         char room[200];
     } to = { .info = { .ReplaceIfExists = replace, .RootDirectory = below } };
+    WCHAR *text = (WCHAR *)(void *)(to.room + offsetof(FILE_RENAME_INFORMATION, FileName));
     IO_STATUS_BLOCK block;
     ULONG length = 0;
 
     for (; name[length]; length++)
-        to.info.FileName[length] = name[length];
+        text[length] = name[length];
     to.info.FileNameLength = length * (ULONG)sizeof(WCHAR);
     return ZwSetInformationFile(file, &block, &to, sizeof to, FileRenameInformation);
 }

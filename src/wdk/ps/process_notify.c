@@ -102,7 +102,8 @@ NTSTATUS PsSetCreateProcessNotifyRoutineEx2(PSCREATEPROCESSNOTIFYTYPE NotifyType
     irql_check_max(__func__, PASSIVE_LEVEL);
     if (NotifyType != PsCreateProcessNotifySubsystems)
         return STATUS_INVALID_PARAMETER;
-    return (Remove ? process_remove : process_add)(__func__, NULL, (PCREATE_PROCESS_NOTIFY_ROUTINE_EX)NotifyInformation);
+    return (Remove ? process_remove : process_add)(__func__, NULL,
+                                                   (PCREATE_PROCESS_NOTIFY_ROUTINE_EX)NotifyInformation);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
