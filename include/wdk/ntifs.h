@@ -9,6 +9,7 @@
 #define _NTIFS_INCLUDED_
 
 #include "ntddk.h"
+#include "ntifs/security.h"
 
 EXTERN_C_START
 

@@ -31,6 +31,7 @@
 #include "wdm/pnp.h"
 #include "wdm/io.h"
 #include "wdm/interface.h"
+#include "wdm/access.h"
 #include "wdm/csq.h"
 #include "wdm/startio.h"
 #include "wdm/zw.h"

@@ -8,6 +8,7 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/lock.h"
 #include "wdk/ke/thread.h"
+#include "wdk/se/subject.h"
 #include "wdk/se/token.h"
 
 static const struct lock_kind subject_lock = { .name = "SECURITY_SUBJECT_CONTEXT" };
@@ -22,8 +23,7 @@ static void subject_capture(const char *routine, PSECURITY_SUBJECT_CONTEXT subje
     live_add(LIVE_REFERENCE, subject, "SECURITY_SUBJECT_CONTEXT");
 }
 
-/* Returns true if the subject context is captured, or if checks are off. Otherwise reports it and returns false. */
-static bool subject_check(const char *routine, PSECURITY_SUBJECT_CONTEXT subject)
+bool subject_check(const char *routine, PSECURITY_SUBJECT_CONTEXT subject)
 {
     irql_check_max(routine, PASSIVE_LEVEL);
     if (!check_on() || live_has(LIVE_REFERENCE, subject))
