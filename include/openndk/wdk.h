@@ -120,7 +120,8 @@ ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 typedef struct ondk_wdk_device ondk_wdk_device_t;
 
 /*
- * Opens a driver's device as CreateFile does.
+ * Opens a driver's device as CreateFile does, for reading and writing. The program is the local system: if the device's
+ * security descriptor does not allow it both, the open fails with STATUS_ACCESS_DENIED.
  *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name. "{GUID}" names
  *           a device interface of this class: the enabled one that was registered first
  *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close

@@ -262,7 +262,34 @@ NTKERNELAPI NTSTATUS RtlSelfRelativeToAbsoluteSD(_In_ PSECURITY_DESCRIPTOR SelfR
                                                  _Out_opt_ PSID Owner, _Inout_ PULONG OwnerSize,
                                                  _Out_opt_ PSID PrimaryGroup, _Inout_ PULONG PrimaryGroupSize);
 
-/* ---- Access ----------------------------------------------------------------------------------------------------- */
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
+
+/*
+ * Opens a handle to an object. Access is not checked. PassedAccessState has no effect. A wrong type returns
+ * STATUS_OBJECT_TYPE_MISMATCH, a file object STATUS_NOT_SUPPORTED. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ObOpenObjectByPointer(_In_ PVOID Object, _In_ ULONG HandleAttributes,
+                                           _In_opt_ struct _ACCESS_STATE *PassedAccessState,
+                                           _In_ ACCESS_MASK DesiredAccess, _In_opt_ POBJECT_TYPE ObjectType,
+                                           _In_ KPROCESSOR_MODE AccessMode, _Out_ PHANDLE Handle);
+/*
+ * Replaces the parts of a device's descriptor that SecurityInformation names. The handle is one of the device or of a
+ * file that is open on it. With a handle of another object, only checks the descriptor. Access rights of handles are
+ * not checked. Returns STATUS_ACCESS_VIOLATION for NULL, STATUS_UNKNOWN_REVISION, STATUS_INVALID_ACL,
+ * STATUS_INVALID_SID, and STATUS_INVALID_SECURITY_DESCR if the named owner or group is missing. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwSetSecurityObject(_In_ HANDLE Handle, _In_ SECURITY_INFORMATION SecurityInformation,
+                                         _In_ PSECURITY_DESCRIPTOR SecurityDescriptor);
+/*
+ * Returns the named parts of an object's descriptor in self-relative format. A device without a descriptor, and every
+ * other object, has that of the local system: owner and group, and a list that allows all to system and administrators.
+ * *LengthNeeded receives the size, also if it does not fit (STATUS_BUFFER_TOO_SMALL). PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwQuerySecurityObject(_In_ HANDLE Handle, _In_ SECURITY_INFORMATION SecurityInformation,
+                                           _Out_writes_bytes_opt_(Length) PSECURITY_DESCRIPTOR SecurityDescriptor,
+                                           _In_ ULONG Length, _Out_ PULONG LengthNeeded);
+#define NtSetSecurityObject ZwSetSecurityObject
+#define NtQuerySecurityObject ZwQuerySecurityObject
 
 /* Frees what SeAccessCheck has returned. Does nothing, because that is always NULL. PASSIVE_LEVEL. */
 NTKERNELAPI VOID SeFreePrivileges(_In_ PPRIVILEGE_SET Privileges);

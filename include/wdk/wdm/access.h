@@ -3,7 +3,9 @@
  * Access control lists, security descriptors and access checks. ntifs/security.h has identifiers (SIDs) and the entries
  * of lists.
  *
- * There is one account, the local system, which is a member of the administrators.
+ * There is one account, the local system, which is a member of the administrators. A driver's own open is not checked,
+ * as on Windows. A program's open of a device is checked with this account if the device has a security descriptor: one
+ * of IoCreateDeviceSecure, or one that ZwSetSecurityObject has set.
  */
 #ifndef ONDK_WDK_WDM_ACCESS_H
 #define ONDK_WDK_WDM_ACCESS_H
@@ -103,6 +105,14 @@ NTKERNELAPI NTSTATUS SeAssignSecurity(_In_opt_ PSECURITY_DESCRIPTOR ParentDescri
                                       _In_ PSECURITY_SUBJECT_CONTEXT SubjectContext,
                                       _In_ PGENERIC_MAPPING GenericMapping, _In_ POOL_TYPE PoolType);
 NTKERNELAPI NTSTATUS SeDeassignSecurity(_Inout_ PSECURITY_DESCRIPTOR *SecurityDescriptor);
+
+/*
+ * Returns a copy of a device's descriptor in pool, or NULL for a device without one and for any other object.
+ * ObReleaseObjectSecurity must follow with the same *MemoryAllocated. PASSIVE_LEVEL; the release IRQL <= APC_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ObGetObjectSecurity(_In_ PVOID Object, _Out_ PSECURITY_DESCRIPTOR *SecurityDescriptor,
+                                         _Out_ PBOOLEAN MemoryAllocated);
+NTKERNELAPI VOID ObReleaseObjectSecurity(_In_ PSECURITY_DESCRIPTOR SecurityDescriptor, _In_ BOOLEAN MemoryAllocated);
 
 EXTERN_C_END
 

@@ -173,7 +173,7 @@ typedef struct _FILE_OBJECT {
     PVOID FileObjectExtension;
 } FILE_OBJECT;
 
-/* AccessState is NULL, because access is not checked here. */
+/* AccessState is NULL: see wdm/access.h for which opens are checked. */
 typedef struct _IO_SECURITY_CONTEXT {
     PVOID SecurityQos;
     struct _ACCESS_STATE *AccessState;

@@ -17,6 +17,7 @@
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/irp.h"
+#include "wdk/io/security.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
@@ -37,6 +38,7 @@ static void shutdown_unregister(struct device *d);
 
 static void device_destroy(void *device)
 {
+    device_free_security(device);
     ob_unref(((struct device *)device)->object.DriverObject);
 }
 

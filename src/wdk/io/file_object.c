@@ -10,6 +10,7 @@
 #include "wdk/io/driver.h"
 #include "wdk/io/file.h"
 #include "wdk/io/irp.h"
+#include "wdk/io/security.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
@@ -153,6 +154,17 @@ static PFILE_OBJECT file_object_create(ACCESS_MASK access)
     return f;
 }
 
+/*
+ * Returns STATUS_SUCCESS if the named object is a device that may be opened with these rights. A driver's own open is
+ * not checked, as on Windows. `rest` is the part of the name after the object's name.
+ */
+static NTSTATUS file_object_may_open(void *object, PCUNICODE_STRING rest, ACCESS_MASK access, enum irp_from from)
+{
+    if (ob_type(object) != *IoDeviceObjectType)
+        return rest->Length ? STATUS_OBJECT_NAME_NOT_FOUND : STATUS_OBJECT_TYPE_MISMATCH;
+    return from == IRP_FROM_USER ? device_check_security(object, rest, access) : STATUS_SUCCESS;
+}
+
 NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
                           PFILE_OBJECT *file, ULONG_PTR *information)
 {
@@ -166,9 +178,9 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     f->FinalStatus = STATUS_UNSUCCESSFUL;
     f->DeviceObject = name_find(name, &f->FileName, &status);
     if (f->DeviceObject)
-        status = ob_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
-                 : f->FileName.Length                            ? STATUS_OBJECT_NAME_NOT_FOUND
-                                                                 : STATUS_OBJECT_TYPE_MISMATCH;
+        status = file_object_may_open(f->DeviceObject, &f->FileName, access, from);
+    if (f->DeviceObject && NT_SUCCESS(status))
+        status = device_count_open(f->DeviceObject);
     if (f->DeviceObject && NT_SUCCESS(status)) {
         status = file_object_send_create(f, access, share, options, from, information);
         if (!NT_SUCCESS(status))

@@ -48,7 +48,7 @@ static const char *host_device_reason(NTSTATUS status, bool is_class)
         return is_class ? "no driver has enabled a device interface of this class"
                         : "no driver has created a device or symbolic link of this name, or its driver refused";
     case STATUS_ACCESS_DENIED:
-        return "the device is exclusive and open, or its driver denied it";
+        return "the device is exclusive and open, its security descriptor denies it, or its driver denied it";
     case STATUS_NO_SUCH_DEVICE:
         return "its driver has not cleared DO_DEVICE_INITIALIZING";
     case STATUS_INVALID_DEVICE_REQUEST:
