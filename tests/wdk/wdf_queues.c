@@ -61,11 +61,11 @@ static void test_cases(void **state)
 /* The races once more, with random delays. */
 static void test_races(void **state)
 {
-    static const unsigned races[] = { WDFQUEUES_PURGE_RACE, WDFQUEUES_MARK_RACE };
+    static const unsigned races[] = { WDFQUEUES_PURGE_RACE, WDFQUEUES_MARK_RACE, WDFQUEUES_CANCEL_DELAYED };
 
     (void)state;
     schedule_set_seed(1);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < sizeof races / sizeof *races; i++)
         assert_int_equal(run(races[i]), 0);
     atomic_store(&schedule_is_random, false);
 }

@@ -176,8 +176,15 @@ static VOID on_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_C
     KeSetEvent(&completed.done, IO_NO_INCREMENT, FALSE);
 }
 
+static VOID count_second(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    InterlockedIncrement(&scene.second);
+}
+
 static ULONG check_asynchronous(VOID)
 {
+    WDF_OBJECT_ATTRIBUTES attributes;
     WDFMEMORY_OFFSET offset = { 1, 3 };
     WDF_REQUEST_COMPLETION_PARAMS params;
     WDF_REQUEST_REUSE_PARAMS reuse;
@@ -186,7 +193,9 @@ static ULONG check_asynchronous(VOID)
     WDFREQUEST request;
     CHAR *from, *to;
 
-    CHECK(NT_SUCCESS(WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &in, (PVOID *)&from)));
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtDestroyCallback = count_second;
+    CHECK(NT_SUCCESS(WdfMemoryCreate(&attributes, NonPagedPoolNx, 'tseT', 4, &in, (PVOID *)&from)));
     CHECK(NT_SUCCESS(WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &out, (PVOID *)&to)));
     RtlCopyMemory(from, "abcd", 4);
     CHECK(NT_SUCCESS(WdfRequestCreate(NULL, target, &request)));
@@ -201,9 +210,10 @@ static ULONG check_asynchronous(VOID)
     CHECK(completed.params.Type == WdfRequestTypeDeviceControl && completed.params.Parameters.Ioctl.Output.Length == 3);
     CHECK(completed.params.Parameters.Ioctl.Input.Offset == 1 && completed.params.Parameters.Ioctl.Output.Buffer == out);
     WdfRequestGetCompletionParams(request, &params);
-    CHECK(params.IoStatus.Information == 3 && WdfRequestGetInformation(request) == 3);
+    CHECK(params.IoStatus.Information == 3 && WdfRequestGetInformation(request) == 3 && scene.second == 0);
     WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_NOT_SUPPORTED);
     CHECK(NT_SUCCESS(WdfRequestReuse(request, &reuse)) && WdfRequestGetStatus(request) == STATUS_NOT_SUPPORTED);
+    CHECK(scene.second == 1);
     offset.BufferLength = 4;
     CHECK(WdfIoTargetFormatRequestForRead(target, request, out, &offset, NULL) == STATUS_INVALID_DEVICE_REQUEST);
     CHECK(NT_SUCCESS(WdfIoTargetFormatRequestForRead(target, request, out, NULL, NULL)));
