@@ -93,6 +93,6 @@ void report_print_text(FILE *out, const struct report *r, report_printer *head)
 
 void report_print_repeated_text(FILE *out, const struct repeated *r)
 {
-    fprintf(out, "*** reported again: %s in %s: %u times%s%s\n", r->rule->name, r->routine, (unsigned)r->count,
+    fprintf(out, "*** reported again: %s in %s: %u times in all%s%s\n", r->rule->name, r->routine, (unsigned)r->count,
             r->place[0] ? " at " : "", r->place);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes. There is one: the host program, for example ndkrun. A driver hears of its start before the program opens a
+ * Processes. There is one: the host program, for example ndkrun. Drivers are notified of its start before it opens a
  * device for the first time, and of its exit before the first driver is unloaded.
  */
 #ifndef ONDK_WDK_WDM_PROCESS_H

@@ -231,7 +231,9 @@ static PVOID mdl_map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
 {
     irql_check_max(routine, mode == KernelMode ? DISPATCH_LEVEL : APC_LEVEL);
     if (!mdl_is_built(mdl))
-        mdl_report(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
+        mdl_report(CHECK_MDL_NOT_LOCKED, routine, mdl,
+                   "mapped, but neither built nor locked. It was never locked, or MmUnlockPages was called before the "
+                   "request with this MDL completed");
     else if (mdl_has_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
              (mode == KernelMode && mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
         mdl_report(CHECK_MDL_MISUSED, routine, mdl, "mapped already");
