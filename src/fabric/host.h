@@ -32,7 +32,7 @@ bool host_address_holder(const struct addr *local, struct address_holder *holder
  * has no address; ENOMEM, EMFILE...). May block. The caller must destroy the fabric with fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
-/* Returns true if the calling thread belongs to a fabric. Such a thread is in a callback. */
+/* Returns true if the calling thread is a shard's thread. The caller then runs inside a callback of the fabric. */
 bool host_is_fabric_thread(void);
 
 #endif

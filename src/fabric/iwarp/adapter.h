@@ -2,7 +2,8 @@
 /*
  * Declares one open adapter: its shards, and the data that the connections and queues of a shard share. In the headers
  * of this folder, a comment states what guards a member. "Owner" is the thread that has the token of the object's home
- * shard. "Lock" is the object's own spin lock. A thread that holds it takes no other lock.
+ * shard. "Lock" is the object's own spin lock. A thread that holds a lock takes no other lock. Exception:
+ * iwarp_cq_set_home takes the lock of the CQ's delivery while it holds the CQ's lock.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -26,8 +27,8 @@ enum {
 };
 
 /*
- * The kinds of a shard's counters. The shard's owner writes a counter, and any thread reads it. Exception: any thread
- * adds to COUNT_CQ_ERRORS.
+ * The kinds of a shard's counters. Only the shard's owner adds to a counter. Exception: any thread may add to
+ * COUNT_CQ_ERRORS. Any thread may read the counters.
  */
 enum iwarp_count_kind {
     COUNT_CONNECTS,
@@ -42,7 +43,8 @@ enum iwarp_count_kind {
     COUNT_FPDUS_RECEIVED,
     COUNT_BYTES_SENT,
     COUNT_BYTES_RECEIVED,
-    COUNT_REQUESTS, /* requests of closed queue pairs: for each kind, the members of struct rdma_counts */
+    /* From here on, 3 counters for each kind of request: the members of struct rdma_counts, for closed queue pairs. */
+    COUNT_REQUESTS,
     SHARD_COUNTS = COUNT_REQUESTS + 3 * RDMA_KINDS
 };
 
@@ -57,7 +59,7 @@ struct iwarp_shard {
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
 };
 
-/* Adds n to a count of the shard. Any thread may call this. */
+/* Adds n to a counter of the shard. enum iwarp_count_kind states which threads may call this. */
 static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what, uint64_t n)
 {
     atomic_fetch_add_explicit(&s->counts[what], n, memory_order_relaxed);
@@ -75,7 +77,7 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    /* Round-robin counters, one for each kind of object. So the first object of each kind is on the same shard. */
+    /* Round-robin counters. Each kind of object has its own, so that the first object of each kind is on shard 0. */
     atomic_uint next_cq, next_srq, next_listener;
     struct net_socket interface; /* reports the removal of the adapter's interface; used by the first shard's owner */
     bool watches;                /* `interface` is open */

@@ -15,8 +15,9 @@
  *   active.c        local, remote, reservation, result      handshake, net              an outcome
  *   passive.c       owner                                   handshake, listener         an outcome
  *   handshake.c     startup's bytes, early                  net                         CONN_LOST or start-up's event
- *   stream.c        streams, signals, sent_all, counts,     queue pair, liveness, net   an outcome
- *                   nudge, eof, terminate
+ *   stream.c        streams, signals, sent_all, counted,    queue pair, liveness, net   an outcome
+ *                   at_start, nudge, nudges_left, eof,
+ *                   end, terminate
  *   linger.c        shut                                    net, stream                 CONN_LOST when finished
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
@@ -178,7 +179,8 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
 
 /*
  * Runs the function of the present state and takes the step that it returns. Repeats both until the state does not
- * change. The loop ends: without an event from outside, a connection never returns to an earlier state.
+ * change. The loop ends: without an event from outside, a connection returns to no earlier state except CONN_IDLE, and
+ * the function of CONN_IDLE returns no step.
  */
 static void conn_pump(struct fabric_conn *c)
 {
@@ -220,7 +222,7 @@ static void conn_on_limit(struct shard_timer *timer)
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->short_linger) {
-        c->readable = true; /* makes linger_hang_up read all input before the socket is closed */
+        c->readable = true; /* makes linger_hang_up read input before the socket is closed */
         linger_hang_up(c);
     }
     conn_trace_follow(c);
@@ -402,9 +404,9 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
 }
 
 /*
- * Moves the connection to the shard of its queue pair, where connect and accept are carried out. If a move is needed,
- * starts it and returns false; the caller must then not access the connection any more. Otherwise returns true. If an
- * earlier move has detached the socket, attaches it first.
+ * Connect and accept are carried out on the shard of the queue pair. If one of them is due and c is on another shard,
+ * this function starts a move to the queue pair's shard and returns false. The caller must then not access c any more.
+ * Otherwise returns true, after it has attached the socket if an earlier move had detached it.
  */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
@@ -452,7 +454,7 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
         if (c->accept_events)
             c->events = c->accept_events;
         if (c->state == CONN_REQUESTED) {
-            c->readable = true; /* the peer's close or reset is detected before anything is sent */
+            c->readable = true; /* makes passive_wait detect a close or reset by the peer */
             conn_apply(c, passive_wait(c));
         }
         conn_step(c, CONN_ACCEPT, c->ended);

@@ -71,7 +71,8 @@ struct fabric_conn {
     struct iwarp_shard *posted_to; /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended; /* from DEAD or LINGERING on: why the connection ended; earlier: FABRIC_NOT_CONNECTING */
+    /* Why the connection ended. FABRIC_NOT_CONNECTING until the connection is in CONN_DEAD or CONN_LINGERING. */
+    enum fabric_reason ended;
     /* Arguments of the requests in `ops`: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
@@ -109,7 +110,7 @@ struct fabric_conn {
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    uint8_t traced_by;      /* conn_trace.h: which recorders have an event with the connection's addresses */
+    uint8_t traced_by;      /* conn_trace.h: bits of the recorders that have recorded the addresses of c */
     uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began; 0: unknown */
     size_t early_len;       /* bytes in `early`; they were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */
@@ -147,9 +148,9 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why);
  */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * Posts a task that calls conn_drop_victim on the home shard of c, which is not the caller's shard. If `waiting` is not
- * NULL, the task then calls listener_resume for `waiting`. The task takes over the caller's references on c and
- * `waiting`. Any thread may call this function, without a lock held.
+ * Posts the task of c to the home shard of c. The task calls conn_drop_victim, and then listener_resume if `waiting` is
+ * not NULL. The task takes over the caller's references on c and `waiting`. Used if the caller is not the owner of the
+ * home shard. Any thread may call this function. The caller must not hold a lock.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 /* Sends posted requests. If a flush has ended the stream, processes the end of the stream. Called by queue pairs. */
@@ -168,7 +169,7 @@ extern const struct iw_qp_events stream_events;
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-void conn_set_number(struct fabric_conn *c); /* must be called when c belongs to a connector or has a peer */
+void conn_set_number(struct fabric_conn *c); /* called by iwarp_conn_create and conn_adopted */
 void conn_ref(struct fabric_conn *c);        /* any thread */
 void conn_unref(struct fabric_conn *c); /* called by any thread, but only the owner may release the last reference */
 /*

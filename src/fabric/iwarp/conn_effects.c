@@ -30,7 +30,10 @@ static void effect_answer(struct fabric_conn *c)
     iw_startup_result(c->startup, &c->result);
 }
 
-/* Makes the MPA reply that rejects the request. Start-up has already made the reply if the request was malformed. */
+/*
+ * Makes the MPA reply that rejects a valid request. For a malformed request start-up has made the reply, so this
+ * function makes none.
+ */
 static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;

@@ -60,8 +60,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 
 /*
  * Returns the number of bytes that a disconnect has moved. Sent bytes count when the peer's TCP has acknowledged them.
- * Received bytes count only in the state DRAINING. In other states a peer could delay the end of the connection if it
- * kept sending.
+ * Received bytes count only in the state DRAINING. If they counted in the other states, a peer that keeps sending could
+ * delay the end of the connection.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {

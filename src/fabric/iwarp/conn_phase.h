@@ -57,12 +57,12 @@ void stream_start(struct fabric_conn *c);
 /* Completes all requests of the queue pair with `status` and the reason `why`. Does nothing if no stream runs. */
 void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
-void stream_resize(struct fabric_conn *c);              /* must be called when the segment size may have changed */
+void stream_resize(struct fabric_conn *c);              /* updates the segment size, which may have changed */
 struct conn_outcome stream_pump(struct fabric_conn *c); /* receives, then sends */
 struct conn_outcome stream_send(struct fabric_conn *c); /* only sends */
 bool stream_is_silent(const struct fabric_conn *c);     /* true: the peer has sent nothing yet, so a nudge may help */
-void stream_nudge(struct fabric_conn *c);     /* queues an empty write, which makes the peer read its socket */
-void stream_end_input(struct fabric_conn *c); /* stops reading; must be called when the end of stream has been read */
+void stream_nudge(struct fabric_conn *c);     /* queues a zero-length RDMA write, so that the peer reads its socket */
+void stream_end_input(struct fabric_conn *c); /* stops reading, because the end of stream has been read */
 /* Returns CONN_LOST if the peer has half-closed and later reset the connection. No read reports such a reset. */
 struct conn_outcome stream_check_reset(struct fabric_conn *c);
 

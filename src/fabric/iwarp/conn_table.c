@@ -12,16 +12,16 @@
  *             any > DEAD                                          (lost)
  *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent
  *
- * An event already states how the operation ended, so that a cell of the table has one outcome. For example, an
- * accepting and a rejecting reply are two different events. A step has a reason, which the REPORT effects pass on.
+ * An event states how an operation ended, so that a cell of the table has one outcome. For example, an accepting and a
+ * rejecting reply are two different events. A step has a reason, which the REPORT effects pass to the consumer.
  *
- * Invariants, checked after every step (conn.c):
+ * Invariants (after every step, conn.c checks 1 to 3):
  *   1. the connection has a socket exactly in the states that conn_state_has_socket names
  *   2. the queue pair is bound to the connection in all states for which conn_state_streams returns true; it may be
  *      bound in LINGERING and LAST_WORDS; it is bound in no other state
  *   3. the timer runs exactly in the states that have a limit
  *   4. a connection in CLOSED has neither handle nor socket
- * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
+ * The timer `stall`, for input that stalls, runs only while the queue pair is bound (liveness.c).
  */
 #include "fabric/iwarp/conn_table.h"
 
@@ -35,8 +35,8 @@
 /* clang-format on */
 
 /*
- * Cells for calls in a wrong state. These calls do not change the state. The event of the call, for example
- * `connected`, reports the reason. A reject has no event, so a reject in a wrong state is ignored.
+ * Cells for calls in a wrong state. These calls do not change the state. The consumer's callback for the call, for
+ * example `connected`, reports the reason. A reject has no callback, so a reject in a wrong state is ignored.
  */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
@@ -322,7 +322,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* Returns true for ESTABLISHED, which has no time limit, and for DRAINING, whose time limit received bytes renew. */
+/* True for ESTABLISHED, which has no time limit, and for DRAINING, because received bytes renew its time limit. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

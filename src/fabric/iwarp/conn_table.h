@@ -62,7 +62,7 @@ enum conn_event {
     CONN_NOTHING = CONN_EVENTS, /* no event */
 };
 
-/* The effects of a transition, in the order in which they are carried out. No effect can fail. */
+/* The effects of a step, in the order in which they are carried out. No effect can fail. */
 enum conn_effect {
     DO_ANSWER = 1 << 0,       /* make the MPA reply that accepts */
     DO_REFUSE = 1 << 1,       /* make an MPA reply that rejects, unless start-up has made one */
@@ -113,8 +113,8 @@ bool conn_state_streams(enum conn_state s);
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* true: the state has a time limit */
 /*
- * Returns true if stalled input ends a connection in this state. In other states, the state's time limit ends the
- * connection.
+ * Returns true if stalled input ends a connection in this state. The other states need no such check: they have a time
+ * limit, or the queue pair receives nothing.
  */
 bool conn_state_checks_input(enum conn_state s);
 

@@ -63,8 +63,8 @@ void conn_trace_terminate_now(const struct fabric_conn *c, bool is_sent, uint16_
 }
 
 /*
- * Returns the time for the event of a frame. For a sent frame this is the time when the write began, or the present
- * time if tracing began during the write.
+ * Returns the time for the event of a frame. For a sent frame this is the time when the write to the socket began. For
+ * a received frame, or if tracing began during the write, this is the present time.
  */
 static uint64_t conn_trace_frame_time(const struct fabric_conn *c, bool is_sent)
 {

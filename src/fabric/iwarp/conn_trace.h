@@ -2,7 +2,7 @@
 /*
  * Declares functions that record events of connections and listeners in the trace (src/trace). If an event needs only
  * one TRACE line in the caller, it has no function here. The invariant: while tracing is off, each call costs one
- * branch. The caller must be the owner of the shard of the connection or listener.
+ * branch. The caller must be the owner of the connection's or the listener's shard.
  */
 #ifndef FABRIC_IWARP_CONN_TRACE_H
 #define FABRIC_IWARP_CONN_TRACE_H
@@ -42,7 +42,7 @@ static inline void conn_trace_begin(struct fabric_conn *c)
         conn_trace_begin_now(c);
 }
 
-/* If a recorder has begun after the connection, records that the connection exists, and begins to record its frames. */
+/* If a recorder was started after the connection began, records the connection, and begins to record its frames. */
 static inline void conn_trace_follow(struct fabric_conn *c)
 {
     if (trace_is_on() && c->traced_by != trace_recorders())
@@ -50,8 +50,8 @@ static inline void conn_trace_follow(struct fabric_conn *c)
 }
 
 /*
- * Records a step of the state machine. Must be called before the step. If `why` is FABRIC_NOT_CONNECTING, the
- * connection has not ended, and the event has the reason FABRIC_OK.
+ * Records a step of the state machine. Must be called before c->state changes. Records `why` as the reason, but records
+ * FABRIC_NOT_CONNECTING, which means that the connection has not ended, as FABRIC_OK.
  */
 static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)

@@ -29,14 +29,14 @@ struct fabric_cq {
     atomic_uint polls_left;  /* polls that remain until a poll must drive the shard; 0: no request waits */
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; changed only with the lock held */
-    struct spin lock;        /* guards everything below */
+    struct spin lock;        /* guards the members from `ring` to `users`, except `closed` */
     struct rdma_completion *ring;
     uint32_t depth, head;
     enum fabric_arm armed;
     /*
-     * Completions are numbered from 1. Each member is the number of one completion, or 0 if there is none: the newest
-     * pushed one, the newest popped one, the newest one when the last notification began, the newest solicited one, and
-     * the newest failed one.
+     * Completions are numbered from 1, in the order of the pushes. Each of these members is the number of a completion,
+     * or 0 if there is none: `notified` is the newest completion when the last notification began. Each other member is
+     * the newest completion of the kind that its name states.
      */
     uint64_t pushed, popped, notified, solicited, failed;
     uint32_t interval_us, moderation_count; /* no moderation if interval_us is 0 or moderation_count is below 2 */
@@ -171,7 +171,8 @@ enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /*
  * If the event has occurred for which the queue is armed, disarms the queue and begins the moderation delay. If the
- * delay is over, ends it. Returns the actions that the caller must carry out after it has released the lock.
+ * delay is over, ends the delay and returns CQ_NOTIFY. The caller must carry out the returned actions after it has
+ * released the lock.
  */
 static unsigned cq_update_arm(struct fabric_cq *cq)
 {
@@ -291,7 +292,10 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     spin_unlock(&cq->lock);
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
-    /* Only posts the work. If it ran here, it could wait for ever for memory that this thread uses. */
+    /*
+     * Only queues the task. If the task ran in this thread, it could wait for ever: it may wait until no thread
+     * protects some memory, and this thread may protect that memory.
+     */
     if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
     cq_run_actions(cq, actions & ~(unsigned)CQ_UPDATE_TIMER);
@@ -444,7 +448,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        actions = cq_update_arm(cq); /* a full ring also ends a delay */
+        actions = cq_update_arm(cq); /* if the ring is now full, ends the delay */
     }
     spin_unlock(&cq->lock);
     cq_run_actions(cq, actions);

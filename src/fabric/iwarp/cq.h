@@ -41,8 +41,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 void iwarp_cq_info(struct fabric_cq *cq, struct fabric_cq_info *info);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 /*
- * If the queue has no home shard yet, sets it to `home`, or to the fabric's next shard if `home` is NULL. Returns the
- * home shard. A queue that was created with an affinity has a home shard from the beginning.
+ * Returns the queue's home shard. If the queue has none yet, its home shard becomes `home`, or the fabric's next shard
+ * if `home` is NULL. A queue that was created with an affinity has a home shard from the beginning.
  */
 struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
@@ -56,9 +56,9 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
 uint32_t iwarp_cq_unread(const struct fabric_cq *cq);      /* completions not polled yet */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard and found nothing */
 /*
- * Makes a later poll drive the home shard, which then transmits the waiting requests. This is the first poll that finds
- * the queue empty, or the last of the next max_polls polls if all of them find completions. Does nothing if an earlier
- * call still waits for its poll.
+ * Makes a later poll drive the home shard, which then transmits the waiting requests. That poll is the first one that
+ * finds the queue empty, or the poll number max_polls if all polls before it find completions. Does nothing if an
+ * earlier call still waits for its poll.
  */
 void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned max_polls);
 

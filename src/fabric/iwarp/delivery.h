@@ -24,15 +24,16 @@ struct delivery {
 
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
                    void (*closed)(struct delivery *d));
-void delivery_move(struct delivery *d, struct iwarp_shard *home); /* must be called before the first delivery_add */
+/* Changes the home shard. Not allowed after the first delivery_add. */
+void delivery_move(struct delivery *d, struct iwarp_shard *home);
 /*
  * Causes a call of `deliver`. A single call of `deliver` serves all calls of delivery_add that were made before the
  * call of `deliver` began. Any thread may call this function.
  */
 void delivery_add(struct delivery *d);
 /*
- * Prevents new calls of `deliver`. Calls `closed` when the last `deliver` has returned. Must be called after the last
- * delivery_add.
+ * Prevents new calls of `deliver`. After the last `deliver` has returned, calls `closed`. delivery_add must not be
+ * called after delivery_close.
  */
 void delivery_close(struct delivery *d);
 

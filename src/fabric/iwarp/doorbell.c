@@ -13,7 +13,7 @@ enum {
     MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy and will poll again */
     MAX_POLLS = 4,            /* while requests wait, at least one of this many polls of a CQ drives the shard */
     MIN_WINDOW = 32,          /* if one transmission had this many requests, the consumer is expected to post more */
-    MAX_UNSENT = 64,          /* maximum number of requests that one system call sends */
+    MAX_UNSENT = 64,          /* if this many requests are unsent, they are transmitted at once */
     MAX_WAIT_NS = 20000,      /* after this time a waiting request is overdue; a few system calls take as long */
     MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
     /* Maximum sum of the waiting reads' lengths; more bytes are worth a system call of their own. */

@@ -25,15 +25,15 @@ struct doorbell_post {
 
 struct doorbell {
     /* Values at the last transmission: */
-    atomic_uint posted;          /* the value of iw_qp_posted at the last transmission */
-    _Atomic uint64_t read_bytes; /* the value of iw_qp_read_bytes at the last transmission */
+    atomic_uint posted;          /* the result of iw_qp_posted */
+    _Atomic uint64_t read_bytes; /* the result of iw_qp_read_bytes */
     /*
-     * The result of iwarp_cq_empty_polls for the initiator CQ at the last transmission, plus 1. The value is 0 if that
-     * transmission had fewer than MIN_WINDOW requests.
+     * The result of iwarp_cq_empty_polls for the initiator CQ, plus 1. The value is 0 if the transmission had fewer
+     * than MIN_WINDOW requests.
      */
     atomic_uint window_polls;
     /* Since the last transmission: */
-    atomic_uint n_waiting;          /* posted requests that a rule of doorbell.c lets wait */
+    atomic_uint n_waiting;          /* number of posted requests that a rule of doorbell.c lets wait */
     _Atomic uint64_t waiting_since; /* the time in nanoseconds when the first waiting request was posted */
 };
 

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-enum { MAX_READS = 16 }; /* in one turn */
+enum { MAX_READS = 16 }; /* maximum number of reads in one call of linger_discard */
 
 /* Records the start-up frame at `at`, and counts `sent` of its bytes as sent. */
 static void linger_frame_sent(struct fabric_conn *c, const uint8_t *at, size_t sent)

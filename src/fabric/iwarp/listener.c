@@ -89,7 +89,7 @@ void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
 
-    atomic_fetch_add(&c->listener->abandoned, 1); /* first, because a concurrent answer may decrease it at once */
+    atomic_fetch_add(&c->listener->abandoned, 1); /* before the exchange: after it, an answer may decrement this */
     if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_ABANDONED))
         atomic_fetch_sub(&c->listener->live, 1);
     else
@@ -269,8 +269,8 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
 /* ---- the consumer's calls ---- */
 
 /*
- * Returns the maximum number of unfinished connections. By default this is half of the number of free descriptors. The
- * other half is for connections that the consumer has received, and for the program's files.
+ * Returns the maximum number of unfinished connections. By default this is half of the number of free descriptors, but
+ * at most MAX_AUTOMATIC. The other half is for connections that the consumer has received, and for the program's files.
  */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
@@ -340,8 +340,8 @@ static void listener_try_end(struct fabric_listener *l)
 }
 
 /*
- * Stops listening, and ends the unfinished connections. If the consumer has received a connection's request, leaves the
- * connection to the consumer, which closes it.
+ * Stops listening, and ends the unfinished connections. The consumer has received the other connections, and closes
+ * them.
  */
 static void listener_end_now(struct fabric_listener *l)
 {

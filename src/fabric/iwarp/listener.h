@@ -28,7 +28,11 @@ struct fabric_listener {
     bool scheduled;
     struct addr requested;
     struct task task;
-    /* Only the thread that has the shard's token uses the members from here on: */
+    /*
+     * Only the thread that has the shard's token uses the members from here on. Exception: any thread that holds the
+     * lock may read `listening`. If `listening` is true, this thread may also read `limit`, and may call listen_pause
+     * for `socket`.
+     */
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;

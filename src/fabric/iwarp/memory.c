@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements memory regions, windows and logical addresses, on top of the protocol core's STag table. A region or
- * window is a group of registrations (struct mem_group). A range of logical addresses consists of mappings of at most
- * LAM_PART_SIZE bytes each.
+ * window is a group of registrations (struct mem_group). A range of logical addresses consists of parts. Each part is a
+ * mapping (mem_map) of at most LAM_PART_SIZE bytes.
  */
 #include "iwarp/memory.h"
 
@@ -13,8 +13,8 @@
 #include "fabric/iwarp/memory.h"
 
 /*
- * The maximum size of one part. A mapping of logical addresses consists of parts, because mem_map maps less than 4 GiB
- * in one call. Each part except the last ends at a page boundary.
+ * The maximum size in bytes of a part of a range of logical addresses. The range has parts, because mem_map maps less
+ * than 4 GiB in one call. Each part except the last ends at a page boundary.
  */
 #define LAM_PART_SIZE (UINT64_C(1) << 31)
 

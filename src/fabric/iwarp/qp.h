@@ -42,7 +42,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
 void iwarp_qp_ring(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
-/* Returns the reason that was set earlier, for example by a CQ overflow. If there is none, returns `why`. */
+/* Returns the reason that iwarp_qp_reason returns. If that is FABRIC_OK, returns `why`. */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_info(struct fabric_qp *qp, struct fabric_qp_info *info);
