@@ -6,9 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed, and then returns true. If stall_ms pass in which none
- * of them is closed, although the consumer could close at least one, reports the open objects and mappings once. If
- * stall_ms pass again in which none is closed, returns false.
+ * Waits until all objects and mappings of the adapter are closed, and then returns true. Reports the open objects and
+ * mappings once if none is closed for stall_ms, and the consumer could close at least one. Returns false if, after the
+ * report, none is closed for another stall_ms.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

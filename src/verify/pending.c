@@ -108,9 +108,9 @@ static uintptr_t pending_thread_sp(int thread)
  * Returns true if the call's context was a local variable of a function that has returned. Then the stack pointer of
  * the thread that made the call is above the context, or the thread has ended.
  *
- * If the calling thread made the call, `frame`, a stack frame of that thread, replaces the stack pointer. Otherwise the
- * stack pointer of the other thread is read twice, and both values must be above the context. Both values must also be
- * in the stack that contains the context, because the thread may run on a signal's stack.
+ * `frame` is a stack frame of the current thread. If the current thread made the call, `frame` replaces the stack
+ * pointer. Otherwise the function reads the other thread's stack pointer twice. Both values must be above the context.
+ * Both values must be in the stack that contains the context, because the thread may run on a signal's stack.
  */
 static bool pending_context_is_dead(const struct pending *p, const void *frame)
 {

@@ -3,8 +3,8 @@
  * Checks the state of a queue when a request is posted. A request uses a slot of the queue until the consumer has
  * polled the request's result. A silent request uses its slot until the consumer has polled the next result. Hardware
  * frees a slot no earlier. A provider in software may free a slot earlier, and then accepts more requests. Shared
- * receive queues are not checked: their notification asks for more receives before the results of the used receives are
- * polled.
+ * receive queues are not checked. Their notification asks the consumer for more receives, even if the results of
+ * completed receives were not polled.
  */
 #ifndef VERIFY_POST_CHECK_H
 #define VERIFY_POST_CHECK_H

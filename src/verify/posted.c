@@ -15,7 +15,10 @@ enum {
     MAX_RECORDS = 65536,  /* maximum number of records of one queue */
     MAX_BYTES = 16 << 20, /* maximum size of the records of one queue, in bytes */
     SPARE_RECORDS = 16,   /* number of additional records, because a consumer may post more than its queue can hold */
-    /* minimum number of SGEs in a record; requests may have fewer, but NdkFastRegister's pages need room, too */
+    /*
+     * Minimum number of SGEs in a record, even if the queue allows fewer. The record of an NdkFastRegister stores its
+     * pages as SGEs.
+     */
     MIN_ROOM = 4,
 };
 

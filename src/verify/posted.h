@@ -41,7 +41,7 @@ struct posted_record {
     uint64_t length;                 /* number of bytes in all SGEs, including SGEs that are not recorded */
     ULONG flags;                     /* the flags of the post, NDK_OP_FLAG_* */
     bool counted;                    /* the request is counted in *posted->users */
-    bool done;                       /* the request was silent, and a flush or disconnect has ended it */
+    bool done;                       /* the request was silent, and a flush, disconnect or close has ended it */
     bool reported;                   /* one of the request's buffers was reported as freed */
     struct source source;            /* checksum of the data of a send or write: see source.h */
     ULONG sges;                      /* number of recorded SGEs */
@@ -64,7 +64,7 @@ struct posted {
     unsigned count, silent; /* number of outstanding records, and number of those that belong to silent requests */
     uint64_t posts;         /* number of posts so far */
     struct posted_chain chain;
-    bool ended;   /* a flush or disconnect has ended every request; perhaps not all failures are polled yet */
+    bool ended;   /* a flush, disconnect or close has ended every request; some failures may not be polled yet */
     bool retired; /* the queue is closed */
 };
 
@@ -141,8 +141,8 @@ bool posted_copy_completed(struct posted *posted, void *context, struct posted_c
  */
 bool posted_complete(struct posted *posted, void **context);
 /*
- * Marks all requests as ended by a flush or disconnect. Marks the silent requests as done, because they may have
- * succeeded and then have no result. Later requests are not counted in *posted->users.
+ * Marks all requests as ended by a flush, disconnect or close. Marks the silent requests as done, because a silent
+ * request that has succeeded has no result. Requests that are posted afterwards are not counted in *posted->users.
  */
 void posted_set_ended(struct posted *posted);
 /*

@@ -85,8 +85,9 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 
     if (!p)
         return NULL;
+    /* A connect event creates a connector without a call of the consumer. So the stack is that of the listener. */
     if (parent && parent->type == NdkObjectTypeListener)
-        p->created_by = parent->created_by; /* the stack of the listener's creation: a connect event has no call */
+        p->created_by = parent->created_by;
     else if (verify_on())
         stack_capture_call(&p->created_by, __builtin_return_address(0));
     p->type = type;
@@ -104,8 +105,8 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 }
 
 /*
- * Inserts a watched proxy at the head of the list, so that a search for watched proxies ends at the first other proxy.
- * A consumer may have thousands of idle regions, which are not watched.
+ * Inserts a watched proxy at the head of the list. A search for watched proxies ends at the first proxy that is not
+ * watched. This keeps the search short: a consumer may have thousands of idle regions, which are not watched.
  */
 void proxy_insert(struct proxy *p)
 {
@@ -204,7 +205,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* a created_by from a listener already has `entry` */
+    if (!p->created_by.entry) /* not NULL if proxy_create has copied created_by from the listener */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -400,8 +401,8 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
 }
 
 /*
- * Closes an object for all close entries. The function is always inlined. So the return address and the frame below are
- * those of the routine that the consumer has called.
+ * Implements the close entries of all types. The function is always inlined. So the return address and the frame below
+ * are those of the routine that the consumer has called.
  */
 static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
                                                                   NDK_FN_CLOSE_COMPLETION done, PVOID context)
@@ -417,7 +418,7 @@ static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYP
         return STATUS_INVALID_PARAMETER;
     argument_check_completion(p, routine, done);
     if (!proxy_begin_close(p, routine))
-        return STATUS_PENDING; /* OpenNDK's provider returns this status for a second close, too */
+        return STATUS_PENDING; /* as OpenNDK's provider does for a second close */
     if (p->type == NdkObjectTypeMr)
         region_memory_check(p, routine);
     if (p->on_closing)
@@ -513,8 +514,8 @@ struct proxy *proxy_find_open(const void *pub)
 }
 
 /*
- * Finds a region whose memory overlaps [start, start + size), and describes the use in *use. Returns NULL if there is
- * none. Requires the proxies' lock.
+ * Finds a region whose memory overlaps [start, start + size). Describes the use in *use, and marks the region's memory
+ * as reported. Returns NULL if there is none. Requires the proxies' lock.
  */
 static struct proxy *proxy_find_region(const void *start, size_t size, struct verify_use *use)
 {
@@ -556,7 +557,7 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     if (!p) /* Regions are searched last, because a request that uses the buffer makes a better report. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* so that the region is not reported again */
+        (void)proxy_find_region(start, size, &of_region); /* marks the region as reported, because the request is */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

@@ -124,8 +124,8 @@ void *proxy_real_at(const void *pub, const char *routine);
 #define PROXY_REAL(pub_, routine) ((__typeof__(pub_))proxy_real_at(pub_, routine))
 
 /*
- * Reports a call during which another thread has closed the object. Reports nothing if a callback has allowed the
- * close. Runs at the end of the call.
+ * Reports a call during which another thread has closed the object. Runs at the end of the call. Reports nothing if a
+ * callback about the object began during the call, because the consumer may then close the object.
  */
 void proxy_check_still_open(const struct call *c);
 

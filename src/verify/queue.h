@@ -19,7 +19,7 @@ enum {
     QUEUE_CONNECTING, /* NdkConnect was called */
     QUEUE_LINKED,     /* NdkCompleteConnect or NdkAccept was called: the queue pair may be connected */
 };
-enum { QUEUE_POLL, QUEUE_MODERATE }; /* indexes of calls on a completion queue that must be made one at a time */
+enum { QUEUE_POLL, QUEUE_MODERATE }; /* indexes of `exclusive` in a completion queue: see struct queue */
 
 /*
  * The limits that the consumer passed when it created a queue: number of requests, and number of SGEs of one request.
@@ -36,8 +36,8 @@ struct queue {
     struct queue_size size[QUEUE_USES];
     /*
      * Reports calls that must be made one at a time. In a queue pair or shared receive queue, the index is the queue to
-     * which a call posts. In a completion queue, the index is QUEUE_POLL for polls, and QUEUE_MODERATE for calls that
-     * set the interrupt moderation.
+     * which a call posts. In a completion queue, the index is QUEUE_POLL for polls and NdkArmCq, and QUEUE_MODERATE for
+     * calls that set the interrupt moderation.
      */
     struct exclusive exclusive[QUEUE_USES];
     atomic_uint depth; /* number of entries; used only for completion queues and shared receive queues */
@@ -49,19 +49,22 @@ struct queue {
     struct queue *cq[QUEUE_USES];             /* completion queue of each queue; an element may be NULL */
     struct queue *next[QUEUE_USES];           /* for each use, the next queue pair in the list cq[use]->pairs[use] */
     atomic_int link;                          /* QUEUE_UNLINKED, QUEUE_CONNECTING or QUEUE_LINKED; never decreases */
-    const void *connected_by; /* the connector that first established a connection, or NULL; under the proxies' lock */
+    /* The connector that first connected this queue pair, or NULL. Guarded by the proxies' lock. */
+    const void *connected_by;
     atomic_bool disconnected;
-    atomic_bool failed;     /* the consumer has polled the result of a failed request */
-    uint64_t stalled_place; /* place of the latest reported request; under posted[QUEUE_INITIATE].lock */
-    uint64_t stalled_chain; /* place of the last request in the chain that was reported last; under the same lock */
-    uint64_t closed_as;     /* number in the order of all closes, from 1; 0: not closed; under the proxies' lock */
+    atomic_bool failed; /* the consumer has polled the result of a failed request */
+    /* posted[QUEUE_INITIATE].lock guards stalled_place and stalled_chain. */
+    uint64_t stalled_place; /* place of the newest request that was reported as stalled; 0: none */
+    uint64_t stalled_chain; /* place of the newest request in the chain that was last reported as stalled; 0: none */
+    /* The n-th queue pair that was closed has n; 0: not closed. Guarded by the proxies' lock. */
+    uint64_t closed_as;
     /* The members below are used only in a completion queue. */
-    struct queue *pairs[QUEUE_USES]; /* first queue pair of each list; under the proxies' lock */
+    struct queue *pairs[QUEUE_USES]; /* first queue pair of each list; guarded by the proxies' lock */
     atomic_uint polls;               /* number of polls in progress */
     _Atomic uint64_t swept;          /* pairs with a closed_as up to this value have been removed from `pairs` */
     atomic_int arms; /* number of NdkArmCq calls minus number of notifications; may be above 1: see cq_end_arm */
     _Atomic uint64_t polled_ms; /* time of the latest poll, from posted_now_ms */
-    /* Number of requests of the CQ's queue pairs, silent ones too, that no polled result has ended. */
+    /* Number of requests in the CQ's queue pairs, including silent ones, that may be outstanding: see posted_begin. */
     atomic_int users;
     atomic_int open_chains; /* number of open chains in the CQ's queue pairs: see posted_chain.h */
 };

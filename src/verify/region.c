@@ -155,8 +155,8 @@ void region_begin_fast_register(const struct fast_registration *f, const struct 
 }
 
 /*
- * Records that the registration is posted. The earlier tokens become invalid when the provider processes the request,
- * except a token that the new registration has, too.
+ * Records that the registration is posted. The tokens of earlier registrations become invalid when the provider
+ * processes the request. If the new registration has the same token again, fast_register_set_token makes it valid.
  */
 static void fast_register_set_posted(const struct fast_registration *f, const struct proxy *qp, uint64_t place)
 {
@@ -202,7 +202,7 @@ void region_end_fast_register(const struct fast_registration *f, const struct pr
 /* ---- NdkInvalidate ---- */
 
 /*
- * Returns a token of the region's newest registration if the tokens of that registration are in the state TOKEN_ENDED.
+ * Returns a token of the region's newest registration if all tokens of that registration are in the state TOKEN_ENDED.
  * Returns NULL otherwise. Requires the lock.
  */
 static const struct token *region_find_ended(const struct region *r)

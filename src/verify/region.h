@@ -61,8 +61,8 @@ static inline struct proxy *proxy_of(void *pub, const void *real)
 struct token_table *region_table(const struct proxy *p);
 
 /*
- * Queries the region's tokens from the provider. Returns false if the region is being closed. Another thread may poll
- * the request's result and close the region, even before the post has returned.
+ * Queries the region's tokens from the provider. Returns false if the region is being closed. This can happen even
+ * during an NdkFastRegister: another thread may poll its result and close the region before NdkFastRegister returns.
  */
 bool region_ask(struct region *r, UINT32 *local, UINT32 *remote);
 /*

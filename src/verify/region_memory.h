@@ -30,8 +30,8 @@ struct region_memory {
  */
 void region_memory_set(struct region_memory *m, const MDL *mdl, SIZE_T length, const struct stack *by);
 /*
- * Returns true if the memory of the region overlaps [start, start + size), and then describes the use in *use. Requires
- * the proxies' lock.
+ * If the memory of the region overlaps [start, start + size), describes the use in *use, marks the memory as reported
+ * and returns true. Requires the proxies' lock.
  */
 bool region_memory_find_use(struct region_memory *m, const void *start, size_t size, struct verify_use *use);
 /*

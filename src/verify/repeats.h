@@ -22,7 +22,8 @@ struct repeated {
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
     uint32_t count;                        /* number of all reports */
     uint32_t written;                      /* number of written reports of this place in the current output */
-    uint32_t listed; /* latest value of `count` in the output, in a report or in a line of report_write_repeats */
+    /* Value of `count` when a report of this place, or its line of report_write_repeats, was last written. */
+    uint32_t listed;
     uint32_t output; /* identifies the output that contains the `written` reports: see repeats_start_output */
 };
 
@@ -33,8 +34,8 @@ struct repeated {
 struct repeated *repeats_add(const struct breach *breach, const struct stack *call);
 
 /*
- * Records that reports go to a new output. Even if the reports of a place were written to the earlier output, its next
- * report is written again.
+ * Records that reports go to a new output. Reports on the earlier output are then not counted in `written`. So the next
+ * report of each place is written to the new output.
  */
 void repeats_start_output(void);
 

@@ -2,7 +2,7 @@
 /*
  * Makes the reports, one at a time. The lock is held from the first line of a report to its last line, so that the
  * reports of two threads never mix. Nothing is allocated, because a report may come from a signal handler. If a signal
- * handler interrupts a report of its own thread, its report is written inside the interrupted one.
+ * handler interrupts a report of its own thread, the handler's report is written inside the interrupted one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,7 +36,8 @@ static enum report_format output_format = REPORT_TEXT;
 static uint32_t max_written = 1;
 static _Atomic uint32_t exit_status;
 static char junit_path[MAX_JUNIT_PATH];
-static pid_t reporting_process; /* the process that made the latest report; after a fork this may be the parent */
+/* ID of the process that made the latest report or set the JUnit file. In a child of fork, this may be the parent. */
+static pid_t reporting_process;
 
 static report_events *event_source;
 static struct report_event last_events[REPORT_EVENTS];

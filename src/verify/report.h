@@ -3,8 +3,8 @@
  * Reports broken rules: the mode of the checks, the report itself, and the output. A check calls verify_on() first, and
  * so costs one load while verification is off.
  *
- * Only plain C types are used here, because the kernel surface (src/wdk) has other base types and includes this header,
- * too.
+ * This header uses only plain C types, because it is included by the kernel surface (src/wdk), which has other base
+ * types.
  */
 #ifndef VERIFY_REPORT_H
 #define VERIFY_REPORT_H
@@ -101,9 +101,9 @@ struct breach {
 
 /*
  * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
- * calls the program's callback. If the rule was reported before for the same routine and place, the new report may only
- * be counted: see report_set_max_written. Does not return if the mode is VERIFY_STOP and the rule is no advice. The
- * caller must not hold a lock that writing or the callback needs. Allocates nothing.
+ * calls the program's callback. A repeated report of the same place (see repeats.h) is only counted if the maximum of
+ * report_set_max_written is reached. Does not return if the mode is VERIFY_STOP and the rule is no advice. The caller
+ * must not hold a lock that the output or the callback acquires. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
                                                          uint64_t p2, uint64_t p3, uint64_t p4, const char *format, ...)
@@ -131,8 +131,8 @@ __attribute__((format(printf, 1, 2))) void report_add_note(const char *format, .
 
 /*
  * Adds the stack of an earlier call to the next report of this thread, which can have at most two such stacks. `title`
- * is for example "closed by". The stack of the object's creation is written anyway if there is room, so it is not
- * added.
+ * is for example "closed by". The caller need not add the stack of the object's creation: report_breach adds that stack
+ * if there is room.
  */
 void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
@@ -156,10 +156,7 @@ uint32_t report_get_max_written(void);
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
-/*
- * Writes a line for each place that has new reports since its latest report or line was written. Repeated reports of a
- * place are otherwise only counted.
- */
+/* Writes a line for each place whose latest reports were only counted and have no line yet. */
 void report_write_repeats(void);
 
 /*
@@ -169,9 +166,9 @@ void report_write_repeats(void);
 bool report_set_junit(const char *name, size_t length);
 
 /*
- * Sets the file to which reports and lines about repeats are appended. If `name` is NULL, they go to the stream. All
- * other texts always go to the stream. The name has `length` bytes. Returns false if the name is too long or if out of
- * memory.
+ * Sets the file to which reports and lines about repeats are appended. If `name` is NULL, they go to the stream of
+ * report_set_output. All other texts always go to that stream. The name has `length` bytes. Returns false if the name
+ * is too long or if out of memory.
  */
 bool report_set_file(const char *name, size_t length);
 
@@ -210,8 +207,8 @@ void report_set_events(report_events *events);
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
 /*
- * Records that the host, for example a driver, has written text to the output. `open` is true if the text has no line
- * end. The next report then ends that line first.
+ * Records that the host, for example a driver, has written text to the output. `open` is true if the text does not end
+ * with a line end. The next report then begins with a line end.
  */
 void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
 bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);

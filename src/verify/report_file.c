@@ -77,7 +77,7 @@ static ssize_t file_write(void *cookie, const char *text, size_t size)
     if (fd >= 0)
         (void)close(fd);
     errno = saved;
-    return (ssize_t)size; /* also after a failed write, because the stream would keep an error */
+    return (ssize_t)size; /* even if a write has failed, because otherwise the stream would keep the error */
 }
 
 static FILE *file_open_stream(void)

@@ -40,8 +40,8 @@ void report_print_json(FILE *out, const struct report *r);
 void report_print_repeated_json(FILE *out, const struct repeated *r);
 
 /*
- * Stores the events of the report for the JUnit file. Does nothing if the rule has stored events already, or if there
- * is no room.
+ * Stores the events of the report for the JUnit file. Does nothing if events of an earlier report of the same rule are
+ * stored, or if there is no room.
  */
 void report_keep_junit_events(const struct report *r);
 /*

@@ -10,7 +10,7 @@
 
 enum verify_rule {
     RULE_CQ_CONCURRENT,             /* p1 completion queue, p2 ID of the other thread */
-    RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 ID of the other thread, p3 is 1 for the receive queue */
+    RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 ID of the other thread, p3 is always 1 */
     RULE_MODERATION_CONCURRENT,     /* p1 completion queue, p2 ID of the other thread */
     RULE_COMPLETION_MISSING,        /* p1 object */
     RULE_NOTIFICATION_MISSING,      /* p1 adapter, p2 type of the object to create */
@@ -32,10 +32,14 @@ enum verify_rule {
     RULE_CLOSED_TWICE,              /* p1 object, p2 type */
     RULE_CLOSED_USED,               /* p1 object, p2 type */
     RULE_ADAPTER_CLOSE_IN_CALLBACK, /* p1 adapter */
-    RULE_OBJECTS_LEFT,          /* p1 adapter, p2 number of open objects and mappings, p3 first object, p4 its type */
-    RULE_QUEUE_PAIR_REUSED,     /* p1 queue pair or connector, p2 its type, p3 connector that used it first */
-    RULE_CONNECTOR_PHASE,       /* p1 connector, p2 phase, p3 status of the call */
-    RULE_CONNECTION_DATA_PHASE, /* p1 connector, p2 phase, p3 status of the call */
+    /*
+     * p1 adapter, p2 number of objects and mappings that are left, p3 first object, p4 its type. If adapters are left,
+     * p1 and p3 are 0, p2 is the number of adapters, and p4 is NdkObjectTypeAdapter.
+     */
+    RULE_OBJECTS_LEFT,
+    RULE_QUEUE_PAIR_REUSED,        /* p1 queue pair or connector, p2 its type, p3 connector that used it first */
+    RULE_CONNECTOR_PHASE,          /* p1 connector, p2 phase, p3 status of the call */
+    RULE_CONNECTION_DATA_PHASE,    /* p1 connector, p2 phase, p3 status of the call */
     RULE_CONNECTION_ADDRESS_PHASE, /* p1 connector, p2 phase, p3 status of the call */
     RULE_LISTEN_TWICE,             /* p1 listener */
     RULE_PRIVATE_DATA_LENGTH,      /* p1 connector, p2 length, p3 limit */
@@ -84,7 +88,7 @@ enum verify_rule {
     RULE_FAST_REGISTER_ADDRESS, /* p1 region, p2 index of the page, p3 its logical address */
     RULE_FAST_REGISTER_RIGHT,   /* p1 region, p2 flags */
     RULE_INVALIDATE_KIND,       /* p1 object, p2 its type, p3 is 1 if the object is a region of NdkRegisterMr */
-    RULE_INVALIDATE_TWICE,      /* p1 region or window, p2 token */
+    RULE_INVALIDATE_TWICE,      /* p1 region, p2 token */
     RULE_WINDOW_RANGE,          /* p1 window, p2 region, p3 address, p4 length */
     RULE_WINDOW_SIZE,           /* p1 window, p2 length, p3 limit */
     RULE_WINDOW_RIGHT,          /* p1 window, p2 region, p3 flags */
