@@ -15,8 +15,8 @@
 _Static_assert((int)REPORT_EVENTS <= (int)TRACE_LAST_MAX, "the trace returns as many events as a report has");
 
 /*
- * Reads the last events of `object`. If `object` is a proxy of the verify layer, also reads the events of the
- * provider's object behind the proxy.
+ * Reads the last events of the trace. Prefers the events that are related to `object`: see trace_last. If `object` is a
+ * proxy of the verify layer, also prefers the events that are related to the provider's object behind the proxy.
  */
 static unsigned last_events_read(const void *object, struct report_event *events, unsigned max)
 {

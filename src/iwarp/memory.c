@@ -12,9 +12,9 @@
  *
  *   state      word             what ends the state
  *   free       DEAD, 0          slot_publish stores the next generation, with or without PREPARED
- *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke or mem_group_kill sets DEAD;
- *                               mem_activate sets DEAD if a newer registration of the group was activated before, or
- *                               if the region of a window has ended
+ *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; mem_discard, mem_revoke, mem_group_kill or
+ *                               mem_group_unprepare sets DEAD; mem_activate sets DEAD if a newer registration of the
+ *                               group was activated before, or if the region of a window has ended
  *   alive      0..n             mem_invalidate, mem_revoke or mem_group_kill sets DEAD; mem_activate of another
  *                               registration of the group sets DEAD
  *   draining   DEAD, n > 0      the thread that brings the count to 0 frees the slot

@@ -211,9 +211,9 @@ struct mem_cached {
     unsigned access; /* the rights that the lookup required */
 };
 /*
- * Returns true and sets *at to the address of `to` if the cached region serves this lookup. The region must be
- * contiguous and contain [to, to + len). `stag` and `access` must be those of the cached lookup. If the result is
- * false, the caller must make a lookup. The caller's domain must be that of the cached lookup.
+ * Returns true and sets *at to the address of `to` if the cached region is contiguous and contains [to, to + len), and
+ * the cached lookup had the same `stag` and `access`. Otherwise returns false, and the caller must make a lookup. Does
+ * not check the domain, which must be the domain of the cached lookup.
  */
 bool mem_cached_covers(const struct mem_cached *c, uint32_t stag, uint64_t to, uint64_t len, unsigned access,
                        uint8_t **at);

@@ -52,8 +52,8 @@ _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads th
 uint64_t table_number(const struct mem_table *t); /* unique in the process, even among tables that were destroyed */
 uint32_t slot_stag(struct mem_region *r);         /* returns the STag of generation r->generation */
 /*
- * Allocates a slot and fixes its STag. The caller fills in the other members, and then publishes or abandons the slot.
- * Returns 0, ENOMEM or ENOSPC.
+ * Allocates a slot and chooses its STag. The caller fills in the other members, and then publishes or abandons the
+ * slot. Returns 0, ENOMEM or ENOSPC.
  */
 int slot_alloc(struct mem_table *t, struct mem_region **out, uint32_t *stag);
 void slot_publish(struct mem_region *r, uint64_t prepared); /* `prepared` is WORD_PREPARED, or 0 to make r alive */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the memory of the pages that a fast registration names: see memory_internal.h. The pages must be mapped as
- * logical addresses while they are looked up; the registration keeps their addresses in memory.
+ * logical addresses during pages_resolve. The registration stores the addresses of the memory, not the logical
+ * addresses.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Makes and ends registrations for requests, and manages the groups to which registrations belong.
  *
- *   a post          mem_prepare_pages or mem_prepare_window fills a slot, fixes its STag, and makes it PREPARED
+ *   a post          mem_prepare_pages or mem_prepare_window fills a slot, chooses its STag, and makes it PREPARED
  *   activation      mem_activate kills the group's registration that is alive, and makes the prepared one alive. If the
  *                   request was flushed, mem_discard kills the prepared registration instead. If the post failed,
  *                   mem_group_unprepare undoes the preparation.
@@ -66,9 +66,9 @@ uint32_t mem_group_current_stag(struct mem_group *g)
 }
 
 /*
- * Describes the newest registration: see memory.h. Reads the region's members without protecting the region. This is
- * safe, because the region cannot leave the list while the lock is held, and its members are not written before it has
- * left the list.
+ * Describes the newest registration: see memory.h. Reads members of the region without protecting the region. This is
+ * safe, because the region cannot leave the list while the lock is held, and these members do not change while the
+ * region is in the list.
  */
 bool mem_group_describe(struct mem_group *g, struct mem_description *d)
 {

@@ -2,7 +2,7 @@
 /*
  * Finds the memory of a message's bytes, and protects the memory against invalidation while it is accessed. The
  * invariant: registered memory is accessed, for sending or for placing, only while a lookup protects it. The lookup is
- * made here or in tx.c (source_*), either for this access or for an earlier one that has cached it.
+ * made here or in tx.c (source_*). A lookup can be cached (struct mem_cached), and then protects several accesses.
  */
 #include "iwarp/qp_internal.h"
 

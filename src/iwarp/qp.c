@@ -32,8 +32,9 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 }
 
 /*
- * Sets *bytes to the size of a ring of this depth. Returns false if the size is more than a quarter of SIZE_MAX,
- * because one block contains the queue pair and three rings.
+ * Sets *bytes to the size of a ring of this depth. Returns false if the depth is more than 2^31, because ring_slots
+ * would not return. Returns false if the size is more than a quarter of SIZE_MAX, because one block contains the queue
+ * pair and three rings.
  */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {
@@ -91,7 +92,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     return qp;
 }
 
-/* Waits until no post holds the lock. A post may still hold it although its request has completed. */
+/* Waits until no post holds the lock. A post may still hold the lock although its request has completed. */
 static void queue_wait_for_posters(struct queue *q)
 {
     spin_lock(&q->lock);
@@ -130,7 +131,7 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 
 static uint32_t queue_count(const struct queue *q)
 {
-    /* The head is read first. The tail only grows, so it is then never behind this head. */
+    /* The head is read first. The tail only grows, so the tail that is read afterwards is not behind this head. */
     uint32_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 
     return queue_tail(q) - head;
@@ -415,7 +416,10 @@ void requests_complete(struct iw_qp *qp)
         qp->events->complete(qp, done, n);
 }
 
-/* Returns the status of a request that is flushed. A local request that was carried out keeps its own result. */
+/*
+ * Returns the status with which a flushed request completes: its own result if it has failed or is a local request that
+ * was carried out, otherwise `status`. Discards the registration of a local request that was not carried out.
+ */
 static enum rdma_status entry_drain_status(struct iw_qp *qp, const struct entry *e, enum rdma_status status)
 {
     if (e->state == ENTRY_FAILED)
@@ -528,7 +532,7 @@ bool iw_qp_tx_is_clean(const struct iw_qp *qp)
     return qp->rest.len == 0 && qp->terminate_sent == qp->terminate_len;
 }
 
-/* Returns true if a flush ends the stream, because a message is partly sent or received, or a read is in flight. */
+/* Returns true if a flush ends the stream: a request is partly sent, a receive partly filled, or a read in flight. */
 static bool qp_flush_ends_stream(const struct iw_qp *qp)
 {
     uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);

@@ -42,8 +42,8 @@ enum iw_end {
     IW_END_LOCAL_ERROR,    /* the peer sent something invalid; a Terminate is queued */
     IW_END_PEER_TERMINATE, /* the peer sent a Terminate */
     IW_END_TRUNCATED,      /* the transport's end of stream came inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,  /* this side's memory of a message in progress was no longer valid */
-    IW_END_FLUSH,          /* a flush ended a half-sent or half-received message, or ended a read in flight */
+    IW_END_LOCAL_REQUEST,  /* a message in progress needs memory of this side that is no longer valid */
+    IW_END_FLUSH,          /* a flush ended a half-sent request, a half-filled receive, or a read in flight */
 };
 
 /*
@@ -136,7 +136,7 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;  /* effective limits */
     size_t max_segment; /* EMSS: the maximum size of an FPDU */
-    /* For the accepting side: its first FPDU comes from the peer, and may be the ready-to-receive message. */
+    /* Both are for the accepting side. The peer sends the first FPDU, which may be the ready-to-receive message. */
     bool send_after_first_fpdu; /* nothing is sent before the first FPDU has arrived */
     bool post_after_first_fpdu; /* posts of initiator requests return ENOTCONN before the first FPDU has arrived */
 };
@@ -156,8 +156,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 void iw_qp_destroy(struct iw_qp *qp);
 void *iw_qp_owner(const struct iw_qp *qp);
 /*
- * If the requests complete because the stream has ended, returns why it has ended. Otherwise returns IW_END_NONE. Must
- * be called in the upcall `complete`.
+ * If the requests complete because the stream has ended, returns why it has ended. Otherwise returns IW_END_NONE. The
+ * result is valid only in the upcall `complete`.
  */
 enum iw_end iw_qp_end(const struct iw_qp *qp);
 
@@ -251,7 +251,7 @@ void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 bool iw_qp_tx_has_work(const struct iw_qp *qp);
 /*
  * Returns true if the last tx_want has framed everything that can be sent now. Another tx_want would then return 0.
- * Must be called after tx_done, and only if the transport has taken all bytes.
+ * The result is valid only after tx_done, if the transport has taken all bytes.
  */
 bool iw_qp_tx_framed_all(const struct iw_scratch *s);
 

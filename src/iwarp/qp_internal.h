@@ -201,7 +201,7 @@ struct pieces {
 /* An FPDU of a batch. */
 struct tx_fpdu {
     size_t end;            /* size of the batch's FPDUs up to and including this one, in bytes */
-    const uint8_t *begin;  /* the place in the arena of the FPDU's length field and headers */
+    const uint8_t *begin;  /* points to the FPDU's length field in the arena; the headers follow */
     struct tx_state after; /* the state of sending after this FPDU has been sent */
 };
 
@@ -217,7 +217,7 @@ struct tx_batch {
     uint8_t *source; /* the bytes of the current SGE or piece of memory that are not yet framed */
     uint32_t source_len;
     struct mem_cached cached; /* protects the memory of `source` */
-    bool cached_is_listed;    /* iov has entries in the cached region, so it stays protected until the batch ends */
+    bool cached_is_listed;    /* iov points into the cached region, which stays protected until the batch ends */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */
     uint32_t sum;             /* if is_summed: the CRC of the current FPDU's bytes so far */
     bool is_complete;         /* everything that can be sent now is framed */
@@ -370,7 +370,8 @@ void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error);
 uint32_t srq_sges(const struct iw_srq *srq);
 /*
  * Moves the oldest receive of the queue pair's shared receive queue to qp->rq, if `h` begins a send. Does nothing if
- * there is no shared receive queue, or if that queue is empty. Must be called before `h` is validated.
+ * there is no shared receive queue, or if that queue is empty. The caller must call this function before it validates
+ * `h`, so that a segment that is not valid makes the receive fail.
  */
 void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
@@ -390,8 +391,8 @@ static inline bool entry_is_local(const struct entry *e)
 
 /*
  * Carries out a local request. Returns true if the request is done or has failed. `alone` is true if the batch is empty
- * and the caller protects no memory (memory.h). If `alone` is false and the request would end a registration, changes
- * nothing and returns false, because the end waits until no thread protects the registration's memory.
+ * and the caller protects no memory (memory.h). If `alone` is false and the request would end a registration, returns
+ * false and changes nothing. The reason: the end waits until no thread protects the registration's memory.
  */
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if a local request is flushed */

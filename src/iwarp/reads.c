@@ -4,8 +4,8 @@
  *
  * As requester: each read of the consumer becomes one Read Request. Its sink STag is valid only for this read and has
  * no entry in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must
- * begin at the byte after the previous segment. As responder: the peer's requests wait in a ring whose size is the
- * limit of inbound reads, and are answered in order.
+ * begin at the byte after the previous segment. As responder: the peer's requests wait in a ring and are answered in
+ * order. The ring has at least as many slots as the limit of inbound reads.
  */
 #include "iwarp/qp_internal.h"
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements receiving. One receive call stores the bytes of many FPDUs in the shard's staging area, unless their
- * destination is already known:
+ * Implements receiving. One receive call stores the bytes of many FPDUs in the shard's staging area. Each whole FPDU is
+ * verified, and then its payload is copied to its destination. The last FPDU in the staging area may be incomplete:
  *
- *   - With CRC, an FPDU is staged whole, verified, then placed. An incomplete FPDU at the end is stored in the queue
- *     pair: a short one in partial_small; a longer one in a buffer, into which the next bytes are received.
- *   - Without CRC, when an FPDU's header has arrived, the rest of its payload is received directly to its destination
- *     (`direct`). Only headers, trailers and control messages are staged.
+ *   - If rx.needs_whole is false (no CRC) and the FPDU's header has arrived, its payload is placed directly (`direct`).
+ *     The payload bytes in the staging area are copied. The next receive calls store the other payload bytes at their
+ *     destination. Control messages are never placed directly.
+ *   - Otherwise the bytes of the FPDU are stored in the queue pair: up to MAX_PARTIAL bytes in partial_small, more in
+ *     partial_buffer. If they are in partial_buffer, the next receive calls store the rest of the FPDU there.
  *
  * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
  * the owner of the staging area, and the next turns process those bytes.
  *
  * The invariant: validation of a segment (segment.c) changes nothing. Placement writes only to memory that a lookup
  * protects (memory.h), so that the end of the registration waits for the placement. A valid segment can fail later for
- * two reasons only: the contents of a Read Request are not valid, or the STag of a send with invalidate was invalidated
- * after the validation. A fault ends the stream, and the Terminate contains the segment's header.
+ * three reasons only: the lookup of its destination fails, the contents of a Read Request are not valid, or the STag of
+ * a send with invalidate was invalidated after the validation. A fault ends the stream, and the Terminate contains the
+ * segment's header.
  */
 #include <assert.h>
 #include <stdlib.h>

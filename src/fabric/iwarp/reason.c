@@ -99,7 +99,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case ENETDOWN:
     case ENETRESET:
     case EMSGSIZE:
-    case EINVAL: /* also if the source cannot reach the destination, for example from loopback to another host */
+    case EINVAL: /* a blackhole route, or a source that cannot reach the destination (loopback to another host) */
     case EAFNOSUPPORT:
     case ENODEV: /* the interface of the route, or of the scope, was removed */
     case ENXIO:

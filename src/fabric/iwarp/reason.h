@@ -7,7 +7,7 @@
 #include "iwarp/qp.h"
 
 /*
- * Each of these functions maps the errno of one operation to a reason. Every errno has a reason. iwarp_reason_end maps
+ * The first four functions map the errno of one operation to a reason. Every errno has a reason. iwarp_reason_end maps
  * the end of a stream.
  */
 enum fabric_reason iwarp_reason_reserve(int error);

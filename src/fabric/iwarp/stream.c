@@ -535,7 +535,7 @@ struct conn_outcome stream_pump(struct fabric_conn *c)
         out = stream_receive(c, &received);
     if (out.event != CONN_NOTHING)
         return out;
-    /* With nothing to send, stream_send is not needed, because each later post rings the doorbell itself. */
+    /* If there is nothing to send, stream_send need not run. The next post of a request rings the doorbell itself. */
     if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
         if (received)
             stream_add_counts(c);
