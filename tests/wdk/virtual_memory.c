@@ -126,6 +126,9 @@ static void test_refuses(void **state)
     assert_int_equal(allocate(&base, &size, MEM_TOP_DOWN, PAGE_READWRITE), STATUS_INVALID_PARAMETER_5);
     assert_int_equal(allocate(&base, &size, MEM_COMMIT, PAGE_WRITECOPY), STATUS_INVALID_PAGE_PROTECTION);
     assert_int_equal(allocate(&base, &size, MEM_COMMIT, PAGE_READWRITE | PAGE_GUARD), STATUS_INVALID_PAGE_PROTECTION);
+    size = -(SIZE_T)4096; /* would wrap with the bytes that alignment needs */
+    assert_int_equal(allocate(&base, &size, MEM_RESERVE, PAGE_READWRITE), STATUS_NO_MEMORY);
+    assert_null(base);
     child_aborts(free_with_timer);
     r = report_start();
     assert_int_equal(ZwFreeVirtualMemory((HANDLE)(LONG_PTR)12, (PVOID *)&base, &size, MEM_RELEASE),

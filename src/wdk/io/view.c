@@ -99,6 +99,8 @@ char *section_reserve(char *wanted, size_t size)
     size_t whole = size + SECTION_GRANULARITY, before;
     char *all;
 
+    if (whole < size)
+        return NULL;
     if (wanted)
         return section_reserve_at(wanted, size);
     all = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
