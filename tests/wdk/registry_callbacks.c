@@ -494,6 +494,7 @@ static void test_unregister_waits(void **state)
     pthread_t setter, other;
 
     (void)state;
+    atomic_store(&stage, 0);
     assert_int_equal(start(&w, L"2"), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&setter, NULL, set_slowly, NULL), 0);
     wait_for_stage(1);
@@ -503,6 +504,33 @@ static void test_unregister_waits(void **state)
     assert_int_equal(pthread_join(setter, NULL), 0);
     assert_int_equal(pthread_join(other, NULL), 0);
     happened("w<set "); /* and no notification after the operation */
+}
+
+static void *close_slowly(void *key)
+{
+    ZwClose(key);
+    return NULL;
+}
+
+static void test_unregister_waits_for_cleanup(void **state)
+{
+    struct watcher w = { .name = 'w', .when = RegNtPostOpenKeyEx, .react = set_context };
+    pthread_t closer, other;
+    HANDLE key;
+
+    (void)state;
+    atomic_store(&stage, 0);
+    assert_int_equal(start(&w, L"2"), STATUS_SUCCESS);
+    assert_int_equal(open_key(root, L"", false, &key), STATUS_SUCCESS);
+    w.when = RegNtCallbackObjectContextCleanup;
+    w.react = block_thread;
+    assert_int_equal(pthread_create(&closer, NULL, close_slowly, key), 0);
+    wait_for_stage(1);
+    assert_int_equal(pthread_create(&other, NULL, allow_return, NULL), 0);
+    stop(&w);
+    assert_int_equal(atomic_load(&stage), 3);
+    assert_int_equal(pthread_join(closer, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
 }
 
 static void unregister_itself(struct watcher *w, PVOID info)
@@ -526,10 +554,17 @@ static void test_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations), cmocka_unit_test(test_altitudes),        cmocka_unit_test(test_block),
-        cmocka_unit_test(test_bypass),     cmocka_unit_test(test_bypass_create),    cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_identity),   cmocka_unit_test(test_unregister_waits), cmocka_unit_test(test_call_context),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_altitudes),
+        cmocka_unit_test(test_block),
+        cmocka_unit_test(test_bypass),
+        cmocka_unit_test(test_bypass_create),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_unregister_waits),
+        cmocka_unit_test(test_call_context),
         cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_unregister_waits_for_cleanup),
     };
 
     return cmocka_run_group_tests(tests, make_root, close_root);

@@ -72,6 +72,20 @@ static void callback_unref(struct callback *c)
     free(c);
 }
 
+/* Ends a call of the routine. Requires the lock. */
+static void callback_returned(struct callback *c)
+{
+    if (--c->running == 0 && c->removed)
+        pthread_cond_broadcast(&returned);
+}
+
+/* Waits until no call of the removed routine runs. Requires the lock. */
+static void callback_wait(struct callback *c)
+{
+    while (c->running)
+        pthread_cond_wait(&returned, &lock);
+}
+
 /* Requires the lock. */
 static struct callback *callback_find(LONGLONG cookie)
 {
@@ -227,8 +241,7 @@ static bool callback_call(struct callback *c, REG_NOTIFY_CLASS class, void *info
         return false;
     *status = callback_run(c, class, info);
     pthread_mutex_lock(&lock);
-    if (--c->running == 0 && c->removed)
-        pthread_cond_broadcast(&returned);
+    callback_returned(c);
     pthread_mutex_unlock(&lock);
     return true;
 }
@@ -330,7 +343,10 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
-/* Removes a context of the object or, if `object` is NULL, of the routine from the list and returns it, or NULL. */
+/*
+ * Removes a context of the object or, if `object` is NULL, of the routine from the list and returns it, or NULL. Counts
+ * the call that passes the context back.
+ */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {
     struct object_context **at, *found;
@@ -342,6 +358,7 @@ static struct object_context *context_remove(const struct key_object *object, co
     if (found) {
         *at = found->next;
         found->callback->references++;
+        found->callback->running++;
     }
     pthread_mutex_unlock(&lock);
     return found;
@@ -358,6 +375,7 @@ static void context_clean_up(const struct key_object *object, const struct callb
 
         (void)callback_run(x->callback, RegNtCallbackObjectContextCleanup, &info);
         pthread_mutex_lock(&lock);
+        callback_returned(x->callback);
         callback_unref(x->callback);
         pthread_mutex_unlock(&lock);
         free(x);
@@ -432,12 +450,12 @@ NTSTATUS CmUnRegisterCallback(LARGE_INTEGER Cookie)
     *at = c->next;
     c->removed = true;
     atomic_fetch_sub(&callback_count, 1);
-    while (c->running)
-        pthread_cond_wait(&returned, &lock);
+    callback_wait(c);
     pthread_mutex_unlock(&lock);
     context_clean_up(NULL, c);
     (void)live_remove(LIVE_CALLBACK, c);
     pthread_mutex_lock(&lock);
+    callback_wait(c); /* another thread may be passing one of its contexts back */
     callback_unref(c);
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;
