@@ -104,6 +104,7 @@ static NTSTATUS EchoListen(VOID)
 static BOOLEAN EchoAccept(VOID)
 {
     ULONG_PTR socket = 0;
+    BOOLEAN stopping;
     ECHO_CALL call;
     NTSTATUS status;
 
@@ -122,9 +123,13 @@ static BOOLEAN EchoAccept(VOID)
     if (!NT_SUCCESS(status)) /* for example STATUS_CANCELLED, because EchoUnload has closed the socket */
         return FALSE;
     ExAcquireFastMutex(&EchoMutex);
-    EchoConnection = (PWSK_SOCKET)socket;
+    stopping = EchoStopping;
+    if (!stopping)
+        EchoConnection = (PWSK_SOCKET)socket;
     ExReleaseFastMutex(&EchoMutex);
-    return TRUE;
+    if (stopping) /* EchoStop has not seen the connection */
+        EchoClose((PWSK_SOCKET)socket);
+    return !stopping;
 }
 
 /* Receives once, and sends it back. Returns FALSE at the end of the connection. */
