@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The keeper: see keeper.h. It is forked before the program has threads, drivers or sockets, so that it holds copies of
- * none of them. It ends when the other end of its socket is closed, which also happens if the program is killed. The
- * invariant: a process group is signalled only while it has a process that the keeper has not reaped, because its ID
+ * none of them. It ends when the other end of its socket is closed, which also happens if the program is killed. It has
+ * its own process group, because a terminal, a shell or timeout(1) may kill the program's whole group. The invariant: a process group is signalled only while it has a process that the keeper has not reaped, because its ID
  * could then belong to another group.
  */
 #ifndef _GNU_SOURCE
@@ -60,6 +60,7 @@ static _Noreturn void kept_execute(const char *command)
     sigset_t none;
 
     (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the keeper is killed; what the shell starts does not inherit this */
     (void)signal(SIGPIPE, SIG_DFL);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -154,6 +155,7 @@ static _Noreturn void keeper_serve(void)
     sigset_t all;
     int children;
 
+    (void)setpgid(0, 0);
     sigfillset(&all); /* Ctrl-C at a terminal is for the program */
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);

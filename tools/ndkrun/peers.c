@@ -90,7 +90,7 @@ static void peer_handle_stop(struct peer *p, bool is_killed, FILE *out)
     fprintf(out, "has not ended %d seconds after SIGTERM, and was killed\n", KEEPER_KILL_SECONDS);
 }
 
-/* The process that runs the commands was killed, and so are they. */
+/* The process that runs the commands was killed, and so are their shells, but not what those have started. */
 static void peers_handle_loss(FILE *out)
 {
     for (uint32_t i = 0; i < peer_count; i++) {

@@ -83,11 +83,13 @@ def ends():
         expect('a bug check', -signal.SIGABRT, 'unload-outstanding', '--run-for', 0, '--server', stays + ' & ' +
                python(LISTEN + '; time.sleep(1000)'), driver('leaves_device'))
         check_ends('a bug check', int(file.read_text()))
-        with subprocess.Popen([NDKRUN, '--server', stays + ' & ' + python(LISTEN + '; time.sleep(1000)'), driver('tee')],
-                              stderr=subprocess.PIPE, text=True, env=ENVIRONMENT) as p:
-            p.stderr.readline() # the driver is loaded
-            p.kill()
-        check_ends('kill -9', int(file.read_text()))
+        for name, kill in (('kill -9', os.kill), ('kill -9 of the process group', os.killpg)):
+            with subprocess.Popen([NDKRUN, '--server', stays + ' & ' + python(LISTEN + '; time.sleep(1000)'),
+                                   driver('tee')], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+                                  start_new_session=True) as p:
+                p.stderr.readline() # the driver is loaded
+                kill(p.pid, signal.SIGKILL)
+            check_ends(name, int(file.read_text()))
     deaf = python('signal.signal(signal.SIGTERM, signal.SIG_IGN); ' + LISTEN + '; time.sleep(1000)')
     expect('a server that ignores SIGTERM', 0, 'has not ended 5 seconds after SIGTERM, and was killed', '--run-for', 0,
            '--server', deaf, driver('tee'))
