@@ -27,8 +27,8 @@ _Static_assert((int)ONDK_VERIFY_TEXT == REPORT_TEXT && (int)ONDK_VERIFY_JSON == 
 
 enum { MAX_CONFIG_SIZE = 4096 };
 
-static struct spin setting_lock;
-static bool is_set; /* true if settings were applied; setting_lock guards it, and is held while settings are applied */
+static struct spin setting_lock; /* guards is_set; required by setting_apply */
+static bool is_set;              /* settings were applied */
 static atomic_bool is_full;
 
 bool verify_is_full(void)
@@ -61,13 +61,13 @@ static void setting_apply_files(const struct verify_setting *setting)
         fprintf(stderr, "openndk: no JUnit file is written: its name is too long\n");
 }
 
-/* The rules that a settings text makes advice. */
+/* The rules that a settings text names after "advice=". A report about such a rule never stops the process. */
 struct advice {
     const struct rule *rules[VERIFY_MAX_ADVICE];
     uint32_t count;
 };
 
-/* Finds the rules that a settings text names. Returns false if no rule has one of the names. */
+/* Finds the rules that a settings text names. Returns false if one of the names is not the name of a rule. */
 static bool setting_find_advice(const struct verify_setting *setting, struct advice *advice)
 {
     advice->count = 0;
@@ -104,7 +104,8 @@ bool verify_read_environment(enum verify_mode standard)
     is_first = !is_set;
     if (is_first) {
         (void)setting_find_advice(&setting, &advice);
-        report_set_advice(advice.rules, advice.count); /* before the mode is set, so that no rule stops the process */
+        /* If the mode was set first, a report about an advice rule could stop the process. */
+        report_set_advice(advice.rules, advice.count);
         setting_apply(&setting);
     }
     spin_unlock(&setting_lock);

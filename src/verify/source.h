@@ -31,8 +31,8 @@ void source_set(struct source *source, const NDK_SGE *sgl, ULONG sges);
 /* Returns true if the data can be read and its checksum differs from the stored checksum. */
 bool source_has_changed(const struct source *source, const NDK_SGE *sgl, ULONG sges);
 /*
- * Returns true if only the consumer can have changed the data since the post. Then each SGE is in a registered region,
- * and no peer or request could write there. Acquires the proxies' lock.
+ * Returns true if each SGE is in a registered region, and no peer or request could write to the data since the post. In
+ * this case only the consumer can have changed the data. Acquires the proxies' lock.
  */
 bool source_is_consumers(const struct source *source, const NDK_SGE *sgl, ULONG sges);
 

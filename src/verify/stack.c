@@ -86,7 +86,7 @@ struct bounds {
     size_t size; /* size in bytes; 0: not known */
 };
 
-/* Returns the bounds of the calling thread's stack. Calls the host only once in each thread. */
+/* Returns the bounds of the calling thread's stack. After a success, later calls by the thread do not call the host. */
 static struct bounds stack_thread_bounds(void)
 {
     static _Thread_local struct bounds bounds;
@@ -98,7 +98,7 @@ static struct bounds stack_thread_bounds(void)
 
 enum { MAX_FRAME_TEXT = 512 }; /* in bytes; the name of a C++ function may be long */
 
-/* maximum number of frames that stack_walk visits to find `by` */
+/* maximum number of frames that stack_walk visits, before and after the frame that returns to `by` */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller of `frame`'s function, or NULL at the end of the chain. */
@@ -123,7 +123,7 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
     s->is_trimmed = by && by == entered.by;
     s->entry = s->is_trimmed ? entered.routine : NULL;
     if ((uintptr_t)frame - b.low >= b.size)
-        return; /* the thread runs on a stack that the program has allocated */
+        return; /* the current stack has unknown bounds, for example because the program has allocated it */
     for (int i = 0; frame && i < MAX_WALK && s->depth < STACK_FRAMES; i++) {
         if (reached && frame[1])
             s->frames[s->depth++] = (void *)frame[1];
@@ -150,7 +150,10 @@ static bool stack_starts_with(const char *text, const char *start)
     return !strncmp(text, start, strlen(start));
 }
 
-/* Returns true if the function is in this library or in the C library, which calls signal handlers. */
+/*
+ * Returns true if the function is in this library or in the C library. In a signal handler's stack, the frame after the
+ * handler is in the C library.
+ */
 static bool stack_is_library(const Dl_info *info)
 {
     const char *module = path_base_name(info->dli_fname);

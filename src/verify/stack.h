@@ -21,8 +21,8 @@ struct stack {
 };
 
 /*
- * The consumer's call of this library that a thread is executing. A stack that is captured during the call begins at
- * the call's return address. So the library's frames are omitted even if the library is linked statically, where no
+ * A call of this library by the consumer, during its execution. A stack that is captured during the call begins at the
+ * call's return address. So the library's frames are omitted even if the library is linked statically, where no
  * module name distinguishes them.
  */
 struct stack_call {
@@ -76,8 +76,9 @@ int stack_first_frame(const struct stack *s, const char **entry);
 
 /* The place of a frame in the program. */
 struct stack_frame {
-    const void *address;  /* return address */
-    const char *function; /* name of the function, in the symbol table or in `symbol`; NULL: not known */
+    const void *address; /* return address */
+    /* Name of the function. It is in the module's symbol table in memory, or in symbol.name. NULL: not known. */
+    const char *function;
     size_t offset;        /* offset of the call in the function, in bytes */
     const char *module;   /* name of the program or library without its folder; NULL: not known */
     size_t module_offset; /* offset in the module of the call instruction's last byte, for addr2line */

@@ -16,10 +16,7 @@
 
 enum { CALLS_AT_ONCE = 16, MAX_PEER = 384, MAX_SUCCESSORS = 256, MAX_THREAD = 128, MAX_NAME = 64 };
 
-/*
- * The reasons why calls wait. An entry is for the routines whose names begin with its prefix. The first such entry
- * applies.
- */
+/* The reasons why calls wait. The first entry whose prefix is the beginning of the routine's name applies. */
 static const struct {
     const char *prefix, *reason;
 } call_reasons[] = {
@@ -153,9 +150,9 @@ static void call_describe_successors(const struct proxy *p, char text[MAX_SUCCES
 }
 
 /*
- * Writes the state of the peer's connector if it is in this process, for example "; the peer's connector 0x12 is in
- * this process: NdkConnect is pending". If a call by the peer's consumer would end the wait, also names this call.
- * Otherwise writes an empty text.
+ * Writes the state of the peer's connector, for example "; the peer's connector 0x12 is in this process: NdkConnect is
+ * pending". If a call by the peer's consumer would end the wait, the text also names this call. If the peer's connector
+ * is not in this process, writes an empty text.
  */
 static void call_describe_peer(const struct proxy *p, char text[MAX_PEER])
 {

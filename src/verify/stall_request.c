@@ -18,7 +18,10 @@ enum { QUEUES_AT_ONCE = 16 };
  */
 struct late {
     struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
-    /* The members below describe one request: the latest one if has_open_chain is true, otherwise the oldest one. */
+    /*
+     * The next four members describe one request. If has_open_chain is true, this is the latest of the requests,
+     * otherwise the oldest.
+     */
     const char *routine;
     const void *by, *context;
     uint64_t posted_ms;
@@ -115,8 +118,8 @@ static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t 
 }
 
 /*
- * Returns true if the completion queue is not armed and was not polled recently, that is, in the second half of the
- * request's age. An earlier poll may have come before the result.
+ * Returns true if the completion queue is not armed, and was not polled in the second half of the request's age. An
+ * earlier poll does not count, because it may have come before the result.
  */
 static bool cq_is_unattended(const struct queue *cq, const struct late *late, uint64_t age_ms)
 {

@@ -193,7 +193,10 @@ static bool is_c_library(const Dl_info *info)
     return !strncmp(name ? name + 1 : info->dli_fname, "libc.so", strlen("libc.so"));
 }
 
-/* Sets s->entry to the outermost function of the C library on the stack, in which the thread waits. */
+/*
+ * If the innermost frames are in the C library, sets s->entry to the outermost function of these frames. The thread
+ * waits in this function.
+ */
 static void thread_stack_set_entry(struct stack *s)
 {
     Dl_info info;

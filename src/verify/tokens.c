@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the tokens of protection domains: see tokens.h. A token has two entries if the provider reuses it for a second
- * region while the first region still has an entry for it. A request is accepted if one of the entries accepts it.
+ * Keeps the tokens of protection domains: see tokens.h. A provider may reuse a token for a second region while the
+ * first region still has an entry for the token. The token then has two entries, and a request is accepted if one of
+ * the entries accepts it.
  */
 #include <stdlib.h>
 
@@ -395,8 +396,8 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
     if (!verify_on() && use != SGE_SOURCE)
         source_set_unknown_writers();
     /*
-     * If there are more SGEs than the limit, the provider refuses the request. Then `sgl` is not read, because it may
-     * have fewer elements.
+     * If there are more SGEs than the limit, the provider refuses the request. `sgl` is not read in this case, because
+     * the array may be shorter than `sges`.
      */
     if (!verify_on() || !sgl || sges > max || flags & NDK_OP_FLAG_INLINE)
         return;
@@ -507,8 +508,9 @@ void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, 
 /* ---- results ---- */
 
 /*
- * Invalidates a token that the peer has invalidated. If an earlier registration of the region had the same token, the
- * token becomes unsure, because the peer may have invalidated that earlier registration.
+ * Handles a token that the peer has invalidated: the registration ends. If an earlier registration of the region had
+ * the same token, all tokens of the region become unsure instead, because the peer may have invalidated the earlier
+ * registration.
  */
 static void tokens_end_registration(const struct token *token)
 {
@@ -533,8 +535,8 @@ static void tokens_end_invalidated(const struct proxy *qp, UINT32 value)
 
 /*
  * Handles the completion of the request at `place` in the initiator queue of qp. If the request has succeeded, the
- * tokens that it and earlier requests invalidate become TOKEN_ENDED. If the request has failed, so has the queue pair,
- * and all tokens that its requests invalidate become TOKEN_UNSURE.
+ * tokens that this request and earlier requests invalidate become TOKEN_ENDED. If the request has failed, all tokens
+ * that requests of qp invalidate become TOKEN_UNSURE, because the queue pair has failed too.
  */
 static void tokens_end_posted(const struct queue *qp, uint64_t place, bool succeeded)
 {

@@ -54,7 +54,7 @@ LIST_HEAD(token_bucket, token);
 
 struct token_table {
     LIST_ENTRY(token_table) link; /* in the list of all tables */
-    struct spin lock;             /* guards the table, and the tokens and the state of the regions in it */
+    struct spin lock;             /* guards the members below, and the tokens and the state of the table's regions */
     struct token_bucket ending;   /* list of the tokens in the state TOKEN_ENDING */
     struct token_bucket *buckets; /* NULL until the first region is created */
     unsigned bucket_count;        /* number of buckets, a power of two */
