@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the callbacks of the registry: see wdm/regcallback.h and callback.h. The registered routines are in one
- * list, from the highest altitude to the lowest. A routine that was removed from the list is freed when the last
- * operation that has notified it ends. The invariant: no call of a routine begins after its removal.
+ * list, from the highest altitude to the lowest. A removed routine is freed when its last reference is dropped. The
+ * invariant: after the removal of a routine, no operation notifies the routine.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,23 +20,23 @@
 /* A registered routine. */
 struct callback {
     struct callback *next;
-    unsigned references; /* of the list, and of each operation that will call the routine */
+    unsigned references; /* number of references: of the list, of operations, and of context cleanups */
     unsigned running;    /* number of calls that have not returned */
     bool removed;
     PEX_CALLBACK_FUNCTION routine;
     PVOID context;
     LONGLONG cookie;
-    WCHAR *altitude; /* NULL for CmRegisterCallback, which is above all altitudes */
+    WCHAR *altitude; /* NULL: registered with CmRegisterCallback, and above all altitudes */
     size_t altitude_length;
 };
 
-/* A routine that an operation has notified. */
+/* A routine that an operation notifies, and the context that the routine has set for this operation. */
 struct registry_seen {
     struct callback *callback;
     PVOID call_context;
 };
 
-/* The context of an object for one routine. */
+/* The context that CmSetCallbackObjectContext has stored for one object and one routine. */
 struct object_context {
     struct object_context *next;
     const struct key_object *object;
@@ -50,7 +50,8 @@ struct callback_call {
     const struct callback_call *outer; /* the call inside of which this one was made, or NULL */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both lists and the members of all entries */
+/* Guards the lists `callbacks` and `contexts` with the members of their entries, and last_cookie. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
 static struct callback *callbacks;
 static struct object_context *contexts;
@@ -120,7 +121,10 @@ static int altitude_compare(const WCHAR *a, size_t a_length, const WCHAR *b, siz
     return a_length == b_length ? 0 : a_length < b_length ? -1 : 1;
 }
 
-/* Returns true if a is called after b before an operation. Routines without altitude are above those registered later. */
+/*
+ * Returns true if a comes after b in the list. Routines without an altitude come before all routines with an altitude.
+ * Routines without an altitude are sorted by age, the oldest first.
+ */
 static bool callback_is_below(const struct callback *a, const struct callback *b)
 {
     if (!a->altitude || !b->altitude)
@@ -146,7 +150,7 @@ static bool callback_set_altitude(struct callback *c, PCUNICODE_STRING altitude)
 
 /* ---- Registration ------------------------------------------------------------------------------------------------ */
 
-/* Inserts the routine. Returns false if another one has the altitude. Requires the lock. */
+/* Inserts the routine into the list. Returns false if another routine has the same altitude. Requires the lock. */
 static bool callback_insert(struct callback *c)
 {
     struct callback **at = &callbacks;
@@ -228,7 +232,7 @@ static NTSTATUS callback_run(struct callback *c, REG_NOTIFY_CLASS class, void *i
     return status;
 }
 
-/* Calls the routine. Returns false if it was removed. */
+/* If the routine was removed, returns false. Otherwise calls the routine and returns true. */
 static bool callback_call(struct callback *c, REG_NOTIFY_CLASS class, void *info, NTSTATUS *status)
 {
     bool removed;
@@ -261,8 +265,8 @@ static PVOID context_get(const struct key_object *object, const struct callback 
 }
 
 /*
- * Stores in call->seen all routines that the operation notifies: those below the one that carries out the operation.
- * Returns false if out of memory.
+ * Stores the routines that the operation must notify in call->seen, each with a reference. If this thread is in a
+ * registered routine, the operation notifies only the routines below that routine. Returns false if out of memory.
  */
 static bool registry_call_prepare(struct registry_call *call)
 {
@@ -282,7 +286,7 @@ static bool registry_call_prepare(struct registry_call *call)
     return call->seen_count == n;
 }
 
-/* Forgets the routines from index `from` on. */
+/* Removes the routines from index `from` on from call->seen, and drops their references. */
 static void registry_call_truncate(struct registry_call *call, unsigned from)
 {
     pthread_mutex_lock(&lock);
@@ -344,8 +348,9 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Removes a context of the object or, if `object` is NULL, of the routine from the list and returns it, or NULL. Counts
- * the call that passes the context back.
+ * Removes one context from the list, and returns it with a reference on its routine. Returns NULL if there is none. The
+ * context belongs to the object. If `object` is NULL, the context belongs to the routine c. Also increments `running`
+ * of the routine, because the caller then calls the routine.
  */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {
@@ -364,7 +369,7 @@ static struct object_context *context_remove(const struct key_object *object, co
     return found;
 }
 
-/* Passes all contexts of the object, or of the routine, back to their routines. */
+/* Removes all contexts that context_remove finds, and passes each of them back to its routine. */
 static void context_clean_up(const struct key_object *object, const struct callback *c)
 {
     struct object_context *x;
@@ -455,7 +460,7 @@ NTSTATUS CmUnRegisterCallback(LARGE_INTEGER Cookie)
     context_clean_up(NULL, c);
     (void)live_remove(LIVE_CALLBACK, c);
     pthread_mutex_lock(&lock);
-    callback_wait(c); /* another thread may be passing one of its contexts back */
+    callback_wait(c); /* another thread may be passing a context of c back to the routine */
     callback_unref(c);
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;
@@ -463,7 +468,10 @@ NTSTATUS CmUnRegisterCallback(LARGE_INTEGER Cookie)
 
 /* ---- Keys -------------------------------------------------------------------------------------------------------- */
 
-/* Returns the path of the key as one block of pool or of the heap, or NULL and the reason in *status. */
+/*
+ * Returns a copy of the key's path in one block of memory. The block is pool if in_pool is true, otherwise heap. On
+ * failure returns NULL. Sets *status to the result.
+ */
 static UNICODE_STRING *key_copy_path(const struct key_object *object, bool in_pool, NTSTATUS *status)
 {
     const struct registry_key *key = object->key;
@@ -486,7 +494,7 @@ static UNICODE_STRING *key_copy_path(const struct key_object *object, bool in_po
     return out;
 }
 
-/* Checks the arguments that both routines have, and sets *id. */
+/* Checks the arguments of CmCallbackGetKeyObjectID or CmCallbackGetKeyObjectIDEx. If `id` is not NULL, sets *id. */
 static NTSTATUS key_identify(const char *routine, const LARGE_INTEGER *cookie, void *object, PULONG_PTR id)
 {
     bool is_known;

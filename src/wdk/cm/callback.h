@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the routines that drivers have registered for operations on the registry: see wdm/regcallback.h. The caller
- * holds no lock.
+ * Notifies the routines that drivers have registered for operations on the registry: see wdm/regcallback.h. The caller
+ * of these functions must hold no lock. An operation with its notifications:
  *
  *   REG_..._INFORMATION info = { .Object = object, ... };
  *   struct registry_call call = REGISTRY_CALL(DeleteKey, object, info);
@@ -17,15 +17,16 @@
 
 #include "wdk/cm/key_object.h"
 
-/* An operation, from the first notification before it to the last one after it. */
+/* An operation of which routines are notified before and after it. */
 struct registry_call {
     REG_NOTIFY_CLASS pre, post;
     void *info;                           /* the structure of the notifications before the operation */
     PVOID *call_context, *object_context; /* members of *info */
-    const struct key_object *object;      /* its contexts become *object_context */
+    const struct key_object *object;      /* each routine receives its context for this object in *object_context */
     const struct key_object *result;      /* the object of the notifications after the operation; may be NULL */
     bool cannot_block;
-    struct registry_seen *seen; /* the routines whose first notification succeeded */
+    /* Array of the routines to notify. If a routine blocks the operation, that routine and all after it are removed. */
+    struct registry_seen *seen;
     unsigned seen_count;
 };
 
@@ -36,15 +37,21 @@ struct registry_call {
         .object = (key_object), .result = (key_object)                                                                 \
     }
 
-/* Returns true if the operation is to be carried out. Otherwise sets *status to its result. */
+/*
+ * Notifies the routines before the operation. Returns true if the caller must carry out the operation. Otherwise sets
+ * *status to the operation's result.
+ */
 bool registry_call_begin(struct registry_call *call, NTSTATUS *status);
-/* Returns the operation's result. Must be called after each registry_call_begin. */
+/*
+ * Notifies the routines after the operation. Returns the operation's result. Must be called after each
+ * registry_call_begin, even if that has returned false.
+ */
 NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status);
 
-/* Returns true if a routine is registered. If none is, the notifications need no preparation. */
+/* Returns true if a routine is registered. If it returns false, the caller need not prepare notifications. */
 bool registry_has_callbacks(void);
 
-/* Notifies that the object's last reference was dropped. */
+/* Notifies the routines that the object's last reference was dropped. Removes the object's contexts. */
 void registry_notify_close(struct key_object *object);
 
 #endif

@@ -78,8 +78,8 @@ static int registry_host_fail(const char *key, NTSTATUS status)
 }
 
 /*
- * Sets or removes a value of the key. Creates the key before it sets a value, if the key does not exist. If `name` is
- * NULL, only creates the key. Also succeeds if a value to remove does not exist.
+ * If `remove` is true, removes a value of the key, and succeeds even if the value does not exist. Otherwise creates
+ * the key if it does not exist, and then sets the value. If `name` is NULL, does nothing with values.
  */
 static int registry_host_change(const char *key, const char *name, bool remove, uint32_t type, const void *data,
                                 uint32_t size)

@@ -18,8 +18,8 @@ static void *key_object_notify_close(void *object)
 }
 
 /*
- * The routines for notifications are called at PASSIVE_LEVEL. If a reference was dropped at a higher IRQL, another
- * thread calls them, and this thread waits for it.
+ * The registered routines (callback.h) are called at PASSIVE_LEVEL. If the last reference was dropped at a higher IRQL,
+ * a new thread calls the routines, and this thread waits until the new thread has ended.
  */
 static void key_object_destroy(void *object)
 {

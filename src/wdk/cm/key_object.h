@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Key objects: what a handle of a registry key refers to. Each open of a key makes one, so that the notifications of
- * callbacks (callback.h) and their contexts belong to one open.
+ * Key objects. A handle of a registry key refers to a key object. Each open of a key creates a new key object, because
+ * the notifications and contexts of callbacks (callback.h) belong to one open, not to the key.
  */
 #ifndef ONDK_WDK_KEY_OBJECT_H
 #define ONDK_WDK_KEY_OBJECT_H

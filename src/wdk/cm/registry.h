@@ -18,8 +18,8 @@ struct registry_value {
 };
 
 /*
- * A registry key, which is a counted object (object.h). The parent and each key object (key_object.h), which is what a
- * handle refers to, have a reference to the key.
+ * A registry key, which is a counted object (object.h). The parent and each key object (key_object.h) of the key have a
+ * reference on the key. A handle refers to a key object.
  */
 struct registry_key {
     struct registry_key *parent, *children, *next;
@@ -36,7 +36,7 @@ struct registry_key {
 void registry_lock(void);
 void registry_unlock(void);
 
-/* The missing keys of the path that registry_open creates: none, only the last one, or all of them. */
+/* Selects the missing keys that registry_open creates: none, only the last key of the path, or all keys of the path. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
 /*
@@ -59,7 +59,10 @@ NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);
 /* Returns STATUS_CANNOT_DELETE for a key with subkeys, and for \Registry, \Registry\Machine and \Registry\User. */
 NTSTATUS registry_remove(struct registry_key *key);
 
-/* The length in bytes of the key's path from the root, \Registry\..., and the path. Require the lock. */
+/*
+ * These two functions return the length in bytes of the key's absolute path, and copy this path. The path begins with
+ * \Registry. Both functions require the lock.
+ */
 ULONG registry_path_length(const struct registry_key *key);
 void registry_copy_path(const struct registry_key *key, WCHAR *path, ULONG length);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the Zw routines for keys and values, which use handles: see wdm/zw.h. If a key is deleted, all routines
- * except ZwClose fail. Each routine is an operation of which the registered routines are notified (callback.h).
+ * except ZwClose fail. The routines that drivers have registered (callback.h) are notified before and after each
+ * operation.
  */
 #include <pthread.h>
 
@@ -34,7 +35,7 @@ __typeof__(ZwClose) NtClose __attribute__((alias("ZwClose")));
 struct key_request {
     const char *routine;
     POBJECT_ATTRIBUTES attributes;
-    struct key_object *from;   /* the object of RootDirectory or, for the notifications, of \Registry; may be NULL */
+    struct key_object *from;   /* see key_request_find_root */
     struct key_object *result; /* with a reference */
     UNICODE_STRING remaining;  /* the name without \Registry\ */
     REG_CREATE_KEY_INFORMATION_V1 info;
@@ -62,7 +63,10 @@ static struct key_object *key_root_object(void)
     return root;
 }
 
-/* Sets r->from. For an absolute name it is the object of \Registry, which only the notifications need. */
+/*
+ * Sets r->from to the object of RootDirectory. If the name is absolute, sets r->from to the object of \Registry, which
+ * only the notifications need. If no routine is registered, leaves r->from NULL in this case.
+ */
 static NTSTATUS key_request_find_root(struct key_request *r)
 {
     NTSTATUS status = STATUS_SUCCESS;
@@ -107,7 +111,7 @@ static NTSTATUS key_request_carry_out(struct key_request *r)
     return r->result ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* Takes over the object that a routine has set as the result, with the routine's reference. */
+/* Sets r->result to the object that a registered routine has returned. Takes over the routine's reference on it. */
 static NTSTATUS key_request_accept_result(struct key_request *r, void *object)
 {
     if (!object || ob_type(object) != *CmKeyObjectType)
@@ -217,7 +221,10 @@ NTSTATUS IoOpenDriverRegistryKey(PDRIVER_OBJECT DriverObject, DRIVER_REGKEY_TYPE
 
 /* ---- Keys ------------------------------------------------------------------------------------------------------- */
 
-/* Locks the registry and returns true, unless the key is deleted. */
+/*
+ * Acquires the registry's lock and returns true. Exception: if the key is deleted, sets *status and returns false, and
+ * the caller does not hold the lock.
+ */
 static bool registry_lock_key(const struct registry_key *key, NTSTATUS *status)
 {
     registry_lock();

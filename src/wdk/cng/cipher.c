@@ -43,7 +43,10 @@ void cipher_init(struct cipher *c, enum cipher_kind kind, const uint8_t *key, si
     }
 }
 
-/* Threads that prepare a cipher at the same time each make a table, and one of the tables stays. */
+/*
+ * If several threads prepare a cipher at the same time, each of them makes a table. The first table is stored, and the
+ * other tables are freed.
+ */
 bool cipher_prepare(struct cipher *c, enum cipher_mode mode)
 {
     struct gcm_key *table;
@@ -106,7 +109,10 @@ bool cipher_allows(enum cipher_kind kind, enum cipher_mode mode, const struct ci
            size <= CCM_MAX_MSG_SIZE(m->nonce_size);
 }
 
-/* The nettle state of a message in parts, of which cipher_gcm has what the nonce does not give. */
+/*
+ * Returns nettle's state at the beginning of a message, computed from the nonce. For a later part of the message,
+ * cipher_gcm_load then replaces the members that a cipher_gcm stores.
+ */
 static struct gcm_ctx cipher_gcm_context(const struct cipher *c, const struct cipher_message *m)
 {
     struct gcm_ctx context;
@@ -179,7 +185,7 @@ bool cipher_gcm_open(const struct cipher *c, const struct cipher_message *m, con
     return memeql_sec(tag, m->tag, m->tag_size);
 }
 
-/* Encrypt or decrypt a message, and store its tag at `tag`. */
+/* The functions below encrypt or decrypt a message, and store its tag at `tag`. */
 
 static void cipher_gcm_message(const struct cipher *c, bool encrypt, const struct cipher_message *m, uint8_t *out,
                                const uint8_t *in, size_t size, uint8_t *tag)

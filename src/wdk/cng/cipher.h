@@ -4,7 +4,7 @@
  * headers nor Windows' are included here, so that a file may include this header with either.
  *
  * Input and output may be the same memory, but must not overlap otherwise. Several threads may use a cipher at the same
- * time. Only cipher_prepare allocates memory, and none waits.
+ * time. Only cipher_prepare allocates memory. No function waits.
  */
 #ifndef ONDK_WDK_CNG_CIPHER_H
 #define ONDK_WDK_CNG_CIPHER_H
@@ -32,17 +32,20 @@ struct cipher {
     _Atomic(void *) gcm; /* the table of mode GCM; NULL until cipher_prepare */
 };
 
-/* Returns the size of the longest key that is not longer than `size`, if that is allowed; otherwise 0. */
+/*
+ * Returns the size of the key that a secret of `size` bytes gives. 32 or more bytes give a key of 32 bytes. For AES, 16
+ * and 24 bytes give a key of this size. Returns 0 for any other size.
+ */
 size_t cipher_key_size(enum cipher_kind kind, size_t size);
 void cipher_init(struct cipher *c, enum cipher_kind kind, const uint8_t *key, size_t key_size);
 /* Must succeed before the mode is used for the first time. Returns false if out of memory. Idempotent. */
 bool cipher_prepare(struct cipher *c, enum cipher_mode mode);
-/* Zeroes the key. */
+/* Zeroes the key, and frees the table of mode GCM. */
 void cipher_fini(struct cipher *c);
 
 /* Mode ECB. The size must be a multiple of CIPHER_BLOCK_SIZE. */
 void cipher_ecb(const struct cipher *c, bool encrypt, uint8_t *out, const uint8_t *in, size_t size);
-/* Mode CBC. As above. *iv becomes the initialization vector of the next block. */
+/* Mode CBC. The size must be a multiple of CIPHER_BLOCK_SIZE. *iv is replaced by the vector of the next block. */
 void cipher_cbc(const struct cipher *c, bool encrypt, uint8_t iv[CIPHER_BLOCK_SIZE], uint8_t *out, const uint8_t *in,
                 size_t size);
 
@@ -59,8 +62,8 @@ struct cipher_message {
 /* Returns true if the mode allows the sizes of the nonce, the tag and the data. */
 bool cipher_allows(enum cipher_kind kind, enum cipher_mode mode, const struct cipher_message *m, size_t size);
 /*
- * Encrypt or decrypt a message whose sizes are allowed. cipher_open returns false if the tag is wrong. The output is
- * then zero.
+ * cipher_seal encrypts a message, and cipher_open decrypts one. cipher_allows must have returned true. If the tag is
+ * wrong, cipher_open zeroes the output and returns false.
  */
 void cipher_seal(const struct cipher *c, enum cipher_mode mode, const struct cipher_message *m, uint8_t *out,
                  const uint8_t *in, size_t size);
@@ -75,12 +78,12 @@ struct cipher_gcm {
 
 /* Begins a message. m->tag is not used. */
 void cipher_gcm_begin(const struct cipher *c, const struct cipher_message *m, struct cipher_gcm *g);
-/* Each part but the last must have a multiple of CIPHER_BLOCK_SIZE bytes. */
+/* Processes the next part. Each part but the last must have a multiple of CIPHER_BLOCK_SIZE bytes. */
 void cipher_gcm_add(const struct cipher *c, bool encrypt, struct cipher_gcm *g, uint8_t *out, const uint8_t *in,
                     size_t size);
-/* Ends a message: stores the tag. */
+/* Ends the encryption of a message. Stores the tag at m->tag. */
 void cipher_gcm_seal(const struct cipher *c, const struct cipher_message *m, const struct cipher_gcm *g);
-/* Ends a message: returns false if the tag is wrong. */
+/* Ends the decryption of a message. Returns false if the tag at m->tag is wrong. */
 bool cipher_gcm_open(const struct cipher *c, const struct cipher_message *m, const struct cipher_gcm *g);
 
 #endif

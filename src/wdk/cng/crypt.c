@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements encryption and decryption: see bcrypt.h. Nothing is written before the sizes are checked; afterwards only
- * wrong padding or a wrong tag makes a call fail.
+ * Implements encryption and decryption: see bcrypt.h. The output is written only after all arguments and the
+ * padding were checked. After that, only a wrong tag makes a call fail.
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ static NTSTATUS crypt_encrypt_blocks(const struct crypt_call *c)
     status = crypt_get_iv(c, iv);
     if (!NT_SUCCESS(status))
         return status;
-    /* Before the whole blocks, because they may be encrypted in place. */
+    /* The last block has the rest of the data, and the padding. It is used only if the data is padded. */
     memset(last, (int)(BLOCK - rest), BLOCK);
     if (rest)
         memcpy(last, c->in + whole, rest);

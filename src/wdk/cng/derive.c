@@ -7,7 +7,10 @@
 #include "wdk/cng/object.h"
 #include "wdk/ke/thread.h"
 
-/* The documented default of PBKDF2, and the longest output of NIST SP 800-108 whose number of bits has 32 bits. */
+/*
+ * DEFAULT_ITERATIONS is the documented default of PBKDF2. MAX_DERIVED_SIZE is the maximum size in bytes of an output of
+ * NIST SP 800-108. The size in bits must be less than 2^32.
+ */
 enum { DEFAULT_ITERATIONS = 10000, MAX_DERIVED_SIZE = 0x1fffffff };
 
 NTSTATUS BCryptDeriveKeyPBKDF2(BCRYPT_ALG_HANDLE hPrf, PUCHAR pbPassword, ULONG cbPassword, PUCHAR pbSalt, ULONG cbSalt,
@@ -32,7 +35,7 @@ struct derive_parameters {
     const BCryptBuffer *hash, *label, *context, *salt, *iterations, *generic;
 };
 
-/* Sorts the list. Returns false if it is malformed, or has a parameter that is unknown or occurs twice. */
+/* Stores the list's parameters in *p. Returns false if the list is malformed, or a type is unknown or occurs twice. */
 static bool derive_read_list(const BCryptBufferDesc *list, struct derive_parameters *p)
 {
     *p = (struct derive_parameters){ 0 };
@@ -60,7 +63,7 @@ static struct digest_bytes derive_bytes(const BCryptBuffer *b)
     return (struct digest_bytes){ b->pvBuffer, b->cbBuffer };
 }
 
-/* Finds the hash algorithm that the parameter names. Its text must be terminated within the buffer. */
+/* Finds the hash algorithm that the parameter names. The name must be terminated within the buffer. */
 static NTSTATUS derive_find_hash(const BCryptBuffer *b, enum digest_kind *kind)
 {
     const struct cng_algorithm *algorithm;
@@ -144,8 +147,8 @@ NTSTATUS BCryptKeyDerivation(BCRYPT_KEY_HANDLE hKey, BCryptBufferDesc *pParamete
 /* ---- Random numbers ---------------------------------------------------------------------------------------------- */
 
 /*
- * Fills the buffer. Waits only shortly after the start of the machine, while the host's kernel has no entropy. Returns
- * false if the host's kernel refuses.
+ * Fills the buffer with random bytes from Linux. Waits only if Linux has no entropy yet, which is possible in the first
+ * seconds after the machine's start. Returns false if the system call fails.
  */
 static bool random_fill(PUCHAR buffer, size_t size)
 {

@@ -33,7 +33,7 @@ size_t digest_block_size(enum digest_kind kind)
     return hashes[kind]->block_size;
 }
 
-/* Returns the distance between the contexts of an HMAC. */
+/* Returns the distance between the contexts of an HMAC, in bytes. */
 static size_t digest_stride(const struct nettle_hash *hash)
 {
     return (hash->context_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -44,7 +44,10 @@ size_t digest_state_size(struct digest digest)
     return digest_stride(hashes[digest.kind]) * (digest.keyed ? 3 : 1);
 }
 
-/* The contexts of an HMAC: after the outer and the inner padded key, and of the data so far. */
+/*
+ * The contexts of an HMAC. `outer` is the context after the outer padded key, `inner` after the inner padded key, and
+ * `data` after the inner padded key and all data so far.
+ */
 struct hmac_contexts {
     void *outer, *inner, *data;
 };
@@ -67,7 +70,7 @@ void digest_begin(struct digest digest, void *state, const uint8_t *key, size_t 
         hash->init(state);
 }
 
-/* An HMAC's first context is that of the data, so HMAC and hash add data in the same way. */
+/* Data is added to an HMAC as to a hash, because the context `data` is the first one in an HMAC's state. */
 void digest_add(struct digest digest, void *state, const uint8_t *data, size_t size)
 {
     if (size)
@@ -116,7 +119,7 @@ static void hmac_end(struct hmac *h, uint8_t *value)
     digest_end(h->digest, h->state, value);
 }
 
-/* Computes block `number` of PBKDF2, which is the sum of `iterations` HMACs. */
+/* Computes block `number` of PBKDF2, which is the exclusive or of `iterations` HMACs. */
 static void digest_pbkdf2_block(struct hmac *h, struct digest_bytes salt, uint64_t iterations, uint32_t number,
                                 uint8_t sum[DIGEST_MAX_SIZE])
 {

@@ -32,7 +32,7 @@ enum {
     DIGEST_MAX_STATE_SIZE = 1200 /* of an HMAC's state */
 };
 
-/* The computed value: the hash of the data, or the HMAC with a key. */
+/* The kind of value to compute: a hash of the data or, if `keyed` is true, an HMAC of the data with a key. */
 struct digest {
     enum digest_kind kind;
     bool keyed;
@@ -58,8 +58,8 @@ struct digest_bytes {
 void digest_pbkdf2(enum digest_kind kind, struct digest_bytes password, struct digest_bytes salt, uint64_t iterations,
                    uint8_t *out, size_t size);
 /*
- * The key derivation of NIST SP 800-108 in counter mode with HMAC. Counter and length have 32 bits. `fixed` is the
- * label, a zero byte and the context. The size must be below 512 MiB.
+ * The key derivation of NIST SP 800-108 in counter mode with HMAC. Counter and length have 32 bits. `fixed` has
+ * `count` parts, for example the label, a zero byte and the context. `size` must be below 512 MiB.
  */
 void digest_kbkdf(enum digest_kind kind, struct digest_bytes key, const struct digest_bytes fixed[], size_t count,
                   uint8_t *out, size_t size);

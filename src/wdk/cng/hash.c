@@ -6,8 +6,8 @@
 #include "wdk/cng/object.h"
 
 /*
- * Returns STATUS_SUCCESS if the provider makes hashes, and the key is one for it: a key is only for an HMAC, and may be
- * empty.
+ * Returns STATUS_SUCCESS if the provider computes hashes and accepts the key. Only a provider of HMACs accepts a key
+ * that is not empty.
  */
 static NTSTATUS hash_check_key(const struct cng_provider *p, const UCHAR *secret, ULONG size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements keys: see bcrypt.h. A cipher's key has the bytes of the secret in its cipher, any other key a copy. */
+/* Implements keys: see bcrypt.h. A cipher's key has the secret in `cipher`, any other key has it in `secret`. */
 #include <stdlib.h>
 #include <string.h>
 
