@@ -385,7 +385,7 @@ static void test_contexts(void **state)
     w.when = MaxRegNtNotifyClass;
     ZwClose(without);
     ZwClose(with);
-    happened("w<close w>close w<close w! w>close ");
+    happened("w<close w>close w<close w>close w! ");
     w.when = RegNtPostOpenKeyEx;
     w.react = set_context;
     assert_int_equal(open_key(root, L"", false, &with), STATUS_SUCCESS);
@@ -394,6 +394,52 @@ static void test_contexts(void **state)
     happened("w! ");
     ZwClose(with);
     happened("");
+}
+
+/* Refers to the object of the notification as a driver does that asks for its name. */
+static void use_object(struct watcher *w, PVOID info)
+{
+    PVOID object = ((PREG_KEY_HANDLE_CLOSE_INFORMATION)info)->Object; /* also the first member of other structures */
+    HANDLE key;
+    ULONG length;
+
+    (void)w;
+    ObReferenceObject(object);
+    assert_int_equal(
+        ObOpenObjectByPointer(object, OBJ_KERNEL_HANDLE, NULL, KEY_READ, *CmKeyObjectType, KernelMode, &key),
+        STATUS_SUCCESS);
+    assert_int_equal(ZwQueryKey(key, KeyNameInformation, NULL, 0, &length), STATUS_BUFFER_TOO_SMALL);
+    ZwClose(key);
+    ObDereferenceObject(object);
+}
+
+/* The last handle's close is notified, and the last reference's end returns the context. Both may use the object. */
+static void test_object_in_use(void **state)
+{
+    struct watcher w = { .name = 'w', .when = RegNtPostOpenKeyEx, .react = set_context };
+    uint32_t before;
+    HANDLE key, second;
+    PVOID object;
+
+    (void)state;
+    assert_int_equal(start(&w, L"2"), STATUS_SUCCESS);
+    before = live_count();
+    assert_int_equal(open_key(root, L"", false, &key), STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandle(key, 0, *CmKeyObjectType, KernelMode, &object, NULL), STATUS_SUCCESS);
+    assert_int_equal(ObOpenObjectByPointer(object, OBJ_KERNEL_HANDLE, NULL, KEY_READ, NULL, KernelMode, &second),
+                     STATUS_SUCCESS);
+    w.when = RegNtPreKeyHandleClose;
+    w.react = use_object;
+    events[0] = 0;
+    ZwClose(key);
+    happened("");
+    ZwClose(second);
+    happened("w<close w>close ");
+    w.when = RegNtCallbackObjectContextCleanup;
+    ObDereferenceObject(object);
+    happened("w! ");
+    assert_int_equal(live_count(), before);
+    stop(&w);
 }
 
 /* Checks that the callback receives after an operation the context that it has stored before. */
@@ -565,6 +611,7 @@ int main(void)
         cmocka_unit_test(test_call_context),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_unregister_waits_for_cleanup),
+        cmocka_unit_test(test_object_in_use),
     };
 
     return cmocka_run_group_tests(tests, make_root, close_root);

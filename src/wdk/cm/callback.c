@@ -423,8 +423,23 @@ void registry_notify_close(struct key_object *object)
         return;
     call.cannot_block = true;
     (void)registry_call_begin(&call, &status);
-    context_clean_up(object, NULL);
     (void)registry_call_end(&call, STATUS_SUCCESS);
+}
+
+bool registry_has_contexts(const struct key_object *object)
+{
+    const struct object_context *at;
+
+    pthread_mutex_lock(&lock);
+    for (at = contexts; at && at->object != object; at = at->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return at != NULL;
+}
+
+void registry_clean_up_contexts(const struct key_object *object)
+{
+    context_clean_up(object, NULL);
 }
 
 static bool callback_runs_here(const struct callback *c)

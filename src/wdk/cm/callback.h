@@ -51,7 +51,11 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status);
 /* Returns true if a routine is registered. If it returns false, the caller need not prepare notifications. */
 bool registry_has_callbacks(void);
 
-/* Notifies the routines that the object's last reference was dropped. Removes the object's contexts. */
+/* Notifies the routines that the last handle of the object was closed. The caller holds a reference on the object. */
 void registry_notify_close(struct key_object *object);
+
+/* Return whether routines have contexts of the object, and pass all of them back to their routines. */
+bool registry_has_contexts(const struct key_object *object);
+void registry_clean_up_contexts(const struct key_object *object);
 
 #endif

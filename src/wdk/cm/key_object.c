@@ -11,30 +11,40 @@
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 
-static void *key_object_notify_close(void *object)
+static void *key_object_clean_up(void *object)
 {
-    registry_notify_close(object);
+    registry_clean_up_contexts(object);
     return object;
 }
 
 /*
- * The registered routines (callback.h) are called at PASSIVE_LEVEL. If the last reference was dropped at a higher IRQL,
- * a new thread calls the routines, and this thread waits until the new thread has ended.
+ * The registered routines (callback.h) receive their contexts back at PASSIVE_LEVEL. If the last reference was dropped at
+ * a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. The routines may
+ * refer to the object: because of the reference that this function adds and never drops, what they drop is not the last.
  */
 static void key_object_destroy(void *object)
 {
     struct key_object *o = object;
     pthread_t thread;
 
-    if (!registry_has_callbacks() || irql_now() == PASSIVE_LEVEL)
-        registry_notify_close(o);
-    else if (!thread_create(&thread, NULL, key_object_notify_close, o))
-        pthread_join(thread, NULL);
+    ob_ref(o);
+    if (registry_has_contexts(o)) {
+        if (irql_now() == PASSIVE_LEVEL)
+            registry_clean_up_contexts(o);
+        else if (!thread_create(&thread, NULL, key_object_clean_up, o))
+            pthread_join(thread, NULL);
+    }
     free(o->path);
     ob_unref(o->key);
 }
 
-static struct _OBJECT_TYPE key_object_type = { "registry key", key_object_destroy, NULL, false, NULL };
+static void key_object_on_close(void *object, bool was_last)
+{
+    if (was_last)
+        registry_notify_close(object);
+}
+
+static struct _OBJECT_TYPE key_object_type = { "registry key", key_object_destroy, key_object_on_close, false, NULL };
 static struct _OBJECT_TYPE *key_object_type_pointer = &key_object_type;
 struct _OBJECT_TYPE **CmKeyObjectType = &key_object_type_pointer;
 

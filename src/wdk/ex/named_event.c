@@ -33,10 +33,11 @@ static void named_event_destroy(void *object)
     free(e->name.Buffer);
 }
 
-static void named_event_on_close(void *object)
+static void named_event_on_close(void *object, bool was_last)
 {
     struct named_event **at = &events, *e = object;
 
+    UNREFERENCED_PARAMETER(was_last); /* `handles` also counts those that are being opened */
     pthread_mutex_lock(&lock);
     if (--e->handles == 0 && e->name.Buffer) {
         while (*at != e)
@@ -49,7 +50,7 @@ static void named_event_on_close(void *object)
 /* Drops a reference on an event whose `handles` counts a handle that was not opened. */
 static void named_event_release(struct named_event *e)
 {
-    named_event_on_close(e);
+    named_event_on_close(e, false);
     ob_unref(e);
 }
 

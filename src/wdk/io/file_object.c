@@ -16,7 +16,7 @@
 #include "wdk/ob/object.h"
 
 static void file_object_destroy(void *object);
-static void file_object_on_close(void *object);
+static void file_object_on_close(void *object, bool was_last);
 static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest);
 static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close, false,
                                          file_object_get_name };
@@ -56,10 +56,11 @@ void file_object_cleanup(PFILE_OBJECT file)
 }
 
 /* Called when a handle to the file is closed. A file object has at most one handle, so that handle was the last. */
-static void file_object_on_close(void *object)
+static void file_object_on_close(void *object, bool was_last)
 {
     PFILE_OBJECT file = object;
 
+    UNREFERENCED_PARAMETER(was_last);
     if (file->DeviceObject)
         file_object_cleanup(file);
     else if (file->DeletePending || file->Flags & FO_DELETE_ON_CLOSE)

@@ -36,11 +36,12 @@ static void section_destroy(void *object)
         close(s->descriptor);
 }
 
-static void section_on_close(void *object)
+static void section_on_close(void *object, bool was_last_handle)
 {
     struct section *s = object;
     bool was_last;
 
+    UNREFERENCED_PARAMETER(was_last_handle); /* `handles` also counts those that are being opened */
     pthread_mutex_lock(&lock);
     was_last = --s->handles == 0;
     pthread_mutex_unlock(&lock);
@@ -136,7 +137,7 @@ static NTSTATUS section_open_handle(struct section *s, PHANDLE handle)
     NTSTATUS status = handle_open(s, handle);
 
     if (status) {
-        section_on_close(s);
+        section_on_close(s, false);
         ob_unref(s);
     }
     return status;

@@ -26,10 +26,11 @@ struct directory {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the members of all directories */
 
-static void directory_on_close(void *object)
+static void directory_on_close(void *object, bool was_last)
 {
     struct directory *d = object;
 
+    UNREFERENCED_PARAMETER(was_last); /* `handles` also counts those that are being opened */
     pthread_mutex_lock(&lock);
     if (--d->handles == 0 && !d->permanent)
         name_remove_object(d);
@@ -125,7 +126,7 @@ NTSTATUS ZwCreateDirectoryObject(PHANDLE DirectoryHandle, ACCESS_MASK DesiredAcc
         return status;
     if (status == STATUS_SUCCESS)
         directory_make_temporary(d);
-    directory_on_close(d);
+    directory_on_close(d, false);
     ob_unref(d);
     return opened;
 }

@@ -29,6 +29,7 @@ NTSTATUS handle_open(void *object, HANDLE *handle)
     if (!h)
         return STATUS_INSUFFICIENT_RESOURCES;
     h->object = object;
+    ob_handle_opened(object);
     pthread_mutex_lock(&lock);
     last_value += 4;
     h->value = (HANDLE)last_value;
@@ -71,6 +72,7 @@ void *handle_lookup_reported(const char *routine, HANDLE handle, POBJECT_TYPE ty
 bool handle_close(HANDLE handle)
 {
     struct handle *h;
+    bool was_last;
 
     pthread_mutex_lock(&lock);
     HASH_FIND_PTR(handles, &handle, h);
@@ -80,8 +82,9 @@ bool handle_close(HANDLE handle)
     if (!h)
         return false;
     (void)live_remove(LIVE_HANDLE, handle);
+    was_last = ob_handle_closed(h->object);
     if (ob_type(h->object)->closed)
-        ob_type(h->object)->closed(h->object);
+        ob_type(h->object)->closed(h->object, was_last);
     ob_unref(h->object);
     free(h);
     return true;

@@ -17,6 +17,7 @@ struct object {
     uint64_t magic;
     POBJECT_TYPE type;
     atomic_int references;
+    atomic_int handles;    /* number of open handles */
     int driver_references; /* number of references that belong to the driver; guarded by driver_lock */
 };
 
@@ -74,6 +75,16 @@ void ob_unref(void *object)
 POBJECT_TYPE ob_type(void *object)
 {
     return object_header(object)->type;
+}
+
+void ob_handle_opened(void *object)
+{
+    atomic_fetch_add(&object_header(object)->handles, 1);
+}
+
+bool ob_handle_closed(void *object)
+{
+    return atomic_fetch_sub(&object_header(object)->handles, 1) == 1;
 }
 
 void ob_pass_to_driver(void *object)

@@ -14,8 +14,9 @@
 struct _OBJECT_TYPE {
     const char *name;              /* the name in reports, for example "thread" */
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
-    void (*closed)(void *object);  /* called when a handle to the object is closed; may be NULL */
-    bool is_waitable;              /* the object begins with a dispatcher object */
+    /* Called when a handle to the object was closed, while its reference still exists. May be NULL. */
+    void (*closed)(void *object, bool was_last);
+    bool is_waitable; /* the object begins with a dispatcher object */
     /*
      * Sets *named to the object that has the name, and *rest to what follows that name. *named may be NULL. If this
      * function is NULL, the object itself has the name, and nothing follows.
@@ -33,6 +34,9 @@ void ob_unref(void *object);
  */
 bool ob_try_ref(void *object);
 POBJECT_TYPE ob_type(void *object);
+/* Count the object's open handles, for handle.c. ob_handle_closed returns true if that was the last one. */
+void ob_handle_opened(void *object);
+bool ob_handle_closed(void *object);
 
 /* Returns true if the driver's pointer is an object that is not freed yet. Otherwise reports the pointer. */
 bool ob_check(const char *routine, void *object);
