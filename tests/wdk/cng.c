@@ -455,6 +455,26 @@ static void test_lifetime(void **state)
 
 /* ---- Rules ------------------------------------------------------------------------------------------------------- */
 
+/* The memory of a hash that was not destroyed is used for something else, and then for a hash again. */
+static void test_buffer_overwritten(void **state)
+{
+    BCRYPT_ALG_HANDLE provider = open_provider(BCRYPT_SHA1_ALGORITHM, 0);
+    BCRYPT_HASH_HANDLE hash;
+    ULONG size = property_of(provider, BCRYPT_OBJECT_LENGTH);
+    PUCHAR buffer = ExAllocatePoolWithTag(NonPagedPoolNx, size, 'gnCt');
+    struct report *r;
+
+    (void)state;
+    assert_int_equal(BCryptCreateHash(provider, &hash, buffer, size, NULL, 0, 0), STATUS_SUCCESS);
+    memset(buffer, 0x55, size);
+    r = report_start();
+    assert_int_equal(BCryptCreateHash(provider, &hash, buffer, size, NULL, 0, 0), STATUS_SUCCESS);
+    report_is(r, "object-reinitialized in BCryptCreateHash");
+    assert_int_equal(BCryptDestroyHash(hash), STATUS_SUCCESS);
+    ExFreePool(buffer);
+    close_provider(provider);
+}
+
 static void test_handle_rules(void **state)
 {
     BCRYPT_ALG_HANDLE provider = open_provider(BCRYPT_SHA1_ALGORITHM, BCRYPT_PROV_DISPATCH);
@@ -541,10 +561,18 @@ static void test_irql(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hashes),       cmocka_unit_test(test_reusable), cmocka_unit_test(test_hmac),
-        cmocka_unit_test(test_pbkdf2),       cmocka_unit_test(test_kbkdf),    cmocka_unit_test(test_pbkdf2_key),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_open),     cmocka_unit_test(test_lifetime),
-        cmocka_unit_test(test_handle_rules), cmocka_unit_test(test_irql),
+        cmocka_unit_test(test_hashes),
+        cmocka_unit_test(test_reusable),
+        cmocka_unit_test(test_hmac),
+        cmocka_unit_test(test_pbkdf2),
+        cmocka_unit_test(test_kbkdf),
+        cmocka_unit_test(test_pbkdf2_key),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_lifetime),
+        cmocka_unit_test(test_handle_rules),
+        cmocka_unit_test(test_buffer_overwritten),
+        cmocka_unit_test(test_irql),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

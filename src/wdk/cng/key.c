@@ -5,7 +5,7 @@
 
 #include "wdk/cng/object.h"
 
-static void key_fini(struct cng_key *k)
+void cng_key_fini(struct cng_key *k)
 {
     cipher_fini(&k->cipher);
     if (k->secret)
@@ -44,7 +44,7 @@ static NTSTATUS key_new(const char *routine, struct cng_provider *p, enum cipher
     atomic_init(&k->mode, (int)mode);
     status = key_init(k, p->algorithm, secret, secret_size);
     if (!NT_SUCCESS(status)) {
-        key_fini(k);
+        cng_key_fini(k);
         cng_object_end(&k->object);
         return status;
     }
@@ -117,7 +117,7 @@ NTSTATUS BCryptDestroyKey(BCRYPT_KEY_HANDLE hKey)
 
     if (!k)
         return STATUS_INVALID_HANDLE;
-    key_fini(k);
+    cng_key_fini(k);
     cng_object_end(&k->object);
     return STATUS_SUCCESS;
 }

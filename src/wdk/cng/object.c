@@ -222,6 +222,18 @@ void cng_object_end(struct cng_object *o)
     cng_provider_unref(p);
 }
 
+/* Ends an object that the driver did not destroy, unless the driver has used its memory for something else. */
+static void cng_object_abandon(struct cng_object *o)
+{
+    if (o->signature != CNG_SIGNATURE) {
+        (void)live_remove(LIVE_CNG, o);
+        return;
+    }
+    if (o->kind == CNG_KEY)
+        cng_key_fini((struct cng_key *)o);
+    cng_object_end(o);
+}
+
 NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
                         void **out)
 {
@@ -238,7 +250,7 @@ NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_ki
     if (buffer && check_on() && live_has(LIVE_CNG, o)) {
         check_failed(CHECK_OBJECT_REINITIALIZED, routine, (uintptr_t)o, 0, 0, 0,
                      "the hash or key %p in the buffer has not been destroyed", (void *)o);
-        cng_object_end(o);
+        cng_object_abandon(o);
     }
     memset(o, 0, cng_plain_size(p));
     *o = (struct cng_object){ CNG_SIGNATURE, kind, p, !buffer };

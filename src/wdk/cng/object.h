@@ -86,6 +86,8 @@ ULONG cng_object_size(const struct cng_provider *p);
 NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
                         void **out);
 void cng_object_publish(struct cng_object *o);
+/* Zeroes what is secret in the key. */
+void cng_key_fini(struct cng_key *k);
 /* Ends the object and drops its reference. The caller has zeroed what is secret behind the head. */
 void cng_object_end(struct cng_object *o);
 
