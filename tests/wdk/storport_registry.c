@@ -92,6 +92,10 @@ static void test_buffer(void **state)
     StorPortFreeRegistryBuffer(ADAPTER, buffer);
     buffer = StorPortAllocateRegistryBuffer(ADAPTER, &length);
     assert_non_null(buffer);
+    port_registry_forget(&adapter); /* another adapter at the same address has no buffer yet */
+    ExFreePool(buffer);
+    buffer = StorPortAllocateRegistryBuffer(ADAPTER, &length);
+    assert_non_null(buffer);
     StorPortFreeRegistryBuffer(ADAPTER, buffer);
     assert_int_equal(pool_block_count(), before);
 }

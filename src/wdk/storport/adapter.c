@@ -307,6 +307,7 @@ static void port_adapter_free(struct port_adapter *a)
         free(u);
     }
     pool_free("DriverUnload", a->extension);
+    port_registry_forget(a);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a);

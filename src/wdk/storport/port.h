@@ -215,6 +215,8 @@ DRIVER_DISPATCH port_pnp_dispatch;
  * adapter's number.
  */
 const char *port_adapter_start(struct port_adapter *a);
+/* Forgets the adapter's registry buffer. If the miniport has not freed it, it stays allocated, and is reported. */
+void port_registry_forget(const struct port_adapter *a);
 /* Reports the removal to the miniport and stops the miniport. The caller frees the devices and the adapter. */
 void port_adapter_stop(struct port_adapter *a);
 struct port_adapter *port_of_device(PDEVICE_OBJECT device);

@@ -78,6 +78,19 @@ VOID StorPortFreeRegistryBuffer(PVOID HwDeviceExtension, PUCHAR Buffer)
     free(b);
 }
 
+void port_registry_forget(const struct port_adapter *a)
+{
+    struct registry_buffer **at, *b;
+
+    pthread_mutex_lock(&lock);
+    at = buffer_find(a);
+    b = *at;
+    if (b)
+        *at = b->next;
+    pthread_mutex_unlock(&lock);
+    free(b);
+}
+
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static bool port_registry_is_text(ULONG type)
