@@ -81,6 +81,31 @@ static NTSTATUS region_commit(char *start, size_t size, int protection)
     return status;
 }
 
+static NTSTATUS region_release(char *start, SIZE_T *size)
+{
+    struct region **at, *r;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    pthread_mutex_lock(&lock);
+    at = region_find(start, 0);
+    r = *at;
+    if (!r)
+        status = STATUS_MEMORY_NOT_ALLOCATED;
+    else if (r->base != start)
+        status = STATUS_FREE_VM_NOT_AT_BASE;
+    else
+        *at = r->next;
+    pthread_mutex_unlock(&lock);
+    if (status)
+        return status;
+    inuse_check("ZwFreeVirtualMemory", r->base, r->size);
+    (void)live_remove(LIVE_MEMORY, r->base);
+    munmap(r->base, r->size);
+    *size = r->size;
+    free(r);
+    return STATUS_SUCCESS;
+}
+
 NTSTATUS ZwAllocateVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, ULONG_PTR ZeroBits, PSIZE_T RegionSize,
                                  ULONG AllocationType, ULONG Protect)
 {
@@ -109,6 +134,8 @@ NTSTATUS ZwAllocateVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, ULONG
         start = r->base;
     if (!status && AllocationType & MEM_COMMIT)
         status = region_commit(start, size, protection);
+    if (r && status)
+        (void)region_release(start, &size);
     if (status)
         return status;
     *BaseAddress = start;
@@ -135,28 +162,6 @@ static NTSTATUS region_decommit(char *start, SIZE_T *size, PVOID *base)
     }
     pthread_mutex_unlock(&lock);
     return status;
-}
-
-static NTSTATUS region_release(char *start, SIZE_T *size)
-{
-    struct region **at, *r;
-
-    pthread_mutex_lock(&lock);
-    at = region_find(start, 0);
-    r = *at;
-    if (r && r->base == start)
-        *at = r->next;
-    pthread_mutex_unlock(&lock);
-    if (!r)
-        return STATUS_MEMORY_NOT_ALLOCATED;
-    if (r->base != start)
-        return STATUS_FREE_VM_NOT_AT_BASE;
-    inuse_check("ZwFreeVirtualMemory", r->base, r->size);
-    (void)live_remove(LIVE_MEMORY, r->base);
-    munmap(r->base, r->size);
-    *size = r->size;
-    free(r);
-    return STATUS_SUCCESS;
 }
 
 NTSTATUS ZwFreeVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, PSIZE_T RegionSize, ULONG FreeType)
