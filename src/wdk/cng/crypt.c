@@ -89,6 +89,7 @@ static NTSTATUS crypt_encrypt_blocks(const struct crypt_call *c)
         crypt_blocks(c, iv, c->out, c->in, whole);
     if (c->is_padded)
         crypt_blocks(c, iv, c->out + whole, last, BLOCK);
+    explicit_bzero(last, sizeof last);
     crypt_set_iv(c, iv);
     return STATUS_SUCCESS;
 }
@@ -111,23 +112,27 @@ static NTSTATUS crypt_decrypt_padded(const struct crypt_call *c, uint8_t iv[BLOC
 {
     size_t whole = c->in_size - BLOCK;
     uint8_t last_iv[BLOCK], next_iv[BLOCK], last[BLOCK];
+    NTSTATUS status = STATUS_SUCCESS;
     int rest;
 
     memcpy(next_iv, c->in + whole, BLOCK);
     memcpy(last_iv, whole ? c->in + whole - BLOCK : iv, BLOCK);
     crypt_blocks(c, last_iv, last, c->in + whole, BLOCK);
     rest = crypt_unpadded_size(last);
-    if (rest < 0)
-        return STATUS_UNSUCCESSFUL;
-    *c->result = (ULONG)(whole + (size_t)rest);
-    if (c->out_size < *c->result)
-        return STATUS_BUFFER_TOO_SMALL;
-    if (whole)
-        crypt_blocks(c, iv, c->out, c->in, whole);
-    memcpy(c->out + whole, last, (size_t)rest);
-    crypt_set_iv(c, next_iv);
+    if (rest >= 0)
+        *c->result = (ULONG)(whole + (size_t)rest);
+    if (rest < 0) {
+        status = STATUS_UNSUCCESSFUL;
+    } else if (c->out_size < *c->result) {
+        status = STATUS_BUFFER_TOO_SMALL;
+    } else {
+        if (whole)
+            crypt_blocks(c, iv, c->out, c->in, whole);
+        memcpy(c->out + whole, last, (size_t)rest);
+        crypt_set_iv(c, next_iv);
+    }
     explicit_bzero(last, sizeof last);
-    return STATUS_SUCCESS;
+    return status;
 }
 
 static NTSTATUS crypt_decrypt_blocks(const struct crypt_call *c)
