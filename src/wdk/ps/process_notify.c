@@ -52,13 +52,12 @@ static NTSTATUS process_add(const char *who, PCREATE_PROCESS_NOTIFY_ROUTINE plai
     pthread_mutex_lock(&lock);
     if ((plain || extended) && !process_find(plain, extended))
         r = process_find(NULL, NULL);
-    if (r)
+    if (r) {
         *r = (struct process_routine){ .plain = plain, .extended = extended };
+        live_add(LIVE_CALLBACK, r, who);
+    }
     pthread_mutex_unlock(&lock);
-    if (!r)
-        return STATUS_INVALID_PARAMETER;
-    live_add(LIVE_CALLBACK, r, who);
-    return STATUS_SUCCESS;
+    return r ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
 static NTSTATUS process_remove(const char *who, PCREATE_PROCESS_NOTIFY_ROUTINE plain,
@@ -78,9 +77,9 @@ static NTSTATUS process_remove(const char *who, PCREATE_PROCESS_NOTIFY_ROUTINE p
     r->removed = true;
     while (r->running)
         pthread_cond_wait(&returned, &lock);
+    (void)live_remove(LIVE_CALLBACK, r); /* before another thread can use the slot */
     *r = (struct process_routine){ 0 };
     pthread_mutex_unlock(&lock);
-    (void)live_remove(LIVE_CALLBACK, r);
     return STATUS_SUCCESS;
 }
 
