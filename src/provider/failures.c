@@ -21,8 +21,9 @@
 
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
-    struct addr self; /* the local address; without a port if this side initiated */
-    struct addr peer; /* the foreign address and port; if the peer initiated: failure.source, without a port */
+    struct addr self; /* the local address. The port is 0 if this side initiated. */
+    /* If this side initiated: the foreign address and port. If the peer initiated: failure.source, which has no port. */
+    struct addr peer;
     enum fabric_outcome outcome;
     enum fabric_phase phase;
     NTSTATUS status;
@@ -80,7 +81,10 @@ static struct failure *failure_find(struct failure *half, const struct failure_k
     return NULL;
 }
 
-/* Returns an unused entry, or the oldest entry of the source with the most entries if all are in use. */
+/*
+ * Returns an unused entry. If all entries are in use, returns the oldest entry of the source with the most entries.
+ * Requires the lock.
+ */
 static struct failure *failure_choose(struct failure *half)
 {
     struct failure *chosen = &half[0];

@@ -43,8 +43,8 @@ static bool holder_has_socket(int fds, const char *wanted)
 }
 
 /*
- * Returns the ID of a process that has the socket open. Returns 0 if none is found, for example because its descriptors
- * cannot be read.
+ * Returns the ID of a process that has the socket open. Returns 0 if it finds no such process. The search does not find
+ * a process whose descriptors this process cannot read.
  */
 static long holder_find_process(uint32_t inode)
 {

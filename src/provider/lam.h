@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declares logical address mappings. The consumer's NDK_LOGICAL_ADDRESS_MAPPING contains the addresses and a pointer to
- * the provider's mapping. The invariant: the adapter lists all its mappings. It uses the pointer in the consumer's
- * structure only if the list contains a mapping with that address.
+ * the provider's mapping. The invariant: the adapter has a list of all its mappings. The provider uses the consumer's
+ * pointer only if the list contains a mapping with this address.
  */
 #ifndef PROVIDER_LAM_H
 #define PROVIDER_LAM_H

@@ -6,8 +6,8 @@
  *
  * Waiting. Other processes often share the open file description of standard error, so O_NONBLOCK must not be set for
  * it. A write can wait even after poll has reported room: a terminal or pipe may have room for less than a line, or
- * another process may write first. So a check before the write is not enough. log_file_write_once chooses a call that
- * does not wait for each type of file.
+ * another process may write first. So a check before the write is not enough. For each type of file,
+ * log_file_write_once uses a call that does not wait.
  *
  * The descriptor. A program may close descriptors that are not its own, as daemons do. The number of the log's
  * descriptor may then refer to another file of the program. So each write first checks that the descriptor still refers
@@ -190,7 +190,7 @@ static ssize_t log_file_write_once(int fd, mode_t mode, const char *bytes, size_
         return send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (S_ISFIFO(mode)) {
         n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);
-        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* otherwise Linux is older than 6.4 */
+        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* false only on Linux before 6.4 */
             return n;
     }
     if (fcntl(fd, F_GETFL) & O_NONBLOCK)

@@ -14,8 +14,8 @@
  */
 int log_file_open(const char *name);
 /*
- * Writes like write(2), but raises no signal. Waits only for the disk of a regular file, for example not for the reader
- * of a pipe. Returns -1 if nothing was written.
+ * Writes like write(2), but raises no signal. May wait for the disk if the file is a regular file. Does not wait for
+ * anything else, for example the reader of a pipe. Returns -1 if nothing was written.
  */
 ssize_t log_file_write(const char *bytes, size_t size);
 

@@ -37,7 +37,8 @@ unsigned char *mdl_memory(const MDL *mdl)
 }
 
 /*
- * Returns true if the MDL's virtual address is `index` and its memory is at `memory`, and neither range wraps around.
+ * Returns true if the MDL's virtual address is `index` and its memory is at `memory`. Returns false if `index` or
+ * `memory` plus the MDL's length would overflow.
  */
 static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
 {

@@ -101,8 +101,8 @@ bool object_try_ref(struct object *o, enum object_ref kind);
 /* Takes a CHILD reference on the antecedent, unless o has one already. The reference is dropped when o ends. */
 void object_depend(struct object *o, struct object *antecedent);
 /*
- * Drops the CHILD reference of o on the antecedent, if there is one, before o ends. Used for the queue pair and the
- * endpoint of a failed connection attempt.
+ * Drops the CHILD reference of o on the antecedent now, not when o ends. Does nothing if o has no such reference. Used
+ * for the queue pair and the endpoint of a failed connection attempt.
  */
 void object_undepend(struct object *o, struct object *antecedent);
 /*
@@ -120,13 +120,16 @@ const char *object_state(const struct object *o, const char *state);
  */
 void object_retired(struct object *o);
 
-/* Queues a callback on the object's shard. The caller has taken a reference on the object, which the task drops. */
+/*
+ * Queues a callback on the object's shard. Requires that the caller has taken a reference on the object. The task drops
+ * this reference.
+ */
 void object_call(struct object *o, struct task *task);
 
 /*
- * Closes the object for the consumer. If the object has ended, returns STATUS_SUCCESS and does not call `done`.
- * Otherwise returns STATUS_PENDING, and done(context) will be the object's last callback. The consumer must not close
- * an object twice. A second close returns STATUS_PENDING and does nothing else.
+ * Closes the object for the consumer. If the object ends during this call, returns STATUS_SUCCESS and does not call
+ * `done`. Otherwise returns STATUS_PENDING, and done(context) will be the object's last callback. The consumer must not
+ * close an object twice. A second close returns STATUS_PENDING and does nothing else.
  */
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the published reasons. A code consists of a cause (a row of the table below) and perhaps the code of a
- * Terminate. The text of such a code has two parts: the text of the cause, then the text of the Terminate. The
+ * Terminate. If a code has a Terminate, its text is the text of the cause followed by the text of the Terminate. The
  * invariant: a published number never changes its meaning.
  */
 #include "provider/reason.h"

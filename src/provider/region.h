@@ -33,7 +33,7 @@ int region_create(struct region *r, struct object *obj, struct pd *pd);
 /* Invalidates every token of the region and refuses new tokens. Any thread may call this function, even repeatedly. */
 void region_revoke(struct region *r);
 /*
- * Ends a memory region or window; both types use this function as `retire`. Returns true if the region has ended.
+ * Ends a memory region or window; the `retire` of both types calls this function. Returns true if the region has ended.
  * Returns false if the memory is being accessed or a window is bound to the region; object_retired is called later.
  */
 bool region_retire(struct region *r);

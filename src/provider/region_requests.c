@@ -152,7 +152,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     return post_end(qp, region_check_and_fast_register(qp, &r, mr, &pages, flags));
 }
 
-/* Binds the window to the registration of the region `of` that has the newest token. */
+/* Binds the window to the newest token of the region `of`. */
 static NTSTATUS region_post_bind(struct qp *qp, struct rdma_request *r, const struct region *of, struct token_source *m,
                                  ULONG flags)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements shared receive queues. The invariant: a running notification, and each call that may cause one, has a
- * reference on the SRQ. A receive of the SRQ completes to the receive CQ of the queue pair that uses it. Receives that
- * are still queued when the SRQ is closed end without a completion.
+ * reference on the SRQ. A receive of the SRQ completes to the receive CQ of the queue pair that took the receive.
+ * Receives that are still queued when the SRQ is closed end without a completion.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that publishes this process's adapters to other processes, and passes them its trace (trace_server.h).
+ * Implements the thread that publishes this process's adapters to other processes. The thread also passes the trace of
+ * this process to them (trace_server.h).
  *
  * Two locks. `lifetime` is held while the server is started, and while it is stopped and its thread is joined. `list`
  * guards the list of adapters, and is held while a snapshot is written to memory, but not while the snapshot is sent.
@@ -48,7 +49,7 @@ enum {
     MAX_READERS = 8,   /* maximum number of readers that are served at the same time */
     MAX_WAITING = 128, /* maximum number of readers that wait to be served */
     MAX_NAME_TRIES = 4,
-    MAX_TRACE_TURN = 8, /* maximum requests for the trace that are answered before the other readers are served */
+    MAX_TRACE_TURN = 8, /* maximum number of requests for the trace that are answered before other readers are served */
 };
 
 static struct {
