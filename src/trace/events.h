@@ -172,8 +172,8 @@ struct trace_text16 {
 
 /*
  * An FPDU. `payload` is the number of bytes after the DDP header. `control` is the first two bytes of the DDP header.
- * `bytes` is the beginning of the payload: the whole content of a Read Request or a Terminate, and of other payloads as
- * much as ONDK_TRACE asks for.
+ * `bytes` is the beginning of the payload. The payload of a Read Request or a Terminate is recorded whole. For other
+ * payloads, ONDK_TRACE sets the maximum number of recorded bytes.
  */
 #define TRACE_FIELDS_tagged(F, N)                                                                                      \
     N(u8, direction, direction)                                                                                        \
@@ -185,7 +185,7 @@ struct trace_text16 {
     N(u8, crc, crc)                                                                                                    \
     F(x16, control)                                                                                                    \
     F(bytes, bytes)
-/* `stag` is the STag that the peer must invalidate. */
+/* `stag` is the STag that the receiver of the FPDU must invalidate. */
 #define TRACE_FIELDS_untagged(F, N)                                                                                    \
     N(u8, direction, direction)                                                                                        \
     N(u8, opcode, opcode)                                                                                              \

@@ -4,9 +4,9 @@
  * a trace file of the same user, and no process records to it any more. Second, all space of a file is allocated when
  * it is created, because a write to a mapped page without space would end the program.
  *
- * A process that records has a lock on its file (flock). It keeps the descriptor open for the lock and for readers
- * (trace/attach.h). To replace an old trace file, the process locks it, removes it, and creates a new file. So a reader
- * can go on reading the old file.
+ * A process that records has a lock on its file (flock). The process keeps the descriptor open for the lock and for
+ * readers (trace/attach.h). To replace an old trace file, the process locks it, removes it, and creates a new file. So
+ * a reader can go on reading the old file.
  *
  * A ring is a file in memory with seals. No process can change its size, or write to it except through a mapping that
  * exists already.
@@ -39,7 +39,7 @@ enum { FILE_PAGE = 4096, FILE_MIB = 1 << 20, FILE_MAX_TRIES = 100 };
 /* file_locked_by returns this reason if another copy of this library records to the file, in this same process. */
 static const char file_is_own[] = "this process records to it";
 
-/* Returns as text for the user why the lock of the trace file cannot be acquired. */
+/* Returns the reason why the lock of the trace file cannot be acquired, as text for the user. */
 static const char *file_locked_by(int fd)
 {
     uint32_t pid;

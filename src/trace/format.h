@@ -35,7 +35,10 @@ _Static_assert(sizeof(struct trace_file_header) == 224 && offsetof(struct trace_
                "the layout of docs/trace-format.md");
 
 struct trace_segment {
-    /* Higher than in all segments taken over earlier; 0: never used, or being taken over now. */
+    /*
+     * A segment that is taken over and emptied gets a higher number than all other segments. 0: the segment was never
+     * used, or is being emptied.
+     */
     _Atomic uint64_t sequence;
     _Atomic uint32_t committed; /* number of bytes of complete events after this header */
     uint32_t reserved;

@@ -207,7 +207,8 @@ static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint
         atomic_fetch_add_explicit(&ring.file->lost, 1, memory_order_relaxed);
         return false;
     }
-    (void)pthread_setspecific(ring.on_thread_end, w); /* on failure the segment stays owned */
+    /* If this call fails, nothing releases the segment when the thread ends. */
+    (void)pthread_setspecific(ring.on_thread_end, w);
     ring_write_thread(w, time_ns);
     return true;
 }

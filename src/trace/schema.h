@@ -35,8 +35,8 @@ const struct schema_event_type *schema_event_types(size_t *count);
 /* Returns the event type with this number, or NULL if there is none. */
 const struct schema_event_type *schema_event_find(uint16_t number);
 /*
- * Returns the size of a field of this kind in bytes. For the kind `bytes`, returns the size of the length before the
- * bytes.
+ * Returns the size of a field of this kind in bytes. A field of the kind `bytes` is only a count. The result does not
+ * include the counted bytes, which follow the fields.
  */
 size_t schema_field_size(enum schema_field_kind kind);
 /* Returns the function that enumerates the names in the list. Returns NULL if the names were not registered. */

@@ -45,8 +45,8 @@ static bool start_claim(bool *is_child)
 }
 
 /*
- * 1 + fork_generation of the process in which a thread begins the trace. With any other value, no thread of this
- * process begins it.
+ * If the value is 1 + fork_generation of this process, a thread of this process is beginning the trace. Any other value
+ * means that no thread of this process is beginning the trace.
  */
 static _Atomic uint64_t start_busy;
 

@@ -64,8 +64,8 @@ void trace_append(uint16_t type, uint32_t id, const void *fields, size_t size) P
 void trace_append_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size);
 
 /*
- * Records an event as trace_append_at does. The last field in `fields` is the number `len` of bytes, which are at
- * `bytes` and follow the fields. `len` is at most TRACE_MAX_PAYLOAD.
+ * Works like trace_append_at, for an event whose last field has the kind `bytes`. This field must contain `len`. The
+ * `len` bytes at `bytes` follow the fields. `len` is at most TRACE_MAX_PAYLOAD.
  */
 void trace_append_bytes_at(uint64_t time_ns, uint16_t type, uint32_t id, const void *fields, size_t size,
                            const void *bytes, size_t len);
@@ -120,7 +120,8 @@ enum { TRACE_MAX_PROBLEM = 4500 };
 /*
  * Begins to record if ONDK_TRACE requests it and this process does not record yet. On failure, writes the reason to
  * `problem` and returns false. Further calls do nothing and return true. A child of fork records nothing until its own
- * first call, which begins a file of its own.
+ * first call, which begins a new file or ring. If the parent has called trace_start and the file's name has no %p, the
+ * child's call does nothing.
  */
 bool trace_start(char problem[TRACE_MAX_PROBLEM]) PRIVATE_EXPORT(trace_start);
 
