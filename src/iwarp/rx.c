@@ -9,8 +9,8 @@
  *   - Otherwise the bytes of the FPDU are stored in the queue pair: up to MAX_PARTIAL bytes in partial_small, more in
  *     partial_buffer. If they are in partial_buffer, the next receive calls store the rest of the FPDU there.
  *
- * A turn processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue pair becomes
- * the owner of the staging area, and the next turns process those bytes.
+ * A turn of receiving processes at most as many FPDUs as iw_qp_rx_set_limit allows. If staged bytes remain, the queue
+ * pair becomes the owner of the staging area, and the next turns process those bytes.
  *
  * The invariant: validation of a segment (segment.c) changes nothing. Placement writes only to memory that a lookup
  * protects (memory.h), so that the end of the registration waits for the placement. A valid segment can fail later for
@@ -159,8 +159,8 @@ static void rx_note_fpdu(struct iw_qp *qp)
 }
 
 /*
- * Returns true if finishing the segment can end a registration. The caller must then first release its protections,
- * because the end of a registration waits until no thread protects it.
+ * Returns true if finishing the segment can end a registration. If so, the caller must first release the cached lookup
+ * (pieces.cached), because the end of a registration waits until no thread protects it.
  */
 static bool segment_ends_region(const struct iw_qp *qp, const struct ddp_header *h)
 {

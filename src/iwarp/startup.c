@@ -77,7 +77,7 @@ struct machine {
 struct iw_startup {
     const struct machine *machine;
     unsigned state;
-    unsigned rtr;                /* forms offered (initiator) or accepted (responder) */
+    unsigned rtr;                /* set of enum mpa_rtr: the forms offered (initiator) or accepted (responder) */
     enum iw_startup_fault fault; /* responder: what is wrong with a malformed request */
     struct iw_startup_config config;
     struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
@@ -482,7 +482,8 @@ void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
 
 enum iw_startup_fault iw_startup_fault(const struct iw_startup *s)
 {
-    return s->fault; /* IW_FAULT_FRAME is 0, so it is the fault of a frame that could not be decoded */
+    /* If the frame could not be decoded, `fault` is still 0, which is IW_FAULT_FRAME. */
+    return s->fault;
 }
 
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len)

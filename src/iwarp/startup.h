@@ -39,9 +39,8 @@ enum iw_startup_event {
     IW_STARTUP_ACCEPTED, /* initiator: the peer accepted; the result is valid */
     IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
-     * The frame is invalid. The initiator closes. The responder closes at once if the key, the length or the revision
-     * is wrong. Otherwise it first sends a reject (tx_want): the request has markers, flag S without limits, too much
-     * private data, or no form of ready-to-receive that this side accepts.
+     * The frame is invalid. The initiator closes. The responder closes at once if the fault is IW_FAULT_FRAME or
+     * IW_FAULT_REVISION. After any other fault, the responder sends a reject (tx_want), then closes.
      */
     IW_STARTUP_MALFORMED,
     /* After each of the next two events, the initiator sends a Terminate (with CRC if result.crc is set) and closes. */
@@ -71,8 +70,8 @@ struct iw_startup_result {
 struct iw_startup;
 
 /*
- * iw_startup_initiator and iw_startup_responder return NULL if out of memory. `len` must be at most
- * MPA_MAX_PRIVATE_DATA - MPA_LIMITS, also in iw_startup_accept and iw_startup_reject.
+ * iw_startup_initiator and iw_startup_responder return NULL if out of memory. In iw_startup_initiator,
+ * iw_startup_accept and iw_startup_reject, `len` must be at most MPA_MAX_PRIVATE_DATA - MPA_LIMITS.
  */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);

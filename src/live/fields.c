@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Formats the fields of an event: see fields.h. A value with a name is printed as this name, without the name of the
- * field, as in the source of a C program. An object is printed as its short name, and the name of the field precedes it
- * only if it adds information.
+ * field, as in the source of a C program. An object is printed as its short name. The field's name precedes the short
+ * name only if the field's name adds information.
  */
 #include "live/fields.h"
 
@@ -171,7 +171,7 @@ static void live_add_number(struct live_text *t, const struct live_event *e, con
 }
 
 /*
- * Returns true if the field is a context of the verifier, which the provider has received instead of the consumer's
+ * Returns true if the field is a context that the verifier has passed to the provider in place of the consumer's
  * context.
  */
 static bool live_is_verifiers(const struct schema_event_field *f, uint64_t context)

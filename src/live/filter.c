@@ -12,8 +12,8 @@
 #include "trace/schema.h"
 
 /*
- * The groups of events. The word "all" selects only the groups with is_in_all, which are the drivers' calls. Among the
- * frames of connections, these calls would be hard to find.
+ * The groups of events. The word "all" selects only the groups with is_in_all, which are the drivers' calls. The other
+ * groups are not in "all", because the drivers' calls would be hard to find among their many events.
  */
 static const struct {
     const char *name;
@@ -50,8 +50,8 @@ const char *live_event_name(uint16_t number)
 }
 
 /*
- * Selects the group `word`, or all groups if `word` is "all". If `is_selected` is false, removes them from the
- * selection instead. Returns false if there is no such group.
+ * Selects the events of the group `word`. If `word` is "all", selects the events of all groups with is_in_all. If
+ * `is_selected` is false, removes these events from the selection instead. Returns false if there is no such group.
  */
 static bool live_filter_set_group(struct live_filter *f, const char *word, bool is_selected)
 {

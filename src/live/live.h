@@ -24,17 +24,17 @@
 enum { LIVE_MAX_PROBLEM = 400 };
 
 /*
- * Selects the events that are printed. `list` has words with commas between them. A word is a group of events or the
- * name of a routine, and can have the wildcards * and ?. Each word adds events to the selection. If '-' precedes the
- * word, it removes them instead. The words apply in their order. If the list begins with '-', all drivers' calls are
- * selected at first. The return and the completion of a selected call are printed, too. If a word is not valid, writes
- * the reason to `problem` and returns false.
+ * Selects the events that are printed. `list` has words with commas between them. A word is a group of events, or the
+ * name of a routine, in which * and ? are wildcards. Each word adds events to the selection. A word that begins with
+ * '-' removes its events from the selection. The words apply in their order. If the list begins with '-', the selection
+ * begins with all drivers' calls. If a call is selected, its return and its completion are printed, too. If a word is
+ * not valid, writes the reason to `problem` and returns false.
  */
 bool live_select(const char *list, char problem[LIVE_MAX_PROBLEM]) PRIVATE_EXPORT(live_select);
 /*
  * Begins to print the selected events. Must be called at most once. If `holds` is true, the line of a call is held back
- * until the call returns. `holds` must be false if the process can end without live_before_text. Returns false if no
- * thread can be created.
+ * until the call returns. `holds` must be false if the process can end without a call of live_before_text, because the
+ * line would then be lost. Returns false if no thread can be created.
  */
 bool live_start(bool holds) PRIVATE_EXPORT(live_start);
 

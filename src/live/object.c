@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives objects short names: see object.h. The lists below contain the type of the object for each event and each
- * field. The object of an event that is not in the list receives no name.
+ * Gives objects short names: see object.h. The first list below has the type of each event's object. The second list
+ * has the type of the object that each field contains. If an event is not in the first list, its object receives no
+ * name.
  */
 #include "live/object.h"
 
@@ -197,14 +198,14 @@ bool live_is_close(uint16_t number)
 
 /* A name is stored as one number: the type in the upper 32 bits, and the name's number in the lower 32 bits. */
 enum { LIVE_NUMBER_BITS = 32 };
-#define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* flag: the address was not printed yet */
+#define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* flag in a stored name: the consumer's address was not printed yet */
 
 static struct live_table live_names; /* maps the provider's address of an object to the object's name */
 /* Maps the provider's address to the consumer's; keys with LIVE_BACK map in reverse. */
 static struct live_table live_proxies;
 static bool live_proxies_exist;
 static unsigned live_counts[LIVE_TYPES_COUNT];
-enum { LIVE_BACK = 1 }; /* the `routine` of a reverse entry's key */
+enum { LIVE_BACK = 1 }; /* the value of `routine` in a key that maps in reverse */
 
 bool live_has_proxies(void)
 {
@@ -247,8 +248,8 @@ static struct live_name live_name_of(uint64_t value)
 }
 
 /*
- * Returns true if the consumer receives another address for an object of this type. The later event `proxy` contains
- * that address.
+ * Returns true if the consumer receives a proxy's address instead of the provider's address of an object of this type.
+ * The event `proxy` contains the proxy's address, and is recorded after the object's creation.
  */
 static bool live_gets_proxy(enum live_type type)
 {

@@ -50,7 +50,7 @@ enum live_type live_object_type(uint16_t number);
 enum live_type live_created_type(uint16_t number);
 /* Returns the type of the object that a field with this name contains. Returns LIVE_none if the type is not known. */
 enum live_type live_field_type(const char *field);
-/* Returns true if this routine closes its object, which is closed when the routine has completed. */
+/* Returns true if this routine closes its object. The object is closed when the routine has completed. */
 bool live_is_close(uint16_t number);
 
 /* Returns the name of the object at `address`. If the object has no name of this type, gives it a new name. */

@@ -76,7 +76,10 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 
 /* ---- calls and callbacks ---- */
 
-/* Adds a frame to the thread for a call or callback that begins. Holds back the line `x`, or writes it at once. */
+/*
+ * Adds a frame to the thread for a call or callback that begins. If the frame is visible, holds back the line `x` or
+ * writes it at once.
+ */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {
     struct live_thread *t = live_thread_get(true);
@@ -121,7 +124,7 @@ static void live_print_result(const struct live_event *e, const struct live_thre
 }
 
 /*
- * Returns the name of the driver in the event DriverEntry or DriverUnload, whose objects have no short name. For any
+ * Returns the driver's name if the event is DriverEntry or DriverUnload, because a driver has no short name. For any
  * other event, returns an empty name.
  */
 static struct trace_text16 live_driver_name(const struct live_event *e)
@@ -181,12 +184,13 @@ static struct live_key live_pending_key(const struct live_event *e, uint16_t rou
     return (struct live_key){ live_field_number(e, "object"), live_field_number(e, "context"), routine };
 }
 
-/* Stores the start time of a call that has returned STATUS_PENDING. */
+/* Stores the start time of a call that has returned STATUS_PENDING and has not completed. */
 static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
 
-    if (!live_table_remove(&live.pending, &key, NULL)) /* false if the call has already completed */
+    /* If the call has completed before it has returned, only removes the entry that live_add_latency has added. */
+    if (!live_table_remove(&live.pending, &key, NULL))
         live_table_insert(&live.pending, &key, e->time_ns - live_field_number(e, "duration"));
 }
 
