@@ -19,8 +19,9 @@ void activity_add_closed(struct adapter *a);
 /* Adds the process's sum of closed adapters to *sum. Any thread may call this function, at any IRQL. */
 void provider_add_closed_activity(struct activity *sum);
 /*
- * Adds the counters of an open adapter to *sum, and those of its open queue pairs. `adapter` is the provider's own. If
- * `crashed` is true, takes no lock, and leaves out the counters of open queue pairs. Any thread may call this function.
+ * Adds the counters of an open adapter and of its open queue pairs to *sum. `adapter` must be the provider's object,
+ * not the verifier's. If `crashed` is true, acquires no lock, and leaves out the counters of open queue pairs. Any
+ * thread may call this function.
  */
 void provider_add_activity(NDK_ADAPTER *adapter, struct activity *sum, bool crashed);
 

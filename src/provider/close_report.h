@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports for what a close waits, if the close of an object or of the adapter stays pending. */
+/*
+ * Writes a report if the close of an object or of the adapter stays pending. The report lists what the close waits for.
+ */
 #ifndef PROVIDER_CLOSE_REPORT_H
 #define PROVIDER_CLOSE_REPORT_H
 
@@ -14,7 +16,7 @@ struct adapter;
 struct object;
 
 /*
- * The state of the thread that reports closes, in struct adapter. If all members are zero, there is no thread and
+ * The state of the thread that reports closes. Each adapter has one. If all members are zero, there is no thread and
  * nothing is reported.
  */
 struct close_reporter {
@@ -26,9 +28,10 @@ struct close_reporter {
     struct gate wake;    /* opened when `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * Before this time, every sleep of the thread ends at this time at the latest. So a close that begins before this
-     * time need not wake the thread: the report of the close is due later, close_report_ms after the close began. After
-     * this time, the thread sleeps until a close wakes it. Only the thread uses this member.
+     * The time close_report_ms after a close last woke the thread. If no close is in the queue, the thread sleeps until
+     * rest_until_ns. A close that begins during this sleep does not wake the thread, because that close is due to be
+     * reported after rest_until_ns. After rest_until_ns, the thread sleeps until a close wakes it. Only the thread uses
+     * this member.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */

@@ -12,8 +12,8 @@
 #include "openndk/config.h"
 
 /*
- * The limits of ondk_config_t.size. A struct of the lower limit has `size` and one more field. No version of the struct
- * will reach the upper limit.
+ * The limits of ondk_config_t.size. A struct of CONFIG_MIN_SIZE bytes has `size` and one more field. No version of the
+ * struct will have CONFIG_MAX_SIZE bytes.
  */
 enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 
@@ -28,7 +28,8 @@ bool config_size_is_valid(const ondk_config_t *config);
  */
 bool config_read(ondk_config_t *ours, const ondk_config_t *theirs);
 /*
- * Sets *config to the values that ondk_configure has set. If it was not called, uses the defaults and the environment.
+ * Sets *config to the values that ondk_configure has set. If ondk_configure was not called, uses the defaults and the
+ * environment.
  */
 void config_current(ondk_config_t *config);
 

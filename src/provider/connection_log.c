@@ -31,9 +31,9 @@ enum { LIMIT_ROLES = 2, LIMIT_LEVELS = ONDK_LOG_DEBUG + 1 };
 static const uint64_t group_interval_ns = UINT64_C(60000000000), shared_interval_ns = UINT64_C(1000000000);
 
 /*
- * The end of the latest interval of each limit. A written line takes one interval of fixed length. The line's interval
- * begins at the end of the latest interval, or now if that has ended already. limit_take refuses a line if its interval
- * would end more than `burst` intervals after now.
+ * For each limit, the time at which its latest interval ends. Each written line adds one interval of fixed length. The
+ * new interval begins at the end of the latest interval, or now if the latest interval has ended. limit_take refuses a
+ * line if the new interval would end more than `burst` intervals after now.
  */
 static _Atomic uint64_t limit_until[LIMIT_ROLES][LIMIT_LEVELS][LIMIT_GROUPS];
 static _Atomic uint64_t limit_shared_until[LIMIT_ROLES][LIMIT_LEVELS];

@@ -13,13 +13,13 @@ struct adapter;
 /* Makes the adapter the observer of its fabric. */
 void connection_log_observe(struct adapter *a);
 /*
- * Logs the number of lines that were left out since the last line of this kind. Called when an adapter closes, at
- * PASSIVE_LEVEL.
+ * Logs how many lines were left out since this number was last logged. Called at PASSIVE_LEVEL, when an adapter
+ * closes.
  */
 void connection_log_end(void);
 /*
- * Logs that a listener listens at `local`, or that this has failed if `why` is not FABRIC_OK. Called in an event of the
- * fabric.
+ * Logs that a listener listens at `local`. If `why` is not FABRIC_OK, logs that the listener has failed. Called in an
+ * event of the fabric.
  */
 void connection_log_listening(enum fabric_reason why, const struct addr *local);
 void connection_log_stopped(const struct addr *local);

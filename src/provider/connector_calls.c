@@ -56,8 +56,9 @@ static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destina
 }
 
 /*
- * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters. Then sets
- * *old_data to the private data of the previous attempt, which the caller frees. The caller has bound the queue pair.
+ * Takes NdkConnect's step of the state machine. If the step is legal, stores the attempt's parameters, and sets
+ * *old_data to the private data of the previous attempt. The caller must free *old_data, and must have bound the queue
+ * pair.
  */
 static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
                                                     struct qp *qp, struct object *endpoint, void **old_data)
@@ -333,7 +334,7 @@ static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inb
 
 /*
  * Copies the local address if `local` is true, otherwise the peer's address. Returns STATUS_INVALID_DEVICE_STATE if
- * there has been no successful NdkConnect.
+ * this side connects, and no NdkConnect of this connector has succeeded.
  */
 static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {
