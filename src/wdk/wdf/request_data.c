@@ -131,6 +131,22 @@ struct data {
     size_t length;
 };
 
+/* A format for an I/O target replaces the buffers of the IRP. The request's own buffers are those that are saved then. */
+static PVOID request_system_buffer(const struct wdf_request *r)
+{
+    return r->send && r->send->formatted ? r->send->saved.system : r->irp->AssociatedIrp.SystemBuffer;
+}
+
+static PVOID request_user_buffer(const struct wdf_request *r)
+{
+    return r->send && r->send->formatted ? r->send->saved.user : r->irp->UserBuffer;
+}
+
+static PMDL request_own_mdl(const struct wdf_request *r)
+{
+    return r->send && r->send->formatted ? r->send->saved.mdl : r->irp->MdlAddress;
+}
+
 static enum method request_transfer_method(const struct wdf_request *r)
 {
     ULONG flags = r->device->device->Flags;
@@ -147,10 +163,10 @@ static void request_locate_control(const struct wdf_request *r, bool input, stru
                          : s->Parameters.DeviceIoControl.OutputBufferLength;
     if (method == METHOD_NEITHER) {
         data->method = METHOD_ADDRESS;
-        data->address = input ? s->Parameters.DeviceIoControl.Type3InputBuffer : r->irp->UserBuffer;
+        data->address = input ? s->Parameters.DeviceIoControl.Type3InputBuffer : request_user_buffer(r);
     } else if (input || method == METHOD_BUFFERED) {
         data->method = METHOD_SYSTEM_BUFFER;
-        data->address = r->irp->AssociatedIrp.SystemBuffer;
+        data->address = request_system_buffer(r);
     } else {
         data->method = METHOD_MDL;
     }
@@ -170,9 +186,9 @@ static bool request_locate(const struct wdf_request *r, bool input, struct data 
         data->length = s->Parameters.Read.Length; /* Parameters.Write has the same layout */
         data->method = request_transfer_method(r);
         if (data->method == METHOD_SYSTEM_BUFFER)
-            data->address = r->irp->AssociatedIrp.SystemBuffer;
+            data->address = request_system_buffer(r);
         else if (data->method == METHOD_ADDRESS)
-            data->address = r->irp->UserBuffer;
+            data->address = request_user_buffer(r);
         return true;
     case IRP_MJ_DEVICE_CONTROL:
     case IRP_MJ_INTERNAL_DEVICE_CONTROL:
@@ -203,7 +219,7 @@ static NTSTATUS request_data(const char *routine, WDFREQUEST request, bool input
     if (!data->length)
         return STATUS_BUFFER_TOO_SMALL;
     if (data->method == METHOD_MDL)
-        data->address = MmGetSystemAddressForMdlSafe(r->irp->MdlAddress, NormalPagePriority);
+        data->address = MmGetSystemAddressForMdlSafe(request_own_mdl(r), NormalPagePriority);
     return data->address ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
@@ -316,7 +332,7 @@ static NTSTATUS request_mdl(const char *routine, WDFREQUEST request, bool input,
     *mdl = NULL;
     if (!NT_SUCCESS(status))
         return status;
-    *mdl = data.method == METHOD_MDL ? r->irp->MdlAddress : request_find_mdl(r, data.address);
+    *mdl = data.method == METHOD_MDL ? request_own_mdl(r) : request_find_mdl(r, data.address);
     if (*mdl)
         return STATUS_SUCCESS;
     m = request_new_mdl(r, data.address, data.length);

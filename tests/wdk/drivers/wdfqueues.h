@@ -25,6 +25,7 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_ASYNCHRONOUS,
     WDFQUEUES_TARGET_CANCELS, /* by WdfRequestCancelSentRequest and WdfIoTargetClose */
     WDFQUEUES_TARGET_FORWARDS,
+    WDFQUEUES_TARGET_REFORMATS, /* a received request is sent with other buffers */
     WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
     WDFQUEUES_DRAIN_STOPPED,

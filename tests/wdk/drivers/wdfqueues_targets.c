@@ -6,6 +6,7 @@
 
 #define REVERSE(method) (0x220000u | 0x40u << 2 | (ULONG)(method)) /* output: the input, reversed */
 #define FORWARD 0x220104u                                         /* sent on to scene.target as MARK */
+#define REFORMAT 0x220108u                                        /* sent on with a buffer of the driver */
 
 static WDFIOTARGET target;
 static struct {
@@ -38,6 +39,44 @@ static VOID forward(WDFREQUEST Request)
         WdfRequestComplete(Request, WdfRequestGetStatus(Request));
 }
 
+/* Counts an output buffer of the request that is not the sender's. */
+static VOID expect_output(WDFREQUEST Request, const void *Output)
+{
+    PVOID out;
+
+    if (!NT_SUCCESS(WdfRequestRetrieveOutputBuffer(Request, 4, &out, NULL)) || out != Output)
+        InterlockedIncrement(&scene.second);
+}
+
+static VOID reformatted(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                        WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Target);
+    expect_output(Request, Context);
+    WdfRequestComplete(Request, Params->IoStatus.Status);
+}
+
+/* The request keeps the sender's buffers while it is formatted with others. */
+static VOID reformat(WDFREQUEST Request)
+{
+    PVOID own = NULL;
+    WDFMEMORY memory;
+    NTSTATUS status;
+
+    status = WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &memory, NULL);
+    if (!NT_SUCCESS(status)) {
+        WdfRequestComplete(Request, status);
+        return;
+    }
+    (VOID)WdfRequestRetrieveOutputBuffer(Request, 4, &own, NULL);
+    status = WdfIoTargetFormatRequestForIoctl(target, Request, REVERSE(METHOD_BUFFERED), memory, NULL, memory, NULL);
+    WdfObjectDelete(memory);
+    expect_output(Request, own);
+    WdfRequestSetCompletionRoutine(Request, reformatted, own);
+    if (!NT_SUCCESS(status) || !WdfRequestSend(Request, target, WDF_NO_SEND_OPTIONS))
+        WdfRequestComplete(Request, WdfRequestGetStatus(Request));
+}
+
 static VOID control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
                     ULONG IoControlCode)
 {
@@ -54,6 +93,10 @@ static VOID control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLengt
     }
     if (IoControlCode == FORWARD) {
         forward(Request);
+        return;
+    }
+    if (IoControlCode == REFORMAT) {
+        reformat(Request);
         return;
     }
     status = WdfRequestRetrieveInputBuffer(Request, 1, (PVOID *)&in, NULL);
@@ -283,6 +326,26 @@ static ULONG check_forwarded(VOID)
     return 0;
 }
 
+static ULONG check_reformatted(VOID)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    struct sent sent;
+    CHAR buffer[4] = "abc";
+
+    WdfIoTargetClose(target);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, device);
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
+    KeInitializeEvent(&sent.done, NotificationEvent, FALSE);
+    device->StackSize = 2; /* one location more for the target */
+    sent.irp = IoBuildDeviceIoControlRequest(REFORMAT, device, buffer, 4, buffer, 4, FALSE, &sent.done, &sent.result);
+    device->StackSize = 1;
+    CHECK(sent.irp);
+    (VOID)IoCallDriver(device, sent.irp);
+    CHECK(NT_SUCCESS(sent_status(&sent)) && scene.second == 0);
+    return 0;
+}
+
 ULONG run_target_case(ULONG Case)
 {
     ULONG line;
@@ -298,6 +361,9 @@ ULONG run_target_case(ULONG Case)
         break;
     case WDFQUEUES_TARGET_CANCELS:
         line = check_cancel_sent();
+        break;
+    case WDFQUEUES_TARGET_REFORMATS:
+        line = check_reformatted();
         break;
     default:
         line = check_forwarded();
