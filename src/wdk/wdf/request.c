@@ -61,6 +61,11 @@ struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request)
 
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
+static void request_destroy(struct wdf_object *o)
+{
+    wdf_send_free(CONTAINING_RECORD(o, struct wdf_request, object));
+}
+
 NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **out)
 {
     PWDF_OBJECT_ATTRIBUTES attributes = d->init.request_attributes.Size ? &d->init.request_attributes : NULL;
@@ -77,6 +82,7 @@ NTSTATUS wdf_request_new(struct wdf_device *d, PIRP irp, struct wdf_request **ou
     r->is_create = s->MajorFunction == IRP_MJ_CREATE;
     r->file = s->FileObject ? wdf_file_find(d, s->FileObject) : NULL;
     InitializeListHead(&r->link);
+    o->destroy = request_destroy;
     status = wdf_object_publish(o);
     if (!NT_SUCCESS(status))
         return status;
@@ -144,7 +150,7 @@ static PIRP request_end(struct wdf_request *r, NTSTATUS status)
     atomic_store(&r->in_cleanup, false);
     request_check_memory(r);
     wdf_request_free_mdls(r);
-    wdf_send_free(r);
+    wdf_send_end(r);
     if (r->is_create && r->file && !NT_SUCCESS(status))
         wdf_file_discard(r->device, r->file);
     irp->Tail.Overlay.DriverContext[3] = NULL;

@@ -70,6 +70,12 @@ static void send_release(struct wdf_send *s)
     send_drop_span(&s->out);
 }
 
+void wdf_send_end(struct wdf_request *r)
+{
+    if (r->send)
+        send_release(r->send);
+}
+
 void wdf_send_free(struct wdf_request *r)
 {
     if (!r->send)

@@ -85,7 +85,9 @@ struct wdf_what {
 
 /* Returns the request's part for sending, or NULL if out of memory. */
 struct wdf_send *wdf_send_of(struct wdf_request *r);
-/* Frees it. Called when the request is destroyed. */
+/* Frees the buffers of the last format, before the request's IRP is completed. */
+void wdf_send_end(struct wdf_request *r);
+/* Frees it. Called when the request is destroyed: a thread that cancels the request may use it until then. */
 void wdf_send_free(struct wdf_request *r);
 NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const struct wdf_what *what);
 /* Sends a formatted request. Returns false if it was not sent, and sets its status. */
