@@ -70,13 +70,17 @@ static void created_destroy(struct wdf_object *o)
         IoFreeIrp(r->irp);
 }
 
-/* Sets up and inserts a request of the driver. */
-static NTSTATUS created_publish(struct wdf_object *o, struct wdf_request **out)
+/*
+ * Sets up and inserts a request of the driver. If `temporary` is true, the deletion of its parent does not delete the
+ * request: only the thread that waits for it does.
+ */
+static NTSTATUS created_publish(struct wdf_object *o, bool temporary, struct wdf_request **out)
 {
     struct wdf_request *r = CONTAINING_RECORD(o, struct wdf_request, object);
     NTSTATUS status;
 
-    o->framework = o->unmanaged = false;
+    o->framework = false;
+    o->unmanaged = temporary;
     o->stop = created_stop;
     o->destroy = created_destroy;
     r->created = true;
@@ -105,7 +109,7 @@ NTSTATUS WdfRequestCreate(PWDF_OBJECT_ATTRIBUTES RequestAttributes, WDFIOTARGET 
         return STATUS_INVALID_PARAMETER;
     status = wdf_object_new_for(WDF_REQUEST, sizeof *r, RequestAttributes, caller, &o);
     if (NT_SUCCESS(status))
-        status = created_publish(o, &r);
+        status = created_publish(o, false, &r);
     if (NT_SUCCESS(status))
         *Request = (WDFREQUEST)r;
     return status;
@@ -305,7 +309,7 @@ static NTSTATUS send_synchronously(const char *routine, WDFIOTARGET target, WDFR
     if (!r) {
         status = wdf_object_new(WDF_REQUEST, sizeof *r, NULL, &t->object, &o);
         if (NT_SUCCESS(status))
-            status = created_publish(o, &r);
+            status = created_publish(o, true, &r);
     }
     if (NT_SUCCESS(status))
         status = wdf_send_format(t, r, what);
