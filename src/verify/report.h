@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/private_export.h"
+#include "verify/open_line.h"
 #include "verify/stack.h"
 
 enum verify_mode {
@@ -206,13 +207,6 @@ void report_set_events(report_events *events);
  */
 void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
-/*
- * Records that the host, for example a driver, has written text to the output. `open` is true if the text does not end
- * with a line end. The next report then begins with a line end.
- */
-void report_set_line_open(bool open) PRIVATE_EXPORT(report_set_line_open);
-bool report_is_line_open(void) PRIVATE_EXPORT(report_is_line_open);
-
 /*
  * A text that is no report, for example a bug check, is printed between report_begin and report_end. report_begin locks
  * the output and returns it. The caller then prints its text. report_end prints the stacks, which begin at the return

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "live/live.h"
 #include "symbol.h"
+#include "verify/open_line.h"
 
 enum { MAX_LINE = 4096, MAX_WHOLE = MAX_LINE + 2700 };
 
@@ -96,11 +97,24 @@ static void output_put_line(void)
     output_put_frame(number, place);
 }
 
+/* Ends the line if a driver has printed a text without a line end, and the driver is not writing now. */
+static void output_end_driver_line(void)
+{
+    if (!report_is_line_open())
+        return;
+    report_set_line_open(false);
+    line[length++] = '\n';
+    line[length] = '\0';
+    output_put_line();
+    length = 0;
+}
+
 static ssize_t output_write(void *cookie, const char *text, size_t size)
 {
     (void)cookie;
     live_before_text();
     pthread_mutex_lock(&lock);
+    output_end_driver_line();
     for (size_t i = 0; i < size; i++) {
         line[length++] = text[i];
         if (text[i] == '\n' || length == MAX_LINE - 1) {

@@ -41,23 +41,33 @@ static void debug_print_prefix(FILE *out)
             irql_now());
 }
 
+/*
+ * Writes the text, and continues the open line if there is one. While this function writes, no line is reported as
+ * open: what then writes to the stream, and finds a line open, is not the driver, and ends the line.
+ */
 static void debug_print_text(const char *text, size_t length)
 {
     FILE *out = report_output();
+    bool is_open;
 
     pthread_mutex_lock(&printing);
+    flockfile(out);
+    is_open = report_is_line_open();
+    report_set_line_open(false);
     while (length) {
         const char *end = memchr(text, '\n', length);
         size_t n = end ? (size_t)(end - text) + 1 : length;
 
-        if (!report_is_line_open())
+        if (!is_open)
             debug_print_prefix(out);
         fwrite(text, 1, n, out);
-        report_set_line_open(!end);
+        is_open = !end;
         text += n;
         length -= n;
     }
     fflush(out);
+    report_set_line_open(is_open);
+    funlockfile(out);
     pthread_mutex_unlock(&printing);
 }
 

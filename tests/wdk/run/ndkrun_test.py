@@ -294,6 +294,9 @@ def output():
     check('odd bytes: no control characters', not re.search(rb'[^\n\t\x20-\x7e\x80-\xff]|\xc2\x9b', p.stderr), p.stderr)
     check('odd bytes: what they were', b'odd: \\x1b]0;owned\\x07 \\x1b[2J\\x0dndkrun: nothing left \\x7f \\xc2\\x9b31m '
           b'\xc3\xa4 \\xff\tend\n' in p.stderr, p.stderr)
+    expect('a driver continues its line, ndkrun begins another one', 1,
+           r'(?m)^\[\S+ \d+ IRQL 0\] first part\nndkrun: .*continues.so is loaded\n\[.* IRQL 0\] second part\n'
+           r'\[.* IRQL 0\] no end\nleft: MDL', '--run-for', 0, '--verify', 'report', driver('continues'))
     if not os.path.exists('/dev/full'):
         print('a full disk: skipped, this system has no /dev/full')
         return
