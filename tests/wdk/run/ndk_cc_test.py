@@ -336,6 +336,37 @@ def cplusplus(tmp):
         check(f'{cc}: literals', driver.DriverEntry(None, None) == 0, text)
 
 
+STANDARD = r'''
+extern "C" {
+#include <ntddk.h>
+}
+#include <map>
+#include <algorithm>
+#include <vector>
+extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return STATUS_SUCCESS; }
+void *operator new(size_t size) { return ExAllocatePoolWithTag(NonPagedPoolNx, size, 'dtsS'); }
+void operator delete(void *block) noexcept { ExFreePoolWithTag(block, 'dtsS'); }
+void operator delete(void *block, size_t) noexcept { ExFreePoolWithTag(block, 'dtsS'); }
+static void increment(__in int from, __out int *to) { *to = from + 1; }
+extern "C" int mapped(int value)
+{
+    std::map<int, int> numbers;
+    std::vector<int> sorted{ 3, 1, 2 };
+    increment(value, &numbers[7]);
+    std::sort(sorted.begin(), sorted.end());
+    return numbers[7] + sorted[2];
+}
+'''
+
+
+def standard(tmp):
+    """Headers of the standard library after the kit's, whose macros __in and __out the driver uses, too."""
+    put(tmp, {'main.cpp': STANDARD})
+    for cc in ('gcc', 'clang'):
+        driver, text = built(f'the standard library, {cc}', tmp, '--cc', cc)
+        check(f'the standard library, {cc}: a map and a vector', driver and driver.mapped(40) == 44, text)
+
+
 def warnings(tmp):
     """A warning is printed alone: gcc would report options that it does not have beside it, and clang extensions."""
     source = tmp / 'warns.c'
@@ -568,8 +599,8 @@ def libraries(tmp):
 
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, warnings,
-                 advice, families, words, malformed, nested, libraries):
+    for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, standard,
+                 warnings, advice, families, words, malformed, nested, libraries):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

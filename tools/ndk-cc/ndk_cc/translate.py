@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
+In C++, wrappers of the standard library's headers undefine the kit's macros that are names of that library.
 #line directives make debuggers, sanitizers and messages name the original files. If a va_list is initialized with
 NULL, the initializer is removed, because a va_list is a pointer on Windows and an array here. A prototype of swprintf
 declares another name, because swprintf is a macro here. dialect.py describes the other changes.
@@ -16,6 +17,9 @@ MAX_SOURCE = 64 * 1024 * 1024 # bytes of a source or header
 VA_LIST = re.compile(r'\b(va_list\s+\w+)\s*=\s*(?:NULL|0)\s*;')
 # A driver's own prototype of what is a macro here.
 PROTOTYPE = re.compile(r'^(\s*(?:extern\s+)?(?:_CRTIMP\s+)?int\s+(?:_{0,2}cdecl\s+)?)(swprintf|_snwprintf)(\s*\()')
+# Macros of the kit that libstdc++ uses as names, and its headers: they have no extension.
+NAMES_OF_LIBRARY = ('__in', '__out')
+STANDARD = re.compile(r'[a-z_0-9]+')
 INCLUDE = re.compile(r'^(\s*#\s*include\s*)(["<])([^">]+)([">])(.*)$')
 
 
@@ -118,9 +122,25 @@ class Translator:
             name = path.replace('\\', '\\\\').replace('"', '\\"')
             with open(copy, 'w', encoding='utf-8', errors='surrogateescape') as file:
                 file.write(f'#line 1 "{name}"\n' + text)
+        for name in filter(STANDARD.fullmatch, self.missing):
+            self.write_standard(name)
         if self.traces:
             with open(os.path.join(self.build_dir, 'trace.tmh'), 'w', encoding='utf-8') as file:
                 file.write(wpp.header(self.functions, self.bits))
+
+    def standard(self):
+        """Returns the folder of the wrappers of standard headers, which need not exist."""
+        return os.path.join(self.build_dir, 'standard')
+
+    def write_standard(self, name):
+        """Writes a wrapper of a standard header of C++, which is compiled without the macros NAMES_OF_LIBRARY."""
+        os.makedirs(self.standard(), exist_ok=True)
+        with open(os.path.join(self.standard(), name), 'w', encoding='utf-8') as file:
+            for macro in NAMES_OF_LIBRARY:
+                file.write(f'#pragma push_macro("{macro}")\n#undef {macro}\n')
+            file.write(f'#include_next <{name}>\n')
+            for macro in NAMES_OF_LIBRARY:
+                file.write(f'#pragma pop_macro("{macro}")\n')
 
 
 def longs(lines):
