@@ -367,6 +367,31 @@ def standard(tmp):
         check(f'the standard library, {cc}: a map and a vector', driver and driver.mapped(40) == 44, text)
 
 
+def microsoft(tmp):
+    """What Microsoft's C++ has, and gcc and clang do not have, or only with an option."""
+    start = 'extern "C" {\n#include <ntddk.h>\n}\n' \
+            'extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }\n'
+    catches = start + 'struct fault { int code; };\n' \
+        'int g(int a) { try { a++; } catch (const fault &x) { return x.code; } return 1; }\n'
+    put(tmp, {'abstract.cpp': start + 'class A abstract { public: virtual int f() = 0; };\n', 'try.cpp': catches,
+              'throw.cpp': catches + 'int h(int a) { if (a) throw fault{ a }; return 0; }\n',
+              'library.cpp': '#include <ntddk.h>\n#include <string>\n'})
+    code, text = ndk_cc(tmp / 'abstract.cpp', '-o', tmp / 'x.so')
+    check('abstract', code == 1 and "abstract.cpp:5: abstract: a keyword of Microsoft's C++" in text, text)
+    for cc in ('gcc', 'clang'):
+        for name in ('try', 'throw'):
+            code, text = ndk_cc(tmp / f'{name}.cpp', '-o', tmp / 'x.so', '--cc', cc)
+            check(f'{cc}: {name} without exceptions', code == 1 and 'cpp:6: exceptions of C++ are off' in text
+                  or name == 'throw' and 'cpp:7: exceptions of C++ are off' in text, text)
+            check(f'{cc}: {name}: no undeclared variable', 'ndk-cc: ' in text and ' x: ' not in text, text)
+            code, text = ndk_cc(tmp / f'{name}.cpp', '-o', tmp / 'x.so', '--cc', cc, '-f=-fexceptions')
+            check(f'{cc}: {name} with exceptions', code == 0, text)
+        code, text = ndk_cc(tmp / 'library.cpp', '-o', tmp / 'x.so', '--cc', cc)
+        said = [line for line in text.splitlines() if line.startswith('ndk-cc: ')]
+        check(f'{cc}: an error in the library has no explanation', code == 1 and len(said) == 1
+              and said[0].startswith('ndk-cc: not built: errors without an explanation'), text)
+
+
 def warnings(tmp):
     """A warning is printed alone: gcc would report options that it does not have beside it, and clang extensions."""
     source = tmp / 'warns.c'
@@ -466,9 +491,20 @@ def words(tmp):
           text)
     put(tmp, {'callback.c': ENTRY + 'typedef void (*CALL)(int);\nvoid take(CALL);\nvoid take(CALL c) { c(1); }\n'
         'static void mine(char *p) { (void)p; }\nvoid f(void) { take(mine); }\n'})
-    code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so')
-    check('a callback of another type is told, and built',
-          code == 0 and 'callback.c:7: a callback of another type' in text, (code, text))
+    put(tmp, {'results.c': ENTRY + 'static NTSTATUS unload(PDRIVER_OBJECT d) { (void)d; return 0; }\n'
+        'static void dispatch(PDEVICE_OBJECT d, PIRP i) { (void)d; (void)i; }\n'
+        'static NTSTATUS dpc(PKDPC k, PVOID c, PVOID a, PVOID b) { (void)k; (void)c; (void)a; (void)b; return 0; }\n'
+        'void set(PDRIVER_OBJECT d) { d->DriverUnload = unload; }\n'
+        'void init(PKDPC k) { KeInitializeDpc(k, dpc, NULL); }\n'
+        'void other(PDRIVER_OBJECT d) { d->MajorFunction[0] = dispatch; }\n'})
+    for cc in ('gcc', 'clang'):
+        code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so', '--cc', cc)
+        check(f'{cc}: a callback of another type is told, and built',
+              code == 0 and 'callback.c:7: a callback of another type' in text, (code, text))
+        code, text = ndk_cc(tmp / 'results.c', '-o', tmp / 'x.so', '--cc', cc)
+        check(f'{cc}: callbacks that differ in the result', code == 0 and 'a callback of another type' not in text
+              and 'results.c:6: a callback that returns a value' in text and '(and in 1 more lines)' in text
+              and 'results.c:8: a callback that returns nothing' in text, (code, text))
     for argument, wanted in ((tmp / 'nothing', 'no such file or folder'), (tmp / 'text.txt', 'neither a folder')):
         code, text = ndk_cc(argument)
         check(f'{argument.name}: {wanted}', code == 2 and wanted in text, (code, text))
@@ -600,7 +636,7 @@ def libraries(tmp):
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, standard,
-                 warnings, advice, families, words, malformed, nested, libraries):
+                 microsoft, warnings, advice, families, words, malformed, nested, libraries):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

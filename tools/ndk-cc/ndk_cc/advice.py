@@ -3,7 +3,8 @@
 import os
 import re
 
-from . import scope
+from . import Trouble, scope
+from .translate import read_lines
 
 LISTS = 'docs/kernel-routines.md lists those that OpenNDK has'
 KERNEL = re.compile(r'(?:BCrypt|Cc|Cm|Dbg|Etw|Ex|Flt|FsRtl|Hal|Io|Kd|Ke|Ki|Mm|Ndis|Ndk|Nt|Ob|Po|Ps|Rtl|ScsiPort|Se|'
@@ -17,6 +18,7 @@ LINKED_BY_LLD = re.compile(r'undefined symbol: (?P<name>\w+)[^\n]*\n>>> referenc
 # Routines whose names OpenNDK's headers make with macros.
 MADE = ((re.compile(r'RtlString(?:Cb|Cch)\w+'), 'ntstrsafe.h'),
         (re.compile(r'Rtl(?:U?(?:Char|Short|Int|Long|LongLong)(?:Ptr)?|SizeT|DWord)(?:Add|Sub|Mult)'), 'ntintsafe.h'))
+LIBRARY = re.compile(r'/include/c\+\+/')  # the headers of the C++ library
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 MAX_LINE = 2000  # characters; the patterns take quadratic time
 SHOWN = 5        # names of one kind in the summary
@@ -104,13 +106,44 @@ def undefined(name, _):
                  'routine' if kernel else 'source', name)
 
 
-def callback(_, __):
-    return Words('a callback of another type than the routine expects: it compiles, on Windows too, and causes a bug '
-                 'check there; give the callback the declared type')
+def signatures(text):
+    """Returns the types of functions in a message of gcc or clang as pairs: result, parameters."""
+    quoted = re.findall(r"‘([^‘’]*)’|'([^']*)'", text)
+    found = (re.fullmatch(r'(.+?) ?(?:\(\*\))?\((.*)\)', one or other) for one, other in quoted)
+    return [match.groups() for match in found if match]
+
+
+def callback(text, below):
+    """Returns what differs between the declared type of a callback and that of the function."""
+    expected = re.search(r'note: (expected [^\n]*)', below)
+    types = signatures(text) or signatures(expected.group(1) if expected else '')
+    what = 'a callback of another type than the routine expects: it compiles, on Windows too, and may read wrong values'
+    if len(types) > 1:
+        declared, own = (types[-1], types[0]) if ' to parameter of type' in text else (types[0], types[-1])
+        if ' to parameter of type' in text and len(types) > 2:
+            own = types[1]
+        if declared[1] == own[1] and declared[0] == 'void':
+            what = 'a callback that returns a value, and is declared without one: the value is ignored, on Windows too'
+        elif declared[1] == own[1] and own[0] == 'void':
+            what = ('a callback that returns nothing, and is declared with a result: the result is arbitrary, on '
+                    'Windows too')
+        elif declared[1] == own[1]:
+            what = 'a callback with another type of its result than the declared one'
+    return Words(f'{what}; give the callback the declared type')
 
 
 def function_name(_, __):
     return Words('__FUNCTION__ is a literal for Microsoft\'s compiler and a variable here: print it with %s')
+
+
+def keyword(name, _):
+    how = '-D sealed=final' if name == 'sealed' else '-D abstract= for classes, = 0 for a member function'
+    return Words(f"{name}: a keyword of Microsoft's C++ that the compiler does not have: {how}")
+
+
+def exceptions(_, __):
+    return Words('exceptions of C++ are off, as in a Windows kernel: -f=-fexceptions turns them on', 'exceptions',
+                 'try, throw')
 
 
 def short_wchar(_, __):
@@ -119,6 +152,8 @@ def short_wchar(_, __):
 
 # Patterns of a message's first line. `callback` needs the type of a function in the lines below it, too.
 ADVICE = (
+    (r"['‘](?:\w+ )?(abstract|sealed)['’]", keyword),
+    (r"exception handling disabled|with exceptions disabled", exceptions),
     (r"['‘]?([^':‘’]+)[’']?(?: file not found|: No such file)", missing_header),
     (r"implicit declaration of function ['‘](\w+)", undeclared),
     (r"(?:call to )?undeclared function '(\w+)'", undeclared),
@@ -136,9 +171,19 @@ def explain(text, below, headers):
     """Returns the explanation of one message, or None. `below`: the lines between it and the next one."""
     for pattern, words in ADVICE:
         match = re.search(pattern, text)
-        if match and not (words is callback and '(*)(' not in text + below and 'function pointer' not in text):
+        if match and words is not callback:
             return words(match.group(1) if match.groups() else None, headers)
+        if match and ('(*)(' in text + below or 'function pointer' in text):
+            return callback(text, below)
     return None
+
+
+def is_caught(path, name):
+    """Returns whether the file has a catch with this variable, which gcc does not declare if exceptions are off."""
+    try:
+        return re.search(rf'\bcatch\s*\([^()]*\b{name}\s*\)', '\n'.join(read_lines(path))) is not None
+    except (OSError, Trouble):
+        return False
 
 
 def findings(output, headers):
@@ -147,7 +192,11 @@ def findings(output, headers):
     messages = list(PLACE.finditer(output))
     ends = [message.start() for message in messages[1:]] + [len(output)]
     for message, end in zip(messages, ends):
-        words = explain(message['text'], output[message.end():end], headers)
+        words = None
+        if not LIBRARY.search(os.path.normpath(message['file'])):
+            words = explain(message['text'], output[message.end():end], headers)
+        if words and words.kind == 'name' and is_caught(message['file'], words.name):
+            words = exceptions(None, None)
         if words or message['kind'] != 'warning':
             yield f"{message['file']}:{message['line']}", words
     for pattern in (LINKED, LINKED_BY_LLD):
@@ -166,7 +215,8 @@ def some(names):
 KINDS = (('header', 'headers that were not found (-I DIR adds a folder to look in)'),
          ('routine', f'routines that OpenNDK does not have ({LISTS})'),
          ('source', 'functions of missing source files or libraries (ndk-cc takes further folders and files)'),
-         ('include', 'headers to include'), ('name', 'names without a declaration: include their headers'))
+         ('exceptions', 'exceptions, which are off (-f=-fexceptions)'), ('include', 'headers to include'),
+         ('name', 'names without a declaration: include their headers'))
 
 
 def summary(names, unexplained):
