@@ -367,6 +367,33 @@ def standard(tmp):
         check(f'the standard library, {cc}: a map and a vector', driver and driver.mapped(40) == 44, text)
 
 
+def asked(tmp):
+    """What a project asks for: a standard of C++, exceptions and MASM files."""
+    put(tmp, {'p.vcxproj': PROJECT % ('<ItemDefinitionGroup><ClCompile><LanguageStandard>stdcpp20</LanguageStandard>'
+        '<ExceptionHandling>Sync</ExceptionHandling></ClCompile></ItemDefinitionGroup><ItemGroup>'
+        '<ClCompile Include="main.cpp"/><ClCompile Include="old.cpp"><LanguageStandard>stdcpp17</LanguageStandard>'
+        '</ClCompile><MASM Include="x64\\Fast.asm"/><MASM Include="other.asm"><ExcludedFromBuild>true'
+        '</ExcludedFromBuild></MASM></ItemGroup>'),
+        'main.cpp': 'extern "C" {\n#include <ntddk.h>\n}\n'
+        'extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }\n'
+        'extern "C" int year() { return __cplusplus / 100; }\n',
+        'old.cpp': 'extern "C" int old_year() { return __cplusplus / 100; }\n'})
+    for cc in ('gcc', 'clang'):
+        driver, text = built(f'what a project asks for, {cc}', tmp, '--cc', cc)
+        check(f'{cc}: C++20', driver and driver.year() > 2017, text)
+        check(f'{cc}: a file of another standard', value(driver, 'old_year') == 2017, text)
+        check(f'{cc}: a MASM file', 'ndk-cc: 1 MASM file is not built: x64\\Fast.asm: ' in text, text)
+        check(f'{cc}: exceptions', 'ndk-cc: p: the project turns on exceptions of C++' in text, text)
+    driver, text = built('exceptions that are on', tmp, '-f=-fexceptions')
+    check('exceptions that are on', 'turns on' not in text, text)
+    put(tmp / 'plain', {'main.c': ENTRY, 'a.asm': '', 'b.ASM': ''})
+    driver, text = built('a folder with MASM files', tmp / 'plain')
+    check('a folder with MASM files', 'ndk-cc: 2 MASM files are not built: a.asm, b.ASM: ' in text, text)
+    put(tmp / 'old', {'main.c': ENTRY, 'sources': 'SOURCES=main.c amd64\\a.asm\n'})
+    driver, text = built('a sources file with a MASM file', tmp / 'old')
+    check('a sources file with a MASM file', 'ndk-cc: 1 MASM file is not built: amd64\\a.asm: ' in text, text)
+
+
 def microsoft(tmp):
     """What Microsoft's C++ has, and gcc and clang do not have, or only with an option."""
     start = 'extern "C" {\n#include <ntddk.h>\n}\n' \
@@ -636,7 +663,7 @@ def libraries(tmp):
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, standard,
-                 microsoft, warnings, advice, families, words, malformed, nested, libraries):
+                 asked, microsoft, warnings, advice, families, words, malformed, nested, libraries):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

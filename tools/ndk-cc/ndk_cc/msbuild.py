@@ -13,7 +13,10 @@ MAX_UP = 8            # folders above the project's in which a solution and Dire
 ABOVE = r"\$\(\[MSBuild\]::(GetPathOfFileAbove|GetDirectoryNameOfFileAbove)\(([^()]*)\)\)"
 # Settings of a compilation that ndk-cc uses. Others have no meaning here.
 USED = {'PreprocessorDefinitions', 'AdditionalIncludeDirectories', 'ForcedIncludeFiles', 'ExcludedFromBuild',
-        'WppTraceFunction', 'WppAdditionalOptions', 'AdditionalOptions', 'UndefinePreprocessorDefinitions'}
+        'WppTraceFunction', 'WppAdditionalOptions', 'AdditionalOptions', 'UndefinePreprocessorDefinitions',
+        'LanguageStandard', 'ExceptionHandling'}
+STANDARD = 'gnu++17'
+STANDARDS = {'stdcpp20': 'gnu++20', 'stdcpplatest': 'gnu++2b'}  # values of LanguageStandard
 
 
 class Tree(xml.TreeBuilder):
@@ -69,6 +72,7 @@ class Evaluator:
         self.fixed = set(self.properties)
         self.ignored = set()
         self.compiled, self.references, self.metadata, self.seen = [], [], {}, set()
+        self.assembly = []
         self.substitution, self.depth = Substitution(), 0
 
     def expand(self, text):
@@ -169,11 +173,17 @@ class Evaluator:
             into[name] = self.substitution.put(rf'%\({re.escape(name)}\)', self.expand(element.text),
                                                lambda _: inherited).strip()
 
+    def excludes(self, element):
+        return isinstance(element.tag, str) and element.tag.endswith('}ExcludedFromBuild') and self.is_true(element) \
+            and self.expand(element.text).strip().lower() == 'true'
+
     def item_group(self, group):
         for item in group:
             if not isinstance(item.tag, str) or not self.is_true(item):
                 continue
             tag, own = item.tag.rpartition('}')[2], {}
+            if tag == 'MASM' and not any(self.excludes(element) for element in item):
+                self.assembly += words(self.expand(item.get('Include')))
             if tag == 'ProjectReference':
                 self.references.append(self.expand(item.get('Include')))
             if tag != 'ClCompile':
@@ -209,6 +219,9 @@ class Settings:
         self.defines = definitions(metadata.get('PreprocessorDefinitions', ''), project)
         self.undefines = words(metadata.get('UndefinePreprocessorDefinitions', ''))
         self.forced = words(metadata.get('ForcedIncludeFiles', ''))
+        self.standard = STANDARDS.get(metadata.get('LanguageStandard', '').lower(), STANDARD)
+        if metadata.get('ExceptionHandling', '').lower() not in ('', 'false'):
+            project.exceptions = True
         self.read_options(metadata.get('AdditionalOptions', ''), project)
         for written in words(metadata.get('AdditionalIncludeDirectories', '')):
             project.add_include(written)
@@ -257,6 +270,8 @@ def read_vcxproj(path, project, configuration):
                 project.per_file[source] = settings
     settings = Settings(common, project)
     project.defines, project.undefines, project.forced = settings.defines, settings.undefines, settings.forced
+    project.standard = settings.standard
+    project.assembly += evaluator.assembly
     if evaluator.ignored:
         ignored = ', '.join(sorted(evaluator.ignored)[:20])
         project.notes.append(f'{path}: settings without meaning here are ignored: {ignored}')

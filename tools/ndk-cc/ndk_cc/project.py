@@ -6,18 +6,20 @@ import os
 from . import Trouble, read_file
 from .macros import MAX_FILES, MAX_PROJECT
 from .paths import find
-from .msbuild import read_vcxproj
+from .msbuild import STANDARD, read_vcxproj
 from .sources_file import read_sources
 
 MAX_NAME = 200
 COMPILED = ('.c', '.cpp', '.cc', '.cxx')
+ASSEMBLY = ('.asm', '.s')
 
 
 class Project:
     """
     All paths are absolute. `per_file`: objects with the defines, undefines and forced headers of single sources, in
     place of the project's; `wpp`: FUNC lines of the project; `references`: the projects that it names as
-    ProjectReference; `libraries`: the static libraries among them, with options of their own.
+    ProjectReference; `libraries`: the static libraries among them, with options of their own; `assembly`: the sources
+    that are left out; `standard`: that of C++; `exceptions`: the project turns those of C++ on.
     """
 
     def __init__(self, name, folder):
@@ -26,9 +28,12 @@ class Project:
         self.undefines, self.per_file, self.wpp, self.notes = [], {}, [], []
         self.references, self.libraries = [], []
         self.kind, self.type = '', ''
+        self.assembly, self.standard, self.exceptions = [], STANDARD, False
 
     def add_source(self, path, written):
-        if os.path.splitext(written)[1].lower() not in COMPILED:
+        if os.path.splitext(written)[1].lower() in ASSEMBLY:
+            self.assembly.append(written)
+        elif os.path.splitext(written)[1].lower() not in COMPILED:
             self.notes.append(f'{written}: ignored, because it is not C or C++')
         elif path is None or not os.path.isfile(path):
             raise Trouble(f'{self.name}: {written}: no such file, but the project lists it')
@@ -38,7 +43,7 @@ class Project:
             self.sources.append(path)
 
     def settings(self, source):
-        """Returns the object with the attributes defines, undefines and forced of a source."""
+        """Returns the object with the attributes defines, undefines, forced and standard of a source."""
         return self.per_file.get(source, self)
 
     def output(self):
@@ -88,7 +93,7 @@ def from_folder(folder, configuration):
                       + ', '.join(os.path.basename(path) for path in projects))
     project = Project(os.path.basename(folder), folder)
     for name in sorted(os.listdir(folder)):
-        if os.path.splitext(name)[1].lower() in COMPILED:
+        if os.path.splitext(name)[1].lower() in COMPILED + ASSEMBLY:
             project.add_source(os.path.join(folder, name), name)
     return project if project.sources else from_below(folder, configuration)
 
