@@ -24,6 +24,7 @@ struct name {
     void *object;                           /* NULL for a link */
     WCHAR *target;                          /* NULL for an object and an alias */
     UNICODE_STRING written, written_target; /* the name and the target as the driver has written them */
+    char *label;                            /* the written name of a link in UTF-8, for reports; may be NULL */
     bool is_alias;
     struct name *next;
 };
@@ -89,6 +90,7 @@ static void name_free(struct name *n)
     free(n->target);
     free(n->written.Buffer);
     free(n->written_target.Buffer);
+    free(n->label);
     free(n);
 }
 
@@ -115,6 +117,7 @@ static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING t
         n->target = target ? name_normalize(target) : NULL;
         n->object = object;
         n->is_alias = is_alias;
+        n->label = target ? text_narrow_copy(name->Buffer, name->Length / sizeof(WCHAR)) : NULL;
     }
     if (!n || !n->text || !name_copy(&n->written, name) ||
         (target && (!n->target || !name_copy(&n->written_target, target)))) {
@@ -129,7 +132,7 @@ static NTSTATUS name_add(PCUNICODE_STRING name, void *object, PCUNICODE_STRING t
         n->next = names;
         names = n;
         if (target)
-            live_add(LIVE_SYMLINK, n, "IoCreateSymbolicLink");
+            live_add(LIVE_SYMLINK, n, n->label ? n->label : "IoCreateSymbolicLink");
     }
     pthread_mutex_unlock(&lock);
     if (status)

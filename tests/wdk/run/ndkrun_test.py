@@ -90,7 +90,8 @@ def networks():
 
 
 def leftovers():
-    for kind, words in (('device', 'left: device object'), ('link', 'left: symbolic link'), ('irp', 'left: IRP'),
+    for kind, words in (('device', 'left: device object'), ('irp', 'left: IRP'),
+                        ('link', r'left: symbolic link 0x[0-9a-f]+ \(\\DosDevices\\Left\)'),
                         ('timer', 'left: timer that is set'), ('pool', 'tag Left'), ('mdl', 'left: MDL'),
                         ('work', 'left: work item'), ('lookaside', 'left: lookaside list'),
                         ('resource', 'left: ERESOURCE'), ('handle', 'left: handle'),
