@@ -33,7 +33,7 @@ struct mpa_frame {
     bool markers;  /* flag M */
     bool crc;      /* flag C */
     bool rejected; /* flag R, only in replies */
-    bool enhanced; /* flag S: IRD and ORD precede the private data */
+    bool enhanced; /* flag S, which announces IRD and ORD before the private data */
     uint8_t revision;
     bool has_limits;             /* flag S is set, and the frame has the four bytes of IRD and ORD */
     bool peer_to_peer;           /* flag A */

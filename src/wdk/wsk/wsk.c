@@ -37,7 +37,7 @@ enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1
 struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
-    ULONG captured, calls, adapters, sockets; /* `sockets` includes the name queries */
+    ULONG captured, calls, adapters, sockets; /* counts; `sockets` includes the name queries */
     ULONG static_events;
     BOOLEAN deregistering;
     struct wsk_client *next;
@@ -59,7 +59,7 @@ __attribute__((constructor)) static void wsk_client_init_idle_cond(void)
     pthread_condattr_destroy(&clock);
 }
 
-/* ---- Registrations; the first four functions require the lock ---- */
+/* ---- Registrations; all functions except wsk_client_report_unknown require the lock ---- */
 
 static struct wsk_client *wsk_client_find_by_registration(const WSK_REGISTRATION *registration)
 {
@@ -298,7 +298,10 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- The provider's table ---- */
 
-/* A client that has released the provider can still make calls to close an open adapter. */
+/*
+ * Accepts a client that has released the provider but still has an open adapter. Otherwise the client could not close
+ * that adapter.
+ */
 struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
 {
     struct wsk_client *c;
@@ -446,7 +449,7 @@ static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T I
     else if (ControlCode == WSK_SET_STATIC_EVENT_CALLBACKS)
         status = wsk_client_set_static_events(c, InputSize, InputBuffer);
     else if (ControlCode == WSK_TDI_BEHAVIOR && InputBuffer && InputSize >= sizeof(ULONG))
-        status = STATUS_SUCCESS; /* this kernel has no TDI, so the setting changes nothing */
+        status = STATUS_SUCCESS; /* OpenNDK has no TDI, so the setting changes nothing */
     if (OutputSizeReturned)
         *OutputSizeReturned = returned;
     status = wsk_complete_irp(Irp, status, returned);
