@@ -172,7 +172,7 @@ CASE(adp_05_more_than_the_chain_has, 0)
 
 /* ---- ADP-06 ---- */
 
-/* Checks that a buffer that is too short is refused, with the required size, and that the required size suffices. */
+/* If the buffer is too short, NdkBuildLAM must fail and return the required size. A buffer of that size must suffice. */
 static void check_sizes(NDK_ADAPTER *a, uint8_t *at, SIZE_T length)
 {
     ULONG needed = 0x10 + pages_of(at, length) * 8;
@@ -210,7 +210,7 @@ CASE(adp_06_sizes_counts_and_offsets, 0)
     kit_close_adapter(a);
 }
 
-/* Describes the part of a mapping that lies in its page number i. `length`: the length of the whole mapping. */
+/* Returns an SGE for the mapped bytes in the mapping's page i. `length` is the length of the whole mapping. */
 static NDK_SGE page_sge(const struct mapping *m, SIZE_T length, ULONG i, UINT32 token)
 {
     SIZE_T from = i == 0 ? m->fbo : 0, before = i == 0 ? 0 : (SIZE_T)i * PAGE_SIZE - m->fbo;

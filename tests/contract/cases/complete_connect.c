@@ -241,7 +241,8 @@ static void check_called_once(enum peer_form form, bool reset)
     static struct peer_acceptor p;
     struct kit_config config = kit_config();
 
-    config.nudge_ms = 0; /* no nudge: unread bytes in the peer's socket would turn its close into a reset */
+    /* Disables the provider's empty write to a silent peer. A close with that write unread would be a reset. */
+    config.nudge_ms = 0;
     kit_configure(&config);
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, form);
@@ -290,9 +291,9 @@ CASE(cmp_05_none_after_disconnect, KIT_FAMILIES)
 }
 
 /*
- * Two connections of one event loop. While the first notification blocks, a message arrives on one connection, and then
- * the end of the other. The second notification disconnects the other connection at this end, before its disconnect
- * callback would run.
+ * Two connections of one event loop. While the first notification of `talks` blocks, a message arrives on `talks`. Then
+ * the peer of `ends` disconnects. The second notification disconnects or closes `ends` at this end. After that, the
+ * disconnect callback of `ends` must not run.
  */
 struct behind {
     struct peer_acceptor talks, ends;

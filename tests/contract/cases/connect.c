@@ -429,7 +429,7 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
     kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
-    kit_establish(&p.active, &p.passive, &p.listener); /* the call had no effect */
+    kit_establish(&p.active, &p.passive, &p.listener); /* the refused calls had no effect */
     kit_exchange(&p.active, &p.passive);
     kit_pair_close(&p);
 }

@@ -326,7 +326,7 @@ CASE(con_19_both_ends_are_told_truthfully, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Disconnects. The parity of `round` selects the side that begins, where the kernel keeps remains (TIME_WAIT). */
+/* Disconnects. The parity of `round` selects the side that begins. On that side, Linux keeps the socket in TIME_WAIT. */
 static void end_by(struct kit_pair *p, int round)
 {
     struct kit_call call = { 0 };
@@ -422,7 +422,10 @@ CASE(con_19_over_link_local_addresses, KIT_NETNS)
     kit_join(&other);
 }
 
-/* Runs on the other host: listens at its link-local address if the message is 'l', and serves one connection. */
+/*
+ * Runs on the other host. If the message is 'l', listens at that host's link-local address, otherwise at its address on
+ * the cable. Serves one connection.
+ */
 static void far_passive(int wire)
 {
     static struct kit_side s;
@@ -464,7 +467,7 @@ static void over_the_cable(bool link_local)
     s.owns_adapter = true;
     kit_wire_send(other.wire, link_local ? "l" : "g", 1);
     kit_wire_receive(other.wire, &to, sizeof to);
-    if (link_local) /* each host has its own scope */
+    if (link_local) /* the other host's scope ID is not valid on this host */
         ((struct sockaddr_in6 *)&to)->sin6_scope_id = ((struct sockaddr_in6 *)&source)->sin6_scope_id;
     CHECK_STATUS(kit_connect(&s, &source, &to, NULL, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);

@@ -98,9 +98,7 @@ CASE(con_06_unreachable_route, KIT_FAMILIES | KIT_NETNS)
     recover(&w, strange_host());
 }
 
-/*
- * The provider's time limit is the default one. The kernel's neighbour resolution must fail before this limit is over.
- */
+/* The provider has its default time limit, which must be longer than Linux needs to report the missing neighbour. */
 /* covers: CON-06, CON-10, CON-17 */
 CASE(con_06_no_neighbour, KIT_FAMILIES | KIT_NETNS | KIT_DEFAULTS)
 {
@@ -352,7 +350,7 @@ static void rejecting_peer(int wire)
     raw_close(listener, false);
 }
 
-/* Descriptors are exhausted at each step: the call reports it and releases everything. */
+/* The descriptors run out at each step of NdkConnect in turn. NdkConnect fails and releases everything. */
 /* covers: CON-16, CON-17 */
 CASE(con_16_no_descriptors, KIT_FAMILIES)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CQX: moderated notifications. The passive side's queue is moderated, and the active side sends. An interval is either
- * too long to matter, or the case waits until it is over.
+ * longer than any case, or so short that the case waits until it is over.
  */
 #include <time.h>
 
@@ -231,7 +231,7 @@ CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A full queue notifies, so old completions or a later depth cannot make the count unreachable. */
+/* A full queue notifies. Otherwise old completions, or a resize to a smaller depth, could make the count unreachable. */
 /* covers: CQX-08 */
 CASE(cqx_08_a_full_queue_does_not_wait, KIT_FAMILIES)
 {

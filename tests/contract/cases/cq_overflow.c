@@ -53,7 +53,7 @@ CASE(cqx_05_the_next_waits_for_the_one_that_runs, KIT_FAMILIES)
 
 enum { QPS = 6, ROUNDS = 200 };
 
-/* Queue pairs on all event loops fill one initiator queue; their receives complete to other queues. */
+/* The receives of all queue pairs complete to one queue, side.cq. own[i] is the initiator queue of qp[i]. */
 struct crowd {
     struct kit_side side;
     NDK_CQ *own[QPS];
@@ -210,7 +210,7 @@ static void overflow(ULONG kind)
     }
     for (ULONG i = n; i < SHALLOW + 4; i++)
         CHECK_EQ((uintptr_t)results[i].RequestContext, 0x7777777777777777u);
-    /* The arm is cleared, so a provider that checks it again does not notify. */
+    /* The overflow has cleared the arm. The provider must not notify if the next call makes it check the arm. */
     (void)s.p.passive.cq->Dispatch->NdkControlCqInterruptModeration(s.p.passive.cq, 0, 0);
     shallow_check_notified(&s, 1, STATUS_BUFFER_OVERFLOW);
     shallow_close(&s);

@@ -56,8 +56,8 @@ CASE(dsc_01_waits_for_the_peers_notice, KIT_FAMILIES)
 enum { BIG = KIT_MEMORY };
 
 /*
- * More data was posted than a socket buffer holds. The peer has sent its notice, but does not read: nothing may
- * complete while its memory is still needed.
+ * More data is posted than a socket buffer holds. The peer sends its disconnect notice (FIN), but does not read.
+ * NdkDisconnect must not complete while the provider still needs the memory of the send.
  */
 /* covers: DSC-01 */
 CASE(dsc_01_after_the_work_posted_before, KIT_FAMILIES)
@@ -416,7 +416,7 @@ CASE(dsc_04_the_peers_notice_while_ours_waits_for_work, KIT_FAMILIES)
     kit_pattern(p.side.memory, BIG, 4);
     CHECK_STATUS(kit_post_send(&p.side, 1, 0, BIG), STATUS_SUCCESS);
     status = disconnect_start(&p.side, &call);
-    CHECK(shutdown(p.s, SHUT_WR) == 0); /* this end's notice is not sent yet, because the socket is full */
+    CHECK(shutdown(p.s, SHUT_WR) == 0); /* this end has not sent its FIN yet, because the socket is full */
     CHECK_EQ(read_messages(p.s, 4), BIG);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);

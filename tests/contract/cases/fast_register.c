@@ -86,7 +86,7 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
     if (round % 5 == 0)
         w->base = PAGE_SIZE + w->fbo;
     else if (round % 5 == 1)
-        w->base = 0 - (uint64_t)extent + w->fbo; /* up to the last page of the memory */
+        w->base = 0 - (uint64_t)extent + w->fbo; /* the region ends in the last page of the address space */
     else if (round % 5 == 2)
         w->base = (uintptr_t)w->memory.memory + w->fbo;
     else
@@ -192,9 +192,10 @@ static void check_patchwork(struct kit_pair *p, ULONG count, ULONG of, unsigned 
 }
 
 /*
- * covers: INV-04, INV-09 The token after NdkInitializeFastRegisterMr is that of the first registration; the second one
- * has another.
+ * The token after NdkInitializeFastRegisterMr is the token of the first registration. The second registration has a
+ * different token.
  */
+/* covers: INV-04, INV-09 */
 CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -217,7 +218,8 @@ CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A refused post does not use up the token: the first registration that is accepted has it. covers: INV-04 */
+/* A refused post does not use up the token: the first registration that is accepted has it. */
+/* covers: INV-04 */
 CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -292,7 +294,7 @@ CASE(inv_04_without_checksums, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* One byte before or behind the region is refused on both sides, and nothing is accessed. */
+/* One byte before or behind the region: requests of the peer and of the owner are refused, and nothing is accessed. */
 /* covers: INV-04 */
 CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
 {
@@ -339,7 +341,10 @@ CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
 
 /* ---- INV-04: use without waiting for the completion ---- */
 
-/* Posts without waiting: the registration, a send from it, and a send of its token to the peer, which writes to it. */
+/*
+ * Posts without waiting: a registration, a send from the region, and a send of the region's token. Then the peer
+ * accesses the region.
+ */
 /* covers: INV-04 */
 CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
 {
@@ -410,7 +415,7 @@ CASE(inv_04_a_base_that_is_not_legal, KIT_FAMILIES)
     refused(&p, &r, STATUS_INVALID_PARAMETER, 4, 0, r.len, 0 - (uint64_t)PAGE_SIZE, FAST_ALL); /* it wraps */
     fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     CHECK_STATUS(fast_register(&p.passive, 3, r.mr, r.memory.lam->AdapterPageArray, 4, 10, 100, (void *)10, FAST_ALL),
-                 STATUS_SUCCESS); /* as a refused request above, but the address has the right offset in its page */
+                 STATUS_SUCCESS); /* base 0 is refused above; base 10 has the required offset, fbo, in its page */
     CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 3);
     fast_check_alive(&p, &r.memory, r.memory.memory + 10, r.mr->Dispatch->NdkGetRemoteTokenFromMr(r.mr), (void *)10,
                      100);

@@ -332,7 +332,7 @@ static void flushed(bool window, bool fails)
     CHECK_STATUS(window ? fast_bind(&p.side, 3, doomed.mr, mw, doomed.base, 50, BOTH | NDK_OP_FLAG_READ_FENCE)
                         : fast_region_post(&r, &p.side, 3, FAST_ALL | NDK_OP_FLAG_READ_FENCE),
                  STATUS_SUCCESS);
-    if (fails) { /* the bind's region is closed when it executes */
+    if (fails) { /* the region is closed when the bind executes */
         status = close_start(doomed.mr, &closing);
         answer_read(&p, request);
         CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeRead), 2);

@@ -171,7 +171,7 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* ---- at the limit, the oldest peer of the source with the most peers ends ---- */
+/* ---- at the limit, the oldest peer of the source with the most peers is dropped ---- */
 
 enum { MAX_SOURCES = 6, SOURCES_PEERS = 8 };
 
@@ -394,8 +394,8 @@ static void late_peer(int wire)
 }
 
 /*
- * Opens all descriptors below the limit. Then a descriptor becomes free only if the provider closes one. Threads that
- * wait in accept reserve one each. Returns the number in `filled`.
+ * Opens all free descriptors below the limit, so that a descriptor becomes free only if the provider closes one. A
+ * thread that waits in accept has reserved a descriptor, which is not free. Returns the number of entries in `filled`.
  */
 enum { FILLED = 32 };
 static int fill_descriptors(int filled[FILLED])
@@ -501,8 +501,8 @@ static void request_and_disconnect(struct kit_pair *p)
 }
 
 /*
- * Requests of disconnected peers do not use places of the backlog. As many of them as the backlog has places may wait
- * in addition.
+ * In addition to the backlog, BACKLOG requests of disconnected peers may wait. Further requests of disconnected peers
+ * use places of the backlog.
  */
 /* covers: LSN-09 */
 CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
@@ -519,7 +519,7 @@ CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
     for (int i = 0; i < BACKLOG; i++)
         request_and_disconnect(&p);
     for (int i = 0; i < BACKLOG; i++)
-        request_and_disconnect(&p); /* as many disconnected requests may wait as the backlog has places */
+        request_and_disconnect(&p); /* these use the places of the backlog */
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
     CHECK_EQ(atomic_load(&p.listener.requests), 2 * BACKLOG);

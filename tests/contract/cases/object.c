@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OBJ: headers, tables and creation of the ten object types. `made` has NULL for a type that the adapter lacks. */
+/* OBJ: headers, tables and creation of the ten object types. */
 #include "contract/kit/data.h"
 
 enum kind { CQ, PD, ENDPOINT, CONNECTOR, LISTENER, MR, QP, SRQ, MW, KINDS };
@@ -21,7 +21,7 @@ struct any {
     NDK_OBJECT_HEADER header;
     const NDK_FN_CLOSE_OBJECT *dispatch;
 };
-/* One object of each type. */
+/* An adapter, and one object of each other type. made[kind] is NULL if the adapter does not support the kind. */
 struct zoo {
     NDK_ADAPTER *adapter;
     struct any *made[KINDS];

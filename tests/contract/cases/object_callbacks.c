@@ -375,7 +375,10 @@ CASE(obj_15_no_event_after_the_listeners_close, KIT_FAMILIES)
 
 /* ---- OBJ-16 ---- */
 
-/* While a callback blocks, another thread calls functions that a lock held by the provider would block. */
+/*
+ * A callback waits for another thread, which calls the provider. If the provider held a lock during the callback, the
+ * calls would block.
+ */
 struct visitor {
     struct kit_side *side;
     NDK_CONNECTOR *connector;

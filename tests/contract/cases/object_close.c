@@ -150,8 +150,8 @@ static void close_with_two_loops(NDK_ADAPTER *adapter, struct kit_side *earlier)
 }
 
 /*
- * The connector is accepted and closed while its event blocks, perhaps in another event loop, so that only the event
- * references the listener.
+ * The connector is accepted and closed while its connect event blocks, so only the event references the listener. For
+ * `earlier` see open_with_two_loops.
  */
 static void check_event_holds(struct kit_side *earlier)
 {
@@ -245,7 +245,7 @@ CASE(obj_10_notification_is_running, KIT_FAMILIES)
 
 /* ---- OBJ-11 ---- */
 
-/* The close cancels the request, whose completion runs first. */
+/* The close cancels the request. The request's completion runs before the completion of the close. */
 static void check_cancels(struct kit_side *s, struct kit_call *call, NTSTATUS pending)
 {
     struct kit_call closing = { 0 };

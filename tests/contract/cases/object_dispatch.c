@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OBJ-03: a whole connection with objects whose Dispatch the consumer has cleared: every call uses the tables from the
- * time of the creation.
+ * OBJ-03: the consumer saves the table of each new object and clears the object's Dispatch. A whole connection then
+ * works by calls through the saved tables.
  */
 #include "contract/kit/kit.h"
 

@@ -289,7 +289,10 @@ CASE(qpr_03_receives_do_not, KIT_FAMILIES)
 
 enum { PIECES = 4 };
 
-/* Describes len bytes at memory + at in pieces of random lengths, some of them empty. */
+/*
+ * Describes `len` bytes, from offset `at` of the memory, in pieces of random lengths with gaps between them. A piece may
+ * be empty. Returns the number of pieces.
+ */
 static ULONG split(const struct kit_side *s, NDK_SGE *sges, size_t at, ULONG len, uint64_t *seed)
 {
     ULONG count = 1 + data_random_below(seed, PIECES), left = len;
@@ -443,7 +446,7 @@ CASE(qpr_19_requests_of_nothing, KIT_FAMILIES)
 
 /* ---- deferred requests ---- */
 
-/* Posts a request that fails inline, in each possible way. */
+/* Posts a request that fails inline. `how`, from 0 to 4, selects what is wrong with the request. */
 static NTSTATUS post_bad(struct kit_side *s, int how)
 {
     enum { UNKNOWN_FLAG = 1u << 30 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* QPR: requests between consumers that violate a rule: they end one connection, and access nothing. */
+/* QPR: requests that break a rule, between two consumers. They end at most their own connection, and access nothing. */
 #include "contract/kit/data.h"
 
 /* ---- messages that do not fit ---- */

@@ -84,7 +84,8 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
 }
 
 /*
- * Also flushes reads. The peer answers reads without its consumer, so some may succeed before the flush, but not all.
+ * Flushes reads and receives. The peer answers reads without its consumer, so reads may succeed before the flush. Every
+ * receive is cancelled.
  */
 /* covers: QPR-16 */
 CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
@@ -292,7 +293,7 @@ static void connect_to(struct kit_side *s, const struct sockaddr_storage *addres
     CHECK_STATUS(kit_complete_connect(s), STATUS_SUCCESS);
 }
 
-/* Stops the process first, so that no request is answered. */
+/* Stops the peer's process before the requests are posted, so that none is answered. Then kills the process. */
 /* covers: QPR-20 */
 CASE(qpr_20_the_peers_process_dies, KIT_FAMILIES)
 {

@@ -114,7 +114,7 @@ static ULONG by_page(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULO
 
 enum use { SEND, WRITE, READ, RECEIVE, USES };
 
-/* Executes a request of the passive side with these pieces. The other end of the data is the peer's memory. */
+/* Executes a request of the passive side that transfers data between the pieces and the active side's memory. */
 static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG count, ULONG len)
 {
     struct kit_side *s = &p->passive, *far = &p->active;

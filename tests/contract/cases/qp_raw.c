@@ -76,7 +76,7 @@ static void went_before_the_send(ULONG good)
     CHECK_STATUS(kit_post_send(&p.side, 8, 0, 8), STATUS_SUCCESS); /* only that request failed */
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 8);
-    CHECK_EQ(ulpdu[13], 1); /* no part of it was sent */
+    CHECK_EQ(ulpdu[13], 1); /* the first MSN: no part of the failed request was sent */
     data_region_close(&r);
     peer_initiator_close(&p);
 }
@@ -361,7 +361,7 @@ CASE(qpr_12_an_answer_without_a_read, KIT_FAMILIES)
     peer_acceptor_close(&f.p);
 }
 
-/* ---- writes by hand: what is refused touches nothing, and the next connection is served ---- */
+/* ---- a refused write of a raw peer changes nothing, and the next connection works ---- */
 
 /* covers: QPR-13 */
 CASE(qpr_13_writes_by_hand, KIT_FAMILIES)

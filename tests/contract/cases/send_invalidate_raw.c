@@ -63,7 +63,7 @@ CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)
     }
 }
 
-/* Checks the opcode, and the token in each segment, that the provider sends. */
+/* Checks the opcode and the token in each segment that the provider sends. */
 /* covers: INV-01, QPR-09 */
 CASE(inv_01_on_the_wire, KIT_FAMILIES)
 {
