@@ -12,6 +12,7 @@ struct wdf_dpc {
     KDPC dpc;
     PFN_WDF_DPC routine;
     struct wdf_sync *sync; /* held during the callback, or NULL */
+    atomic_bool stopping;  /* the object is being deleted: the DPC cannot be queued any more */
 };
 
 static VOID wdf_dpc_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
@@ -36,9 +37,14 @@ static bool wdf_dpc_cancel(struct wdf_dpc *d, bool wait)
     return was;
 }
 
+/* Cancels twice, because a running callback may have queued the DPC before `stopping` was set. */
 static void wdf_dpc_stop(struct wdf_object *o)
 {
-    (void)wdf_dpc_cancel(CONTAINING_RECORD(o, struct wdf_dpc, object), true);
+    struct wdf_dpc *d = CONTAINING_RECORD(o, struct wdf_dpc, object);
+
+    atomic_store(&d->stopping, true);
+    (void)wdf_dpc_cancel(d, true);
+    (void)wdf_dpc_cancel(d, true);
 }
 
 NTSTATUS WdfDpcCreate(PWDF_DPC_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFDPC *Dpc)
@@ -73,7 +79,7 @@ BOOLEAN WdfDpcEnqueue(WDFDPC Dpc)
 {
     struct wdf_dpc *d = wdf_object_lookup("WdfDpcEnqueue", Dpc, WDF_DPC);
 
-    return d && KeInsertQueueDpc(&d->dpc, NULL, NULL);
+    return d && !atomic_load(&d->stopping) && KeInsertQueueDpc(&d->dpc, NULL, NULL);
 }
 
 BOOLEAN WdfDpcCancel(WDFDPC Dpc, BOOLEAN Wait)

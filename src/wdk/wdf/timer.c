@@ -122,13 +122,16 @@ static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
     return was;
 }
 
-/* On Windows the deletion of a timer in its own callback waits for ever. */
+/*
+ * The timer cannot be started any more. On Windows the deletion of a timer in its own callback waits for ever.
+ */
 static void wdf_timer_stop(struct wdf_object *o)
 {
     struct wdf_timer *t = CONTAINING_RECORD(o, struct wdf_timer, object);
 
     if (t == running_timer)
         wdf_report_wait("WdfObjectDelete", o);
+    atomic_fetch_add(&t->stopping, 1);
     (void)wdf_timer_stop_and_wait(t);
 }
 
