@@ -83,6 +83,8 @@ static const struct {
     { WDFQUEUES_REUSE_SENT, "wdf-request in WdfRequestReuse", "is sent to an I/O target" },
     { WDFQUEUES_DELETE_SENT, "wdf-request in WdfObjectDelete", "is sent to an I/O target" },
     { WDFQUEUES_COMPLETE_CREATED, "wdf-request in WdfRequestComplete", "was created by the driver" },
+    { WDFQUEUES_SEND_CANCELABLE, "wdf-request in WdfRequestSend", "is cancelable" },
+    { WDFQUEUES_SEND_UNWATCHED, "wdf-request in WdfRequestSend", "without a completion routine" },
     { WDFQUEUES_WORK_FLUSHES, "wdf-callback in WdfWorkItemFlush", "waits for its own end" },
 };
 

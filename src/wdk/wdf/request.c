@@ -207,6 +207,14 @@ static bool request_is_cancelable(struct wdf_request *r)
     return state == CANCEL_MARKED || state == CANCEL_CLAIMED;
 }
 
+bool wdf_request_check_uncancelable(const char *routine, struct wdf_request *r)
+{
+    if (!request_is_cancelable(r))
+        return true;
+    wdf_report_request(routine, r, IS_CANCELABLE, "is cancelable: WdfRequestUnmarkCancelable comes first");
+    return false;
+}
+
 /* Removes the cancel routine. Returns false if it was removed for a cancellation. */
 static bool request_unmark(struct wdf_request *r)
 {

@@ -28,8 +28,11 @@ enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 /* The stop of a request by a power-managed queue. ASKED: EvtIoStop was called or is being called. */
 enum wdf_stop { STOP_NONE, STOP_ASKED, STOP_ACKNOWLEDGED };
 
-/* A value of parameter 2 with WDF_REQUEST_ERROR: the request is sent to an I/O target. */
-enum { WDF_REQUEST_SENT = 0x105 };
+/*
+ * Values of parameter 2 with WDF_REQUEST_ERROR. SENT: the request is sent to an I/O target. UNWATCHED: nothing would
+ * complete the request after the target.
+ */
+enum { WDF_REQUEST_SENT = 0x105, WDF_REQUEST_UNWATCHED = 0x106 };
 
 struct wdf_memory;
 struct wdf_mdl;
@@ -87,6 +90,8 @@ bool wdf_request_claim(struct wdf_request *r);
 void wdf_request_cancel_claimed(struct wdf_request *r);
 /* Reports a request that EvtIoInCallerContext has left unanswered. */
 void wdf_request_check_answered(struct wdf_request *r);
+/* Reports a request whose cancel callback may still be called, and returns false. */
+bool wdf_request_check_uncancelable(const char *routine, struct wdf_request *r);
 void wdf_report_request(const char *routine, struct wdf_request *r, uint64_t error, const char *what);
 /* Fills in the parameters from the IRP. */
 void wdf_request_parameters(PIRP irp, PWDF_REQUEST_PARAMETERS out);

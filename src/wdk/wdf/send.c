@@ -319,6 +319,8 @@ static void send_finish(struct wdf_send *s)
     wdf_activity_begin(root);
     send_set_results(s);
     params = s->params;
+    s->routine = NULL; /* only for this send */
+    s->context = NULL;
     pthread_mutex_lock(&wdf_target_lock);
     s->target = NULL;
     RemoveEntryList(&s->link);

@@ -236,6 +236,19 @@ VOID WdfRequestSetCompletionRoutine(WDFREQUEST Request, PFN_WDF_REQUEST_COMPLETI
     s->context = CompletionContext;
 }
 
+/* Returns true if the driver may send a received request with these flags. Otherwise reports the request. */
+static bool send_is_allowed(struct wdf_request *r, ULONG flags)
+{
+    ULONG answered = WDF_REQUEST_SEND_OPTION_SYNCHRONOUS | WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET;
+
+    if (!wdf_request_check_uncancelable("WdfRequestSend", r))
+        return false;
+    if (flags & answered || r->send->routine)
+        return true;
+    wdf_report_request("WdfRequestSend", r, WDF_REQUEST_UNWATCHED, "is sent without a completion routine");
+    return false;
+}
+
 BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND_OPTIONS Options)
 {
     struct wdf_request *r = request_to_send("WdfRequestSend", Request);
@@ -248,6 +261,11 @@ BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND
         return FALSE;
     if (Options && Options->Size != sizeof *Options) {
         s->status = STATUS_INFO_LENGTH_MISMATCH;
+        return FALSE;
+    }
+    if (!r->created && !send_is_allowed(r, Options ? Options->Flags : 0)) {
+        s->failed = true;
+        s->status = STATUS_INVALID_DEVICE_REQUEST;
         return FALSE;
     }
     if (!Options || !(Options->Flags & WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET))

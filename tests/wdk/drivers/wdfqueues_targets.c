@@ -388,6 +388,12 @@ VOID break_target_rule(ULONG Case)
     } else if (Case == WDFQUEUES_DELETE_SENT) {
         WdfObjectReference(request);
         WdfObjectDelete(request);
+    } else if (Case == WDFQUEUES_SEND_CANCELABLE) {
+        (VOID)WdfRequestSend(scene.held, target, WDF_NO_SEND_OPTIONS);
+    } else if (Case == WDFQUEUES_SEND_UNWATCHED) {
+        (VOID)WdfRequestUnmarkCancelable(scene.held);
+        (VOID)WdfRequestSend(scene.held, target, WDF_NO_SEND_OPTIONS);
+        WdfRequestComplete(scene.held, STATUS_SUCCESS);
     }
     (VOID)WdfRequestCancelSentRequest(request);
     wait_for(&completed.done);
