@@ -54,11 +54,12 @@ static void test_works(void **state)
     driver = host_load("wdfpnp");
     open_and_send("WdfPnp");
     open_and_send(WDFPNP_CLASS);
+    open_and_send(WDFPNP_START_CLASS);
     assert_int_equal(ondk_wdk_open("WdfPnp", &d, &status), 0);
     assert_int_equal(ondk_wdk_unload(driver, &status), -1); /* the device is open */
     ondk_wdk_close(d);
     host_unload(driver);
-    end("APDIRSRRqsRtidpfcx");
+    end("APDIRSRRRqsRtidpfcx");
     assert_int_equal(ondk_wdk_open("WdfPnp", &d, &status), -1);
     assert_int_equal(ondk_wdk_open(WDFPNP_CLASS, &d, &status), -1);
 }

@@ -152,8 +152,6 @@ static NTSTATUS wdf_init_create_device(struct WDFDEVICE_INIT *init, PDEVICE_OBJE
                                 init->exclusive, device);
     if (!NT_SUCCESS(status))
         return status;
-    if (init->preprocesses)
-        (*device)->StackSize++; /* for a completion routine of EvtDeviceWdmIrpPreprocess */
     if (init->io_type == WdfDeviceIoBuffered)
         (*device)->Flags |= DO_BUFFERED_IO;
     else if (init->io_type >= WdfDeviceIoDirect)
@@ -177,6 +175,9 @@ static NTSTATUS wdf_device_new_from(struct WDFDEVICE_INIT *init, PWDF_OBJECT_ATT
         return status;
     if (init->physical)
         status = wdf_pnp_attach(d, init->physical, &init->pnp_events);
+    if (init->preprocesses)
+        device
+            ->StackSize++; /* for a completion routine of EvtDeviceWdmIrpPreprocess; the attachment has set StackSize */
     d->init = *init;
     d->object.framework = d->finished = init->physical != NULL;
     if (NT_SUCCESS(status) && wdf_device_insert(d)) {

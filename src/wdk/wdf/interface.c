@@ -97,7 +97,7 @@ NTSTATUS WdfDeviceCreateDeviceInterface(WDFDEVICE Device, CONST GUID *InterfaceC
     if (!i)
         return STATUS_INSUFFICIENT_RESOURCES;
     i->class = *InterfaceClassGUID;
-    i->automatic = !d->pnp.started;
+    i->automatic = !d->pnp.interfaces_enabled;
     status = interface_register(d, i, ReferenceString);
     if (!NT_SUCCESS(status)) {
         interface_free(i);

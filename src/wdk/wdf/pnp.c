@@ -185,6 +185,7 @@ static void pnp_self_managed_suspend(struct wdf_device *d)
 
 static NTSTATUS pnp_interfaces_enable(struct wdf_device *d)
 {
+    d->pnp.interfaces_enabled = true;
     wdf_interfaces_set_state(d, true);
     return STATUS_SUCCESS;
 }

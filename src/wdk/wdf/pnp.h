@@ -16,10 +16,11 @@ struct wdf_interface;
 struct wdf_pnp {
     PDEVICE_OBJECT physical, below; /* NULL: a control device or a miniport's; otherwise the same device */
     WDF_PNPPOWER_EVENT_CALLBACKS events;
-    unsigned done;     /* steps of the start that are done */
-    bool powered;      /* power-managed queues deliver */
-    bool self_managed; /* EvtDeviceSelfManagedIoInit was called */
-    bool started;      /* the first start was attempted; interfaces are not enabled automatically any more */
+    unsigned done;                       /* steps of the start that are done */
+    bool powered;                        /* power-managed queues deliver */
+    bool self_managed;                   /* EvtDeviceSelfManagedIoInit was called */
+    bool started;                        /* the first start was attempted */
+    bool interfaces_enabled;             /* by the start: later interfaces are not enabled automatically */
     struct wdf_object *raw, *translated; /* resource lists */
     struct wdf_interface *interfaces;
 };

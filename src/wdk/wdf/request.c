@@ -512,8 +512,10 @@ WDFQUEUE WdfRequestGetIoQueue(WDFREQUEST Request)
 
 VOID WdfRequestStopAcknowledge(WDFREQUEST Request, BOOLEAN Requeue)
 {
-    struct wdf_request *r = wdf_request_owned("WdfRequestStopAcknowledge", Request);
+    struct wdf_request *r = request_of("WdfRequestStopAcknowledge", Request);
 
+    if (r && (Requeue || !wdf_send_is_sent(r)))
+        r = wdf_request_owned("WdfRequestStopAcknowledge", Request);
     if (!r)
         return;
     if (!r->queue || !wdf_queue_acknowledge(r->queue, r)) {

@@ -16,6 +16,8 @@
 
 DEFINE_GUID(WDFPNP_GUID, 0x3d2a0c51, 0x5f5e, 0x4a4e, 0x8a, 0x0e, 0x3f, 0x2f, 0x61, 0xb0, 0xa7, 0xc4);
 
+DEFINE_GUID(WDFPNP_START_GUID, 0x3d2a0c52, 0x5f5e, 0x4a4e, 0x8a, 0x0e, 0x3f, 0x2f, 0x61, 0xb0, 0xa7, 0xc4);
+
 /* The requests that the driver sends to itself. */
 #define FINISH 0x220000 /* completes at once */
 #define HOLD 0x220004   /* completes when the queue stops */
@@ -24,6 +26,8 @@ static CHAR events[64];
 static volatile LONG n_events;
 static ULONG mode;
 static WDFREQUEST held;
+static WDFIOTARGET self; /* the driver's own device */
+static WDFQUEUE parked;  /* keeps the writes that the driver sends to itself; not power-managed */
 
 struct sent {
     KEVENT done;
@@ -48,7 +52,9 @@ static NTSTATUS send(struct sent *Sent, WDFDEVICE Device, ULONG Code)
     PIRP irp;
 
     KeInitializeEvent(&Sent->done, NotificationEvent, FALSE);
+    device->StackSize++; /* a location more, for `self` */
     irp = IoBuildDeviceIoControlRequest(Code, device, NULL, 0, NULL, 0, FALSE, &Sent->done, &Sent->result);
+    device->StackSize--;
     return irp ? IoCallDriver(device, irp) : STATUS_INSUFFICIENT_RESOURCES;
 }
 
@@ -61,8 +67,8 @@ static VOID wait_for(struct sent *Sent)
 
 static NTSTATUS prepare(WDFDEVICE Device, WDFCMRESLIST ResourcesRaw, WDFCMRESLIST ResourcesTranslated)
 {
-    UNREFERENCED_PARAMETER(Device);
     note('P');
+    expect(NT_SUCCESS(WdfDeviceCreateDeviceInterface(Device, &WDFPNP_START_GUID, NULL)));
     expect(WdfCmResourceListGetCount(ResourcesRaw) == 0 && WdfCmResourceListGetCount(ResourcesTranslated) == 0);
     expect(!WdfCmResourceListGetDescriptor(ResourcesTranslated, 0) && KeGetCurrentIrql() == PASSIVE_LEVEL);
     return mode == WDFPNP_PREPARE_FAILS ? STATUS_INSUFFICIENT_RESOURCES : STATUS_SUCCESS;
@@ -133,10 +139,17 @@ static VOID self_managed_flush(WDFDEVICE Device)
 
 static VOID self_managed_cleanup(WDFDEVICE Device)
 {
+    WDFREQUEST request;
+
     UNREFERENCED_PARAMETER(Device);
     note('c');
     if (mode == WDFPNP_ACKNOWLEDGES)
         WdfRequestComplete(held, STATUS_SUCCESS);
+    if (mode != WDFPNP_ACKNOWLEDGES_SENT)
+        return;
+    expect(NT_SUCCESS(WdfIoQueueRetrieveNextRequest(parked, &request)));
+    WdfRequestComplete(request, STATUS_SUCCESS);
+    wait_for(&late);
 }
 
 static NTSTATUS query_remove(WDFDEVICE Device)
@@ -157,6 +170,20 @@ static VOID cleaned(WDFOBJECT Object)
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
+static VOID answered(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Target);
+    UNREFERENCED_PARAMETER(Context);
+    WdfRequestComplete(Request, Params->IoStatus.Status);
+}
+
+static VOID send_on(WDFREQUEST Request)
+{
+    expect(NT_SUCCESS(WdfIoTargetFormatRequestForWrite(self, Request, NULL, NULL, NULL)));
+    WdfRequestSetCompletionRoutine(Request, answered, NULL);
+    expect(WdfRequestSend(Request, self, WDF_NO_SEND_OPTIONS));
+}
+
 static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
                            ULONG IoControlCode)
 {
@@ -164,8 +191,11 @@ static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBuff
     UNREFERENCED_PARAMETER(OutputBufferLength);
     UNREFERENCED_PARAMETER(InputBufferLength);
     note('R');
-    if (IoControlCode == HOLD)
+    if (IoControlCode == HOLD) {
         held = Request;
+        if (mode == WDFPNP_ACKNOWLEDGES_SENT)
+            send_on(Request);
+    }
     else
         WdfRequestComplete(Request, STATUS_SUCCESS);
 }
@@ -175,7 +205,7 @@ static VOID stop(WDFQUEUE Queue, WDFREQUEST Request, ULONG ActionFlags)
     UNREFERENCED_PARAMETER(Queue);
     note('t');
     expect(Request == held && ActionFlags == WdfRequestStopActionPurge);
-    if (mode == WDFPNP_ACKNOWLEDGES)
+    if (mode == WDFPNP_ACKNOWLEDGES || mode == WDFPNP_ACKNOWLEDGES_SENT)
         WdfRequestStopAcknowledge(Request, FALSE);
     else if (mode == WDFPNP_REQUEUES)
         WdfRequestStopAcknowledge(Request, TRUE);
@@ -215,6 +245,26 @@ static NTSTATUS make_queue(WDFDEVICE Device)
     return WdfIoQueueCreate(Device, &config, WDF_NO_OBJECT_ATTRIBUTES, WDF_NO_HANDLE);
 }
 
+static NTSTATUS make_self(WDFDEVICE Device)
+{
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    WDF_IO_QUEUE_CONFIG config;
+    NTSTATUS status;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    config.PowerManaged = WdfFalse;
+    config.AllowZeroLengthRequests = TRUE;
+    status = WdfIoQueueCreate(Device, &config, WDF_NO_OBJECT_ATTRIBUTES, &parked);
+    if (NT_SUCCESS(status))
+        status = WdfDeviceConfigureRequestDispatching(Device, parked, WdfRequestTypeWrite);
+    if (NT_SUCCESS(status))
+        status = WdfIoTargetCreate(Device, WDF_NO_OBJECT_ATTRIBUTES, &self);
+    if (!NT_SUCCESS(status))
+        return status;
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, WdfDeviceWdmGetDeviceObject(Device));
+    return WdfIoTargetOpen(self, &open);
+}
+
 static NTSTATUS make_names(WDFDEVICE Device)
 {
     DECLARE_CONST_UNICODE_STRING(link, L"\\DosDevices\\WdfPnp");
@@ -236,6 +286,12 @@ static NTSTATUS make_names(WDFDEVICE Device)
     return status;
 }
 
+static NTSTATUS preprocess(WDFDEVICE Device, PIRP Irp)
+{
+    IoSkipCurrentIrpStackLocation(Irp);
+    return WdfDeviceWdmDispatchPreprocessedIrp(Device, Irp);
+}
+
 static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
 {
     PDEVICE_OBJECT physical = WdfFdoInitWdmGetPhysicalDevice(DeviceInit);
@@ -248,17 +304,22 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
     if (mode == WDFPNP_ADDS_NOTHING)
         return STATUS_SUCCESS;
     set_callbacks(DeviceInit);
+    expect(NT_SUCCESS(WdfDeviceInitAssignWdmIrpPreprocessCallback(DeviceInit, preprocess, IRP_MJ_WRITE, NULL, 0)));
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
     attributes.EvtCleanupCallback = cleaned;
     status = WdfDeviceCreate(&DeviceInit, &attributes, &device);
     if (!NT_SUCCESS(status))
         return status;
     expect(WdfDeviceWdmGetPhysicalDevice(device) == physical && WdfDeviceWdmGetAttachedDevice(device) == physical);
+    /* One location is for a completion routine of `preprocess`. */
+    expect(WdfDeviceWdmGetDeviceObject(device)->StackSize == physical->StackSize + 2);
     if (mode == WDFPNP_DELETES)
         WdfObjectDelete(device);
     status = make_queue(device);
     if (NT_SUCCESS(status))
         status = make_names(device);
+    if (NT_SUCCESS(status) && mode == WDFPNP_ACKNOWLEDGES_SENT)
+        status = make_self(device);
     return mode == WDFPNP_ADD_FAILS ? STATUS_UNSUCCESSFUL : status;
 }
 

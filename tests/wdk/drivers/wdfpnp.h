@@ -14,11 +14,13 @@ enum wdfpnp_mode {
     WDFPNP_INIT_FAILS,
     WDFPNP_REFUSES_REMOVAL, /* once */
     WDFPNP_ACKNOWLEDGES,    /* EvtIoStop acknowledges, and a work item completes the request later */
+    WDFPNP_ACKNOWLEDGES_SENT, /* EvtIoStop acknowledges a request that is sent to an I/O target */
     WDFPNP_REQUEUES,        /* EvtIoStop acknowledges with Requeue */
     WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
     WDFPNP_MODES
 };
 
 #define WDFPNP_CLASS "{3d2a0c51-5f5e-4a4e-8a0e-3f2f61b0a7c4}"
+#define WDFPNP_START_CLASS "{3d2a0c52-5f5e-4a4e-8a0e-3f2f61b0a7c4}" /* the interface is created during the start */
 
 #endif
