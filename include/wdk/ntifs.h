@@ -24,15 +24,13 @@ NTKERNELAPI NTSTATUS ZwFlushBuffersFile(_In_ HANDLE FileHandle, _Out_ PIO_STATUS
  * A file of the host accepts FSCTL_SET_SPARSE, which changes nothing, and FSCTL_SET_ZERO_DATA. Other controls of a file
  * return STATUS_INVALID_DEVICE_REQUEST. Event and ApcRoutine must be NULL. PASSIVE_LEVEL.
  */
-NTKERNELAPI NTSTATUS ZwFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
-                                     _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
-                                     _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG FsControlCode,
-                                     _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+NTKERNELAPI NTSTATUS ZwFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event, _In_opt_ PIO_APC_ROUTINE ApcRoutine,
+                                     _In_opt_ PVOID ApcContext, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                     _In_ ULONG FsControlCode, _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
                                      _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
-NTKERNELAPI NTSTATUS NtFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event,
-                                     _In_opt_ PIO_APC_ROUTINE ApcRoutine, _In_opt_ PVOID ApcContext,
-                                     _Out_ PIO_STATUS_BLOCK IoStatusBlock, _In_ ULONG FsControlCode,
-                                     _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+NTKERNELAPI NTSTATUS NtFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Event, _In_opt_ PIO_APC_ROUTINE ApcRoutine,
+                                     _In_opt_ PVOID ApcContext, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
+                                     _In_ ULONG FsControlCode, _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
                                      _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
 
 #define FSCTL_LOCK_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 6, METHOD_BUFFERED, FILE_ANY_ACCESS)
@@ -40,8 +38,7 @@ NTKERNELAPI NTSTATUS NtFsControlFile(_In_ HANDLE FileHandle, _In_opt_ HANDLE Eve
 #define FSCTL_DISMOUNT_VOLUME CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 8, METHOD_BUFFERED, FILE_ANY_ACCESS)
 #define FSCTL_IS_VOLUME_MOUNTED CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 10, METHOD_BUFFERED, FILE_ANY_ACCESS)
 #define FSCTL_GET_COMPRESSION CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 15, METHOD_BUFFERED, FILE_ANY_ACCESS)
-#define FSCTL_SET_COMPRESSION \
-    CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 16, METHOD_BUFFERED, FILE_READ_DATA | FILE_WRITE_DATA)
+#define FSCTL_SET_COMPRESSION CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 16, METHOD_BUFFERED, FILE_READ_DATA | FILE_WRITE_DATA)
 #define FSCTL_SET_SPARSE CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 49, METHOD_BUFFERED, FILE_SPECIAL_ACCESS)
 #define FSCTL_SET_ZERO_DATA CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 50, METHOD_BUFFERED, FILE_WRITE_DATA)
 #define FSCTL_QUERY_ALLOCATED_RANGES CTL_CODE(FILE_DEVICE_FILE_SYSTEM, 51, METHOD_NEITHER, FILE_READ_DATA)
@@ -85,7 +82,7 @@ NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG Previou
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
 /*
- * Reserve and commit virtual memory of this process, whose handle is NtCurrentProcess(), and decommit or release it.
+ * Reserve and commit virtual memory of this process (NtCurrentProcess() or another handle of it), and decommit or release it.
  * Memory without MEM_RESERVE is also reserved if *BaseAddress is NULL. A reservation begins at a multiple of 64 KiB,
  * and other addresses are rounded down to a page. Memory is not readable before it is committed. MEM_RESET, PAGE_GUARD
  * and the copy-on-write protections are refused. ZeroBits, MEM_TOP_DOWN and MEM_LARGE_PAGES have no effect.
@@ -124,7 +121,7 @@ NTKERNELAPI BOOLEAN RtlCreateUnicodeString(_Out_ PUNICODE_STRING DestinationStri
  * Returns the number of stored addresses, at most 16. *BackTraceHash receives a sum of the addresses.
  */
 NTKERNELAPI USHORT RtlCaptureStackBackTrace(_In_ ULONG FramesToSkip, _In_ ULONG FramesToCapture,
-                                            _Out_writes_to_(FramesToCapture, return) PVOID *BackTrace,
+                                            _Out_writes_to_(FramesToCapture, return ) PVOID *BackTrace,
                                             _Out_opt_ PULONG BackTraceHash);
 
 /*
@@ -187,15 +184,12 @@ NTKERNELAPI VOID PsDereferencePrimaryToken(_In_ PACCESS_TOKEN PrimaryToken);
 NTKERNELAPI VOID PsDereferenceImpersonationToken(_In_opt_ PACCESS_TOKEN ImpersonationToken);
 NTKERNELAPI TOKEN_TYPE SeTokenType(_In_ PACCESS_TOKEN Token);
 NTKERNELAPI BOOLEAN SeTokenIsAdmin(_In_ PACCESS_TOKEN Token);
-#define SeQuerySubjectContextToken(context) \
-    ((context)->ClientToken ? (context)->ClientToken : (context)->PrimaryToken)
+#define SeQuerySubjectContextToken(context) ((context)->ClientToken ? (context)->ClientToken : (context)->PrimaryToken)
 
 NTKERNELAPI NTSTATUS SeCreateClientSecurity(_In_ PETHREAD ClientThread,
                                             _In_ PSECURITY_QUALITY_OF_SERVICE ClientSecurityQos,
-                                            _In_ BOOLEAN RemoteSession,
-                                            _Out_ PSECURITY_CLIENT_CONTEXT ClientContext);
-NTKERNELAPI NTSTATUS SeImpersonateClientEx(_In_ PSECURITY_CLIENT_CONTEXT ClientContext,
-                                           _In_opt_ PETHREAD ServerThread);
+                                            _In_ BOOLEAN RemoteSession, _Out_ PSECURITY_CLIENT_CONTEXT ClientContext);
+NTKERNELAPI NTSTATUS SeImpersonateClientEx(_In_ PSECURITY_CLIENT_CONTEXT ClientContext, _In_opt_ PETHREAD ServerThread);
 NTKERNELAPI VOID SeImpersonateClient(_In_ PSECURITY_CLIENT_CONTEXT ClientContext, _In_opt_ PETHREAD ServerThread);
 NTKERNELAPI VOID PsRevertToSelf(VOID);
 
@@ -247,7 +241,7 @@ NTKERNELAPI PLIST_ENTRY KeRemoveQueue(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MO
  */
 NTKERNELAPI ULONG KeRemoveQueueEx(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE WaitMode, _In_ BOOLEAN Alertable,
                                   _In_opt_ PLARGE_INTEGER Timeout,
-                                  _Out_writes_to_(Count, return) PLIST_ENTRY *EntryArray, _In_ ULONG Count);
+                                  _Out_writes_to_(Count, return ) PLIST_ENTRY *EntryArray, _In_ ULONG Count);
 /*
  * Removes all entries and threads. Returns the first entry, or NULL. Flink links the entries to a ring. All waits for
  * the queue end with STATUS_ABANDONED, even later waits. A queue to which threads belong must be run down before its

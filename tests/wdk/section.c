@@ -291,6 +291,23 @@ static void test_file(void **state)
     ZwClose(empty);
 }
 
+/* A handle of the process object serves as NtCurrentProcess() does; a handle of something else does not. */
+static void unmap_by_handle_of_process(HANDLE section)
+{
+    PVOID base = NULL;
+    SIZE_T size = 0;
+    HANDLE process;
+
+    assert_int_equal(
+        ObOpenObjectByPointer(PsGetCurrentProcess(), OBJ_KERNEL_HANDLE, NULL, 0, *PsProcessType, KernelMode, &process),
+        STATUS_SUCCESS);
+    assert_int_equal(ZwMapViewOfSection(section, process, &base, 0, 0, NULL, &size, ViewUnmap, 0, PAGE_READONLY),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwUnmapViewOfSection(section, base), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(ZwUnmapViewOfSection(process, base), STATUS_SUCCESS);
+    ZwClose(process);
+}
+
 static void test_system_space(void **state)
 {
     uint32_t before = live_count();
@@ -307,6 +324,7 @@ static void test_system_space(void **state)
     assert_int_equal(ObReferenceObjectByHandle(section, 0, *IoFileObjectType, KernelMode, &other, NULL),
                      STATUS_OBJECT_TYPE_MISMATCH);
     view = map(section, PAGE_READWRITE, 8192);
+    unmap_by_handle_of_process(section);
     ZwClose(section);
     assert_int_equal(MmMapViewInSystemSpace(object, &base, &size), STATUS_SUCCESS);
     assert_int_equal(size, 8192);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: memory, or a file, that drivers share, and views of it. There is one process, whose handle is
- * NtCurrentProcess(). Access rights are not checked, except those of a file. PASSIVE_LEVEL unless stated otherwise.
+ * Sections: memory, or a file, that drivers share, and views of it. There is one process, with
+ * NtCurrentProcess() or another handle of it. Access rights are not checked, except those of a file. PASSIVE_LEVEL unless stated otherwise.
  */
 #ifndef ONDK_WDK_WDM_SECTION_H
 #define ONDK_WDK_WDM_SECTION_H
@@ -18,8 +18,8 @@ EXTERN_C_START
 #define SECTION_MAP_READ 0x0004
 #define SECTION_MAP_EXECUTE 0x0008
 #define SECTION_EXTEND_SIZE 0x0010
-#define SECTION_ALL_ACCESS \
-    (STANDARD_RIGHTS_REQUIRED | SECTION_QUERY | SECTION_MAP_WRITE | SECTION_MAP_READ | SECTION_MAP_EXECUTE | \
+#define SECTION_ALL_ACCESS                                                                                             \
+    (STANDARD_RIGHTS_REQUIRED | SECTION_QUERY | SECTION_MAP_WRITE | SECTION_MAP_READ | SECTION_MAP_EXECUTE |           \
      SECTION_EXTEND_SIZE)
 
 #define SEC_FILE 0x00800000

@@ -32,7 +32,7 @@ int section_host_protection(ULONG protection);
  */
 char *section_reserve(char *wanted, size_t size);
 
-/* Returns STATUS_SUCCESS for the handle of this process, which is the only one. Reports a handle that is not open. */
+/* Returns STATUS_SUCCESS for a handle of this process, which is the only one. Reports a handle that is not open. */
 NTSTATUS section_check_process(const char *routine, HANDLE process);
 
 #endif

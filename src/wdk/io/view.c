@@ -190,11 +190,11 @@ NTSTATUS section_check_process(const char *routine, HANDLE process)
 
     if (process == NtCurrentProcess())
         return STATUS_SUCCESS;
-    object = handle_lookup_reported(routine, process, NULL, &status);
+    object = handle_lookup_reported(routine, process, *PsProcessType, &status);
     if (!object)
         return status;
     ob_unref(object);
-    return STATUS_OBJECT_TYPE_MISMATCH;
+    return STATUS_SUCCESS;
 }
 
 static NTSTATUS view_check_arguments(ULONG_PTR zero_bits, SIZE_T commit_size, SIZE_T size, SECTION_INHERIT inherit,
