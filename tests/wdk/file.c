@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that drivers open: only inside of the host's directory. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +22,7 @@
 
 #include "ntifs.h"
 
+#include "child.h"
 #include "openndk/wdk.h"
 #include "wdk/common/live.h"
 #include "openndk/verify.h"
@@ -368,6 +374,8 @@ static void test_information(void **state)
     assert_int_equal(ZwQueryInformationFile(directory, &block, &other, sizeof other, FileInternalInformation),
                      STATUS_SUCCESS);
     assert_int_not_equal(one.IndexNumber.QuadPart, other.IndexNumber.QuadPart);
+    assert_int_equal(ZwSetInformationFile(directory, &block, &set, sizeof set, FileBasicInformation),
+                     STATUS_ACCESS_DENIED); /* opened without FILE_WRITE_ATTRIBUTES */
     ZwClose(directory);
     ZwClose(file);
 }
@@ -438,7 +446,8 @@ static void test_delete(void **state)
     assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL), STATUS_SUCCESS);
     assert_int_equal(mark_deleted(file, TRUE), STATUS_ACCESS_DENIED);
     ZwClose(file);
-    assert_int_equal(open_file(L"\\??\\C:\\gone", DELETE, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\??\\C:\\gone", DELETE | FILE_WRITE_ATTRIBUTES, FILE_OPEN, 0, &file, NULL),
+                     STATUS_SUCCESS);
     assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_READ, FILE_OPEN, 0, &other, NULL), STATUS_SUCCESS);
     assert_int_equal(mark_deleted(file, TRUE), STATUS_SUCCESS);
     assert_int_equal(mark_deleted(file, FALSE), STATUS_SUCCESS);
@@ -474,6 +483,39 @@ static void test_delete(void **state)
     assert_int_equal(open_file(L"\\??\\C:\\", DELETE, FILE_OPEN, FILE_DIRECTORY_FILE, &file, NULL), STATUS_SUCCESS);
     assert_int_equal(mark_deleted(file, TRUE), STATUS_CANNOT_DELETE);
     ZwClose(file);
+}
+
+/* Deletes a file in a root directory of its own, which is also the directory that the host sets. */
+static void delete_below_root(void)
+{
+    char path[200];
+    HANDLE file;
+
+    at(path, "proc");
+    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mkdir(path, 0700) || mount("/proc", path, NULL, MS_BIND | MS_REC, NULL) || chroot(root) ||
+        ondk_wdk_set_file_root("/"))
+        _exit(2);
+    assert_int_equal(open_file(L"\\??\\C:\\gone", GENERIC_ALL, FILE_CREATE, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(mark_deleted(file, TRUE), STATUS_SUCCESS);
+    ZwClose(file);
+    if (!access("/C/gone", F_OK))
+        _exit(3);
+}
+
+static void test_delete_below_root(void **state)
+{
+    int status = child_status(delete_below_root);
+    char path[200];
+
+    (void)state;
+    at(path, "proc");
+    (void)rmdir(path);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
+        print_message("a mount namespace is needed\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
 }
 
 static NTSTATUS rename_file(HANDLE file, HANDLE below, const WCHAR *name, BOOLEAN replace)
@@ -616,6 +658,7 @@ int main(void)
                                         cmocka_unit_test(test_information),
                                         cmocka_unit_test(test_sizes),
                                         cmocka_unit_test(test_delete),
+                                        cmocka_unit_test(test_delete_below_root),
                                         cmocka_unit_test(test_rename),
                                         cmocka_unit_test(test_one_position),
                                         cmocka_unit_test(test_zero_in_name),

@@ -69,5 +69,7 @@ PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STA
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access);
 /* Returns the host's descriptor, or -1 if the file has a device. */
 int file_object_descriptor(PFILE_OBJECT file);
+/* Returns whether the file of the host was opened with the right FILE_WRITE_ATTRIBUTES. */
+bool file_object_may_set_attributes(PFILE_OBJECT file);
 
 #endif

@@ -126,6 +126,8 @@ static NTSTATUS file_set_basic(PFILE_OBJECT file, const FILE_BASIC_INFORMATION *
     struct stat st;
     mode_t mode;
 
+    if (!file_object_may_set_attributes(file))
+        return STATUS_ACCESS_DENIED;
     if (fstat(descriptor, &st))
         return file_status_from_errno(errno);
     if (in->FileAttributes & FILE_ATTRIBUTE_DIRECTORY && !S_ISDIR(st.st_mode))

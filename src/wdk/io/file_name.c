@@ -77,6 +77,8 @@ static NTSTATUS entry_of_file(PFILE_OBJECT file, struct entry *e)
     struct stat st, named;
 
     *e = (struct entry){ -1, NULL };
+    if (length == 1) /* the directory / */
+        length = 0;
     if (path && root && !strncmp(path, root, length) && path[length] == '/')
         status = entry_open(path + length + 1, e);
     if (NT_SUCCESS(status) && (fstat(descriptor, &st) || fstatat(e->directory, e->name, &named, AT_SYMLINK_NOFOLLOW) ||

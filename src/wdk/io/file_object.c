@@ -200,9 +200,16 @@ PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
 {
     PFILE_OBJECT f = file_object_create(access);
 
-    if (f)
+    if (f) {
         f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
+        f->FsContext2 = (PVOID)(uintptr_t)(access & (FILE_WRITE_ATTRIBUTES | GENERIC_WRITE | GENERIC_ALL));
+    }
     return f;
+}
+
+bool file_object_may_set_attributes(PFILE_OBJECT file)
+{
+    return file->FsContext2 != NULL;
 }
 
 int file_object_descriptor(PFILE_OBJECT file)
