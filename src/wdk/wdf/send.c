@@ -86,66 +86,71 @@ void wdf_send_free(struct wdf_request *r)
 }
 
 /* Sets the IRP's system buffer, which has the input and room for the output. */
-static bool send_use_system_buffer(struct wdf_send *s, PIRP irp, size_t room)
+static NTSTATUS send_use_system_buffer(struct wdf_send *s, PIRP irp, size_t room)
 {
     size_t size = s->in.length > room ? s->in.length : room;
 
     irp->AssociatedIrp.SystemBuffer = NULL;
     if (!size)
-        return true;
+        return STATUS_SUCCESS;
     s->system = ExAllocatePoolWithTag(NonPagedPoolNx, size, SEND_TAG);
     if (!s->system)
-        return false;
+        return STATUS_INSUFFICIENT_RESOURCES;
     if (s->in.length)
         memcpy(s->system, s->in.address, s->in.length);
     irp->AssociatedIrp.SystemBuffer = s->system;
     s->copies_out = room != 0;
-    return true;
+    return STATUS_SUCCESS;
 }
 
-static bool send_use_mdl(struct wdf_send *s, PIRP irp, const struct wdf_span *span)
+/* Sets the IRP's MDL. `operation` is what the target does with the buffer. */
+static NTSTATUS send_use_mdl(struct wdf_send *s, PIRP irp, const struct wdf_span *span, LOCK_OPERATION operation)
 {
     irp->MdlAddress = span->mdl;
     if (span->mdl || !span->length)
-        return true;
+        return STATUS_SUCCESS;
     s->mdl = IoAllocateMdl(span->address, (ULONG)span->length, FALSE, FALSE, NULL);
     if (!s->mdl)
-        return false;
+        return STATUS_INSUFFICIENT_RESOURCES;
     irp->MdlAddress = s->mdl;
     if (span->memory) {
         MmBuildMdlForNonPagedPool(s->mdl);
-        return true;
+        return STATUS_SUCCESS;
     }
     __try {
-        MmProbeAndLockPages(s->mdl, KernelMode,
-                            IoModifyAccess); /* a buffer of a routine that waits, perhaps its stack */
+        MmProbeAndLockPages(s->mdl, KernelMode, operation); /* a buffer of a routine that waits, perhaps its stack */
     } __except (EXCEPTION_EXECUTE_HANDLER) {
-        return false;
+        return GetExceptionCode();
     }
     s->locked = true;
-    return true;
+    return STATUS_SUCCESS;
 }
 
-static bool send_format_control(struct wdf_send *s, PIRP irp, ULONG code)
+static NTSTATUS send_format_control(struct wdf_send *s, PIRP irp, ULONG code)
 {
+    ULONG method = METHOD_FROM_CTL_CODE(code);
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    NTSTATUS status;
 
     next->Parameters.DeviceIoControl.IoControlCode = code;
     next->Parameters.DeviceIoControl.InputBufferLength = (ULONG)s->in.length;
     next->Parameters.DeviceIoControl.OutputBufferLength = (ULONG)s->out.length;
-    switch (METHOD_FROM_CTL_CODE(code)) {
+    switch (method) {
     case METHOD_BUFFERED:
         return send_use_system_buffer(s, irp, s->out.length);
     case METHOD_NEITHER:
         next->Parameters.DeviceIoControl.Type3InputBuffer = s->in.address;
         irp->UserBuffer = s->out.address;
-        return true;
+        return STATUS_SUCCESS;
     default:
-        return send_use_system_buffer(s, irp, 0) && send_use_mdl(s, irp, &s->out);
+        status = send_use_system_buffer(s, irp, 0);
+        return NT_SUCCESS(status)
+                   ? send_use_mdl(s, irp, &s->out, method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess)
+                   : status;
     }
 }
 
-static bool send_format_transfer(struct wdf_send *s, PIRP irp, PDEVICE_OBJECT target, const struct wdf_what *what)
+static NTSTATUS send_format_transfer(struct wdf_send *s, PIRP irp, PDEVICE_OBJECT target, const struct wdf_what *what)
 {
     struct wdf_span *span = what->major == IRP_MJ_READ ? &s->out : &s->in;
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
@@ -155,9 +160,9 @@ static bool send_format_transfer(struct wdf_send *s, PIRP irp, PDEVICE_OBJECT ta
     if (target->Flags & DO_BUFFERED_IO)
         return send_use_system_buffer(s, irp, s->out.length);
     if (target->Flags & DO_DIRECT_IO)
-        return send_use_mdl(s, irp, span);
+        return send_use_mdl(s, irp, span, what->major == IRP_MJ_READ ? IoWriteAccess : IoReadAccess);
     irp->UserBuffer = span->address;
-    return true;
+    return STATUS_SUCCESS;
 }
 
 static WDF_REQUEST_TYPE send_type(UCHAR major)
@@ -224,7 +229,6 @@ NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const stru
     struct wdf_send *s = wdf_send_of(r);
     PIO_STACK_LOCATION next;
     NTSTATUS status;
-    bool formatted;
 
     if (!s)
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -245,13 +249,13 @@ NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const stru
     next->MajorFunction = what->major;
     next->FileObject = t->file;
     send_set_params(s, what);
-    formatted = what->major == IRP_MJ_READ || what->major == IRP_MJ_WRITE
-                    ? send_format_transfer(s, r->irp, t->target, what)
-                    : send_format_control(s, r->irp, what->code);
-    s->ready = formatted;
-    if (!formatted)
+    status = what->major == IRP_MJ_READ || what->major == IRP_MJ_WRITE
+                 ? send_format_transfer(s, r->irp, t->target, what)
+                 : send_format_control(s, r->irp, what->code);
+    s->ready = NT_SUCCESS(status);
+    if (!s->ready)
         send_release(s);
-    return formatted ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+    return status;
 }
 
 void wdf_send_format_current(struct wdf_send *s)

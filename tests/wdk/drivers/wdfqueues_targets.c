@@ -181,6 +181,7 @@ static NTSTATUS open_scene(VOID)
 
 static ULONG check_synchronous(VOID)
 {
+    static const CHAR constant[4] = { 'a', 'b', 'c', 'd' }; /* in memory that cannot be written */
     CHAR in[4] = { 'a', 'b', 'c', 'd' }, out[8];
     WDF_MEMORY_DESCRIPTOR input, output;
     WDF_REQUEST_SEND_OPTIONS options;
@@ -194,6 +195,10 @@ static ULONG check_synchronous(VOID)
         CHECK(NT_SUCCESS(WdfIoTargetSendIoctlSynchronously(target, NULL, REVERSE(method), &input, &output, NULL, &bytes)));
         CHECK(bytes == 4 && RtlEqualMemory(out, "dcba\0\0\0\0", 8));
     }
+    WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&output, (PVOID)(ULONG_PTR)constant, sizeof constant);
+    CHECK(WdfIoTargetSendIoctlSynchronously(target, NULL, REVERSE(METHOD_IN_DIRECT), NULL, &output, NULL, NULL) ==
+          STATUS_BUFFER_TOO_SMALL); /* the target's answer to the missing input */
+    WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&output, out, sizeof out);
     CHECK(NT_SUCCESS(WdfIoTargetSendReadSynchronously(target, NULL, &output, NULL, NULL, &bytes)));
     CHECK(bytes == 8 && out[7] == 'r');
     in[0] = 'w';
