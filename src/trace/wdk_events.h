@@ -82,8 +82,8 @@
 #define TRACE_FIELDS_IoAllocateIrp(F, N) F(ptr, object) F(u8, locations)
 #define TRACE_FIELDS_IoFreeIrp(F, N) F(ptr, object)
 /*
- * A driver sends the IRP `object` to `device`, which `driver` has created. `in` and `out` are the sizes of the buffers
- * in bytes. `mode` is the processor mode of the sender: user mode for a program, kernel mode for a driver.
+ * The IRP `object` is sent to `device`, which `driver` has created. `in` and `out` are the sizes of the buffers in bytes.
+ * `mode` is the IRP's RequestorMode: user mode if a program has made the request, kernel mode if a driver has made it.
  */
 #define TRACE_FIELDS_IoCallDriver(F, N)                                                                                \
     F(ptr, object)                                                                                                     \

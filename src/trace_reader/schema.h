@@ -26,8 +26,12 @@ struct schema_names {
 struct schema_field {
     const char *name;
     enum schema_kind kind;
-    bool is_pointer;                  /* the field contains the address of an object */
-    size_t size;                      /* size of the field in bytes; for KIND_BYTES: of the length before the bytes */
+    bool is_pointer; /* the field contains the address of an object */
+    /*
+     * Size of the field in bytes. A KIND_BYTES field consists of a length and the bytes; `size` is then the size of the
+     * length.
+     */
+    size_t size;
     const struct schema_names *names; /* NULL: the values have no names */
 };
 

@@ -35,8 +35,8 @@ struct tail {
 };
 
 /*
- * Finds the last events of the file, and also the last events that are related to the addresses. An event is related if
- * it, or another event of its connection, has one of the addresses. Sets t->count and t->sorted.
+ * Finds the last events of the file, and the last events that are related to t->addresses. Sets t->count and t->sorted.
+ * An event with one of the addresses is related. All other events of the same connection are related, too.
  */
 void tail_read(struct tail *t, struct trace_file *f);
 

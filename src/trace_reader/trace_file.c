@@ -38,8 +38,8 @@ static uint64_t trace_get64(const uint8_t *at)
 }
 
 /*
- * Reads up to `size` bytes at the file's offset `offset`. Returns the number of bytes, which is smaller at the end of
- * the file or after an error.
+ * Reads up to `size` bytes at the file's offset `offset`. Returns the number of bytes that were read. This is less than
+ * `size` at the end of the file or after an error.
  */
 static size_t trace_pread(const struct trace_file *f, void *to, size_t size, uint64_t offset)
 {
@@ -208,8 +208,8 @@ static uint8_t *records_copy(struct trace_records *r, const uint8_t *bytes, size
 }
 
 /*
- * Parses the event at bytes + *at, and adds the event's size to *at. `size` is the number of all bytes. Returns false
- * at the end or if the rest is damaged. In the latter case *at is less than `size`.
+ * Parses the event at bytes + *at, and adds the event's size to *at. `bytes` has `size` bytes. Returns false if *at is
+ * `size`, or if no complete event begins at bytes + *at.
  */
 static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_t size, size_t *at,
                          struct trace_record *r)
@@ -304,12 +304,12 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
             size = trace_get32(header + 8);
         if (*sequence == 0 || (*sequence == state->sequence && size <= state->used))
             return 0;
-        __sync_synchronize(); /* the size was read before the events */
+        __sync_synchronize(); /* barrier: the size is read first, then the events */
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
-        __sync_synchronize(); /* the sequence number is read again after the events */
+        __sync_synchronize(); /* barrier: the events are read first, then the header again */
         /*
-         * While one thread owns the segment, the sequence number stays the same and the size only grows. If this has
-         * not been so, another thread has taken over the segment, and the copy may mix old and new events.
+         * While one thread owns the segment, the sequence number stays the same and the size only grows. After any
+         * other change, another thread owns the segment, and the copy may mix old and new events.
          */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
             trace_get32(again + 8) >= trace_get32(header + 8))
@@ -334,7 +334,7 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
     if (size <= state->used || state->is_damaged)
         return true;
     for (end = state->used; segment_next(f, f->copy, size, &end, &r);)
-        ; /* Only events are copied, because a damaged file may claim more bytes than it has. */
+        ; /* Finds the end of the valid events. Only these are copied, because a damaged file may claim more bytes. */
     if (end > state->used) {
         fresh = records_copy(out, f->copy + state->used, end - state->used);
         ok = fresh && segment_parse(f, state, fresh, end - state->used, out);
