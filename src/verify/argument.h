@@ -22,8 +22,9 @@ void argument_check_completion(const struct proxy *p, const char *routine, bool 
  */
 void argument_check_notification(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE type, bool is_given);
 /*
- * Reports the close if p's type is not `entry`, the type that the called close entry is for. Returns false if p is an
- * adapter, because adapters have no close entry. Otherwise returns true: the provider may close p.
+ * Reports the close if the consumer has called the close entry of another type. `entry` is the type whose close entry
+ * was called. Returns false if p is an adapter, because adapters have no close entry. Otherwise returns true: the
+ * provider may close p.
  */
 bool argument_check_close(const struct proxy *p, const char *routine, NDK_OBJECT_TYPE entry);
 /*

@@ -101,8 +101,8 @@ static const NDK_CQ_DISPATCH cq_dispatch = {
 };
 
 /*
- * Handles a notification: subtracts 1 from the count of arms that wait for a notification. The notification has ended
- * all arms that were made before it, but their number is not known. A count of 0 stays 0.
+ * Handles a notification: subtracts 1 from cq->arms if cq->arms is above 0. The notification may have ended several
+ * arms, but their number is not known. So cq->arms is the maximum number of arms that still wait.
  */
 static void cq_end_arm(struct queue *cq)
 {

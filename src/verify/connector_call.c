@@ -252,7 +252,10 @@ NDK_QP *connector_call_use_qp(const struct connector_call *call, NDK_QP *qp)
     return real;
 }
 
-/* Marks the queue pair as disconnected, because all of its requests have completed when the connection has ended. */
+/*
+ * Marks the queue pair as disconnected. Runs after a disconnect or the connector's close, when the connection has ended
+ * and all requests of the queue pair have completed.
+ */
 static void connector_end_qp(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;

@@ -45,7 +45,7 @@
 #define REUSE { SAME, PHASE_WRONG_REUSE }
 /* clang-format on */
 
-/* Has one cell for each event, in the order of enum phase_event. A row with fewer cells does not compile. */
+/* A row of phase_table: one cell for each event, in the order of enum phase_event. Fewer cells do not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, get_data, get_address, connect_done, connect_failed, \
             establish_done, establish_failed, not_started, reject_done, disconnect_done, peer_ended)                   \
     [PHASE_##phase] = { connect,          complete,    accept,       reject,          disconnect,                      \

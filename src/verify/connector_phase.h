@@ -51,8 +51,8 @@ enum phase_verdict {
     PHASE_LEGAL, /* results always have this verdict */
     PHASE_WRONG,
     /*
-     * The call is wrong only if the provider refuses it. If the provider accepts the call, an earlier call has
-     * completed, but its callback has not run yet.
+     * The call is wrong only if the provider refuses it. The provider may accept the call, for example because an
+     * earlier call has completed and only the callback of the earlier call has not run yet.
      */
     PHASE_WRONG_IF_REFUSED,
     PHASE_WRONG_REUSE, /* the call begins a new connection, but the connector has had one before */

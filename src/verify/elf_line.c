@@ -169,7 +169,7 @@ static bool reader_text(struct line_reader *r, char *name)
 
 /*
  * Reads the header of a unit. If the unit's version is not supported, sets u->program to u->end, so that the program is
- * empty. Returns false if the rest of the section cannot be read.
+ * empty. Returns false if the header is invalid or cannot be read.
  */
 static bool unit_read(struct line_reader *r, struct line_unit *u)
 {
@@ -318,8 +318,8 @@ static void state_init(struct line_state *s)
 }
 
 /*
- * Ends the row s->now. Returns true if s->last, the row before s->now, covers `address`. Otherwise, s->now becomes
- * s->last.
+ * Handles the end of the row s->now. Returns true if s->last, the row before s->now, covers `address`. Otherwise copies
+ * s->now to s->last and returns false.
  */
 static bool state_add_row(struct line_state *s, uint64_t address)
 {

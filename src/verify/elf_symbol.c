@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a symbol table, of which only small parts are in memory: see elf_symbol.h. */
+/* Searches the symbol table of an ELF file: see elf_symbol.h. Reads the table in small parts, one after the other. */
 #include "verify/elf_symbol.h"
 
 #include <errno.h>

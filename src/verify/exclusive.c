@@ -6,8 +6,8 @@
 
 #define EXCLUSIVE_COUNT 0xffffull            /* mask: the number of calls that are inside */
 #define EXCLUSIVE_MET (1ull << 16)           /* a call has begun while another one was inside */
-#define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call is chosen: the first call to end after the breach */
-#define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* the struct's `later` is complete */
+#define EXCLUSIVE_TAKEN (1ull << 17)         /* a call that was inside has ended; this call is the earlier side */
+#define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* the member `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
 #define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can make one of the calls leave early */
 #define EXCLUSIVE_BREACH (EXCLUSIVE_MET | EXCLUSIVE_TAKEN | EXCLUSIVE_LATER_WRITTEN | EXCLUSIVE_EARLIER_WRITTEN)
@@ -20,7 +20,7 @@ void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what
     e->what = what;
 }
 
-/* Returns the number of the current breach, which is not reported yet. Returns 0 if there is none. */
+/* Returns the number (an ID) of the breach that is not reported yet. Returns 0 if there is no such breach. */
 static uint32_t exclusive_breach(uint64_t word)
 {
     return word & EXCLUSIVE_MET ? (uint32_t)(word >> 32) : 0;

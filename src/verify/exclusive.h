@@ -41,7 +41,7 @@ struct exclusive_visit {
     struct exclusive *in; /* the struct that the call has entered, or NULL */
     bool is_later;        /* another call was inside when this call entered: this is the later call of a breach */
     bool can_release;     /* exclusive_release may end this visit before the call ends */
-    uint32_t seen;        /* number of the breach that was not reported yet when the call entered; 0: there was none */
+    uint32_t seen;        /* what exclusive_breach (exclusive.c) returned when the call entered */
 };
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);

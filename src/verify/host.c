@@ -143,8 +143,8 @@ void verify_report_irql(const char *routine, int now, int max)
 }
 
 /*
- * Checks the IRQL of a call if the host does not report an IRQL. A callback counts as DISPATCH_LEVEL, because a
- * provider may run callbacks at that level.
+ * Reports a call in a callback if `max` is below DISPATCH_LEVEL, because a provider may run callbacks at that level.
+ * Runs only if the host does not report an IRQL.
  */
 static void host_check_callback(const char *routine, int max)
 {

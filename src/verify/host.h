@@ -2,8 +2,8 @@
 /*
  * The host is the program in which the consumer runs. The verify layer calls the host's functions for IRQL, callbacks,
  * stacks, addresses and memory. These functions are in the table ondk_verify_host_t of openndk/verify.h. By default the
- * table for a plain program is used, which has no IRQL. The kernel surface (src/wdk), which provides Windows' kernel
- * routines to drivers, sets its own table: see src/wdk/ndk/verify_host.c.
+ * layer uses the table for a plain program, in which there is no IRQL. The kernel surface (src/wdk) provides Windows'
+ * kernel routines to drivers. It sets its own table: see src/wdk/ndk/verify_host.c.
  *
  * This header uses only plain C types, and a sockaddr is opaque, because the kernel surface has other base types and
  * another value of AF_INET6.

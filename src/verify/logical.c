@@ -69,12 +69,15 @@ static struct logical_bucket *logical_rehash(struct logical_pages *l, struct log
     l->buckets = buckets;
     l->bucket_count = count;
     LIST_FOREACH (m, &l->mappings, link)
-        for (ULONG i = 0; i < m->count; i++) /* overwrites the old link: the old buckets are unused */
+        for (ULONG i = 0; i < m->count; i++) /* overwrites the links of the old buckets */
             LIST_INSERT_HEAD(logical_bucket(l, m->pages[i].number), &m->pages[i], link);
     return old;
 }
 
-/* Enlarges the hash table for `count` more pages. Returns false if there is no table and memory ran out. */
+/*
+ * Enlarges the hash table for `count` more pages. If memory runs out, keeps the present table. Returns false if memory
+ * ran out and there was no table.
+ */
 static bool logical_reserve(struct logical_pages *l, ULONG count)
 {
     struct logical_bucket *buckets;

@@ -20,7 +20,7 @@ LIST_HEAD(logical_bucket, logical_page);
 struct logical_mapping;
 
 struct logical_pages {
-    LIST_ENTRY(logical_pages) link; /* in the list of the structs of all adapters */
+    LIST_ENTRY(logical_pages) link; /* in the list `adapters` of logical.c */
     struct spin lock;
     struct logical_bucket *buckets; /* NULL until the first mapping is built */
     unsigned bucket_count;          /* number of buckets, a power of two */

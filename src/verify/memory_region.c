@@ -55,7 +55,10 @@ static void mr_unlock(const struct proxy *mr)
     spin_unlock(&region_table(mr)->lock);
 }
 
-/* Stops all reports about the region. Must be called if the result of a pending call on the region is not observed. */
+/*
+ * Stops the reports that depend on the region's state. Must be called if the result of a pending call on the region is
+ * not observed, because the state is then not known.
+ */
 static void mr_set_unsure(struct proxy *mr)
 {
     mr_lock(mr);

@@ -59,7 +59,10 @@ void messages_begin_post(struct queue *q, int use, struct post *post)
 
     if (use == QUEUE_RECEIVE && q->messages)
         atomic_fetch_add(&q->messages->receives, 1);
-    /* Must be decided before the call, because the message can end the connection before the call returns. */
+    /*
+     * needs_receive is set before the provider's function runs. The peer can receive the message and end the connection
+     * before that function returns.
+     */
     post->needs_receive = post->is_send && peer && !(post->flags & NDK_OP_FLAG_DEFER) &&
                           !atomic_load(&q->messages->is_over) && !atomic_load(&peer->is_over);
 }

@@ -21,7 +21,7 @@
 struct messages {
     atomic_int refs;
     const void *qp;
-    _Atomic uint64_t receives; /* number of receives since the queue pair was created */
+    _Atomic uint64_t receives; /* number of receives posted since the queue pair was created */
     _Atomic uint64_t sends;    /* number of sends that the provider has accepted since messages_pair was called */
     atomic_bool is_over;       /* true: later sends of the queue pair and of its peer are not reported */
     atomic_bool is_reported;   /* a send of the queue pair was reported */
