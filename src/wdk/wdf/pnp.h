@@ -12,15 +12,19 @@
 struct wdf_device;
 struct wdf_interface;
 
-/* The part of a device that the PnP manager has enumerated. */
+/* The plug-and-play members of a device. */
 struct wdf_pnp {
-    PDEVICE_OBJECT physical, below; /* NULL: a control device or a miniport's; otherwise the same device */
+    /*
+     * The physical device that wdf_pnp_add has created, and the device to which this device is attached. Both are NULL
+     * in a control device and in the device of a miniport.
+     */
+    PDEVICE_OBJECT physical, below;
     WDF_PNPPOWER_EVENT_CALLBACKS events;
-    unsigned done;                       /* steps of the start that are done */
+    unsigned done;                       /* number of steps of the start that are done */
     bool powered;                        /* power-managed queues deliver */
     bool self_managed;                   /* EvtDeviceSelfManagedIoInit was called */
     bool started;                        /* the first start was attempted */
-    bool interfaces_enabled;             /* by the start: later interfaces are not enabled automatically */
+    bool interfaces_enabled;             /* a start has enabled them; later interfaces are not enabled automatically */
     struct wdf_object *raw, *translated; /* resource lists */
     struct wdf_interface *interfaces;
 };

@@ -281,8 +281,9 @@ bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal)
 }
 
 /*
- * Returns the notice of a goal that is reached, or NULL. `own` is 1 if the caller is one of q->dispatchers. Another
- * dispatcher may be in a handler, so the last one makes the call. Requires the lock.
+ * Returns the notice of a goal that is reached, or NULL. Also returns NULL while there are dispatchers besides the
+ * caller, because one of these may be in a handler. `own` is 1 if q->dispatchers counts the caller, otherwise 0.
+ * Requires the lock.
  */
 static struct wdf_notice *queue_due_notice(struct wdf_queue *q, unsigned own)
 {
@@ -347,10 +348,11 @@ static void queue_defer(struct wdf_queue *q)
 }
 
 /*
- * Returns true if another call of wdf_queue_dispatch delivers what this call would deliver. If callbacks are
- * serialized, one thread delivers at a time. If this thread is in a handler of the queue, the call that has called the
- * handler delivers the next request. But if the queue has no limit, a request that has just arrived is delivered by
- * this call. Requires the lock.
+ * Returns true if another call of wdf_queue_dispatch delivers what this call would deliver. There are two cases:
+ * - Callbacks are serialized (`sync` is not NULL), and another call delivers now.
+ * - This thread is in a handler of the queue. The outer call, which has called the handler, delivers the next request.
+ *   Exception: if the queue has no limit, this call delivers a request that has just arrived.
+ * Requires the lock.
  */
 static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_sync *sync, bool arrival)
 {

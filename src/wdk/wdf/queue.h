@@ -52,8 +52,13 @@ struct wdf_queue {
     bool power_managed;   /* delivers only while the device is started */
     bool powered;         /* true unless the queue is power-managed and its device is not started */
     ULONG n_acknowledged; /* owned requests that WdfRequestStopAcknowledge has named */
-    bool purged;          /* until a start, stop or drain: what the driver marks cancelable or requeues is cancelled */
-    bool missed;          /* a retrieval has found no request, because all that wait are being cancelled */
+    /*
+     * A purge, a stop with a purge, or the deletion sets `purged`. Any other change of state clears it. While it is
+     * true, a request that the driver marks cancelable or requeues is cancelled.
+     */
+    bool purged;
+    /* A retrieval has found only requests that are being cancelled. The next insertion then sets ready_due. */
+    bool missed;
     bool is_deferred;     /* `deferred` is queued */
     unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
@@ -63,8 +68,9 @@ struct wdf_queue {
 };
 
 /*
- * Puts a request at the end of the queue, or at its front. Returns STATUS_WDF_BUSY if the queue accepts no requests;
- * the caller then still owns the request. `by_driver` is true if the driver has put the request into the queue.
+ * Puts a request at the end of the queue, or at its front. Returns STATUS_WDF_BUSY if `at_front` is false and the queue
+ * accepts no requests; the caller then still owns the request. `by_driver` is true if the driver has put the request
+ * into the queue.
  */
 NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver);
 /*

@@ -98,8 +98,9 @@ static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
 }
 
 /*
- * Sets the queue's execution level and scope from its attributes or its device. With the device's scope the callbacks
- * hold the device's lock, which only one of the two levels allows.
+ * Sets the queue's execution level and scope from its attributes or its device. If the scope is the device's, the
+ * queue's callbacks hold the device's lock, which requires the device's execution level. Returns
+ * STATUS_INVALID_PARAMETER if the queue then has the other level.
  */
 static NTSTATUS wdf_queue_set_constraints(struct wdf_object *o, PWDF_OBJECT_ATTRIBUTES attributes,
                                           const struct wdf_device *d)
@@ -239,7 +240,7 @@ static void queue_cancel_owned(struct wdf_queue *q)
             struct wdf_request *candidate = CONTAINING_RECORD(e, struct wdf_request, link);
 
             if (wdf_request_claim(candidate))
-                r = candidate; /* nobody completes the claimed request before its cancel callback runs */
+                r = candidate; /* stays valid: nobody completes a claimed request before its cancel callback runs */
         }
         if (r)
             atomic_store(&r->purged, true);

@@ -42,7 +42,7 @@ struct wdf_request {
     struct wdf_object object;
     PIRP irp; /* NULL after the completion */
     struct wdf_device *device;
-    struct wdf_queue *queue; /* the request waits there, or comes from there; with a reference; may be NULL */
+    struct wdf_queue *queue; /* the queue that holds or has delivered the request, with a reference; or NULL */
     struct wdf_file *file;   /* may be NULL */
     LIST_ENTRY link;         /* in one of the queue's lists, under the queue's lock */
     _Atomic(enum wdf_owner) owner;
@@ -53,7 +53,8 @@ struct wdf_request {
     atomic_bool in_cleanup; /* the cleanup callbacks are running; they may read the request */
     _Atomic(enum wdf_cancel) cancel_state;
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
-    atomic_bool purged;    /* a purge or the close of a file has cancelled the request, and not the IRP */
+    /* The request counts as cancelled even if the IRP is not cancelled, for example after a purge. */
+    atomic_bool purged;
     enum wdf_stop stop;    /* under the queue's lock */
     atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
     struct wdf_deferred deferred;

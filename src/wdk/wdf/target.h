@@ -15,7 +15,7 @@
 struct wdf_target {
     struct wdf_object object;
     struct wdf_device *device; /* the target's owner */
-    bool local;                /* the device below the owner; always open */
+    bool local;                /* the target is the device below the owner, and is always open */
     PDEVICE_OBJECT target;     /* with a reference, unless the target is local; NULL: closed */
     PFILE_OBJECT file;         /* with a reference, or NULL */
     HANDLE handle;             /* of `file`, if the target was opened by name */
@@ -41,35 +41,35 @@ struct wdf_span {
 };
 
 /*
- * The state of a request to a target. IDLE: the driver may use the request. SENT: the IRP is the target's.
- * `holders` counts the target and those threads that cancel the IRP: the last one finishes the request, so the IRP
- * exists while it is cancelled.
+ * The state of a request to a target. IDLE: the driver may use the request. SENT: the target owns the IRP.
+ * `holders` counts the target, the timer if the send has a timeout, and the threads that are cancelling the IRP. The
+ * last holder finishes the request, so the IRP exists while a thread cancels it.
  */
 enum wdf_send_state { SEND_IDLE, SEND_SENT };
 
 struct wdf_send {
     struct wdf_request *request;
-    struct wdf_target *target; /* while the request is sent; with a reference */
+    struct wdf_target *target; /* with a reference; NULL unless the request is sent */
     LIST_ENTRY link;
     _Atomic(enum wdf_send_state) state;
     unsigned holders;
-    bool formatted; /* the IRP has the buffers of this request */
-    bool ready;     /* formatted, and not sent since */
+    bool formatted; /* the IRP has the buffers of the last format */
+    bool ready;     /* formatted, and not sent after the last format */
     bool synchronous, timed_out;
     bool failed; /* the last send was refused with `status` */
     PFN_WDF_REQUEST_COMPLETION_ROUTINE routine;
     WDFCONTEXT context;
     WDF_REQUEST_COMPLETION_PARAMS params;
     struct wdf_span in, out; /* with references on the memory objects */
-    PVOID system;            /* the IRP's system buffer; from pool */
-    PMDL mdl;                /* the IRP's MDL that the framework has built */
+    PVOID system;            /* the system buffer that the framework has allocated for the IRP, or NULL */
+    PMDL mdl;                /* the MDL that the framework has built for the IRP, or NULL */
     bool locked;             /* the pages of `mdl` are locked */
     bool copies_out;         /* the completion copies the system buffer to `out` */
     struct {
         PVOID system, user;
         PMDL mdl;
-    } saved;         /* the buffers of a received request's IRP */
-    NTSTATUS status; /* of a request that was not sent, or was reused */
+    } saved;         /* the original buffers of a received request's IRP */
+    NTSTATUS status; /* of the last completion, of a refused send, or given to WdfRequestReuse */
     KEVENT done;
     KTIMER timer;
     KDPC dpc;
@@ -83,27 +83,30 @@ struct wdf_what {
     struct wdf_span in, out;
 };
 
-/* Returns the request's part for sending, or NULL if out of memory. */
+/* Returns r->send, and allocates it if it is NULL. Returns NULL if out of memory. */
 struct wdf_send *wdf_send_of(struct wdf_request *r);
 /* Frees the buffers of the last format, before the request's IRP is completed. */
 void wdf_send_end(struct wdf_request *r);
-/* Frees it. Called when the request is destroyed: a thread that cancels the request may use it until then. */
+/* Frees r->send. Called when the request is destroyed: a thread that cancels the request may use r->send until then. */
 void wdf_send_free(struct wdf_request *r);
 NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const struct wdf_what *what);
-/* Sends a formatted request. Returns false if it was not sent, and sets its status. */
+/* Sends a formatted request. If the request cannot be sent, sets r->send->status and returns false. */
 bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEND_OPTIONS *options);
 /* Cancels a request. Returns false if the request is not sent, or has no cancel routine. */
 bool wdf_send_cancel(struct wdf_request *r);
 bool wdf_send_is_sent(const struct wdf_request *r);
-/* Makes the request as new, with this status. */
+/* Prepares the request for a new use (WdfRequestReuse): removes its format and completion routine, sets its status. */
 void wdf_send_reset(struct wdf_send *s, NTSTATUS status);
-/* Formats a received request for the target as it was received. */
+/* Formats a received request for a target, with the parameters with which it was received. */
 void wdf_send_format_current(struct wdf_send *s);
 /* Returns the request if the driver has created it and it is not sent, and otherwise NULL. */
 struct wdf_request *wdf_request_created(const char *routine, WDFREQUEST request);
-/* Creates the target of the device below an enumerated device. */
+/* Creates the local target of `d`: the device below `d`. Requires that `d` is an enumerated device. */
 NTSTATUS wdf_target_create_local(struct wdf_device *d);
-/* Sets *span to the part of the memory object. Returns STATUS_INVALID_DEVICE_REQUEST if it exceeds the buffer. */
+/*
+ * Sets *span to the part of the memory object that `offset` selects (NULL: the whole object). Returns
+ * STATUS_INVALID_DEVICE_REQUEST if the part exceeds the object.
+ */
 NTSTATUS wdf_span_of_memory(const char *routine, WDFMEMORY memory, PWDFMEMORY_OFFSET offset, struct wdf_span *span);
 
 #endif

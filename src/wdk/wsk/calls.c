@@ -278,7 +278,7 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
 
 /*
  * Always fails, because no connection is being inspected. A listener inspects connections only with conditional
- * acceptance, an option that this kernel does not support.
+ * acceptance, an option that OpenNDK does not support.
  */
 static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT_ID InspectID,
                                           WSK_INSPECT_ACTION Action, PIRP Irp)

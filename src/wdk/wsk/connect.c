@@ -32,8 +32,8 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 }
 
 /*
- * Starts to watch the host's socket, and handles data and errors that have arrived before. The caller has passed the
- * socket to the driver. If the watch cannot be started, the connection counts as lost.
+ * Starts to watch the host's socket, and then handles data and errors that arrived before the watch began. If the watch
+ * cannot be started, handles the connection as lost.
  */
 void wsk_connect_handle_delivered(struct wsk_socket *s)
 {
@@ -44,7 +44,7 @@ void wsk_connect_handle_delivered(struct wsk_socket *s)
         status = wsk_thread_watch(s);
     s->watched = s->watched || NT_SUCCESS(status);
     if (NT_SUCCESS(status)) {
-        wsk_socket_handle_ready(s, true); /* an event or error may have come before the watch began */
+        wsk_socket_handle_ready(s, true);
     } else {
         (void)wsk_host_disconnect(s->fd);
         wsk_connect_lose(s, status, status, true);

@@ -91,7 +91,7 @@ static void wsk_create_record_opener(struct wsk_socket *s, const void *by)
     live_add_made(LIVE_WSK_SOCKET, s, "WSK_SOCKET", &s->opened);
 }
 
-/* Creates a socket for the driver's call, which completes the IRP. `by` is the return address of the call. */
+/* Creates a socket for WskSocket and completes the IRP. `by` is the return address of the driver's call. */
 static NTSTATUS wsk_create_for_call(const struct wsk_create_params *w, PWSK_CLIENT client, PIRP irp, const void *by,
                                     struct wsk_socket **created)
 {

@@ -2,8 +2,8 @@
 /*
  * Implements datagram sockets. Sends run in the order of the calls. A received datagram completes a pending
  * WskReceiveFrom. If there is none, WskReceiveFromEvent receives a list of datagrams. Datagrams that the driver does
- * not accept are stored in `refused`, and the event is disabled, which limits their number. Later receives return the
- * stored datagrams first.
+ * not accept are stored in `refused`, and later receives return these datagrams first. The event is then disabled, so
+ * that `refused` does not grow without limit. Exception: a static event stays enabled, and such datagrams are dropped.
  */
 #include <errno.h>
 #include <string.h>

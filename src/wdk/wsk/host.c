@@ -363,7 +363,7 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
     return n;
 }
 
-/* ---- Options that this kernel uses itself ------------------------------------------------------------------------ */
+/* ---- Options that OpenNDK reads and sets without a call of the driver -------------------------------------------- */
 
 void wsk_host_set_no_delay(int fd, bool on)
 {

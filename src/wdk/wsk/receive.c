@@ -203,7 +203,7 @@ static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct wsk_receive_bl
     return min(accepted, bytes);
 }
 
-/* Calls WskReceiveEvent with the next data. Returns false if the event was not called, for example without data. */
+/* Calls WskReceiveEvent with the next data. Returns false if the event was not called. */
 static bool wsk_receive_indicate(struct wsk_socket *s)
 {
     SIZE_T bytes = min(wsk_host_available(s->fd), (SIZE_T)MAX_PARTS * PART_SIZE), accepted;

@@ -52,8 +52,8 @@ static int wsk_send_disconnect(struct wsk_socket *s)
 }
 
 /*
- * Sets TCP_NODELAY if `at_once` is true. Otherwise restores the driver's value, which the driver may change at any
- * time.
+ * If `at_once` is true, sets TCP_NODELAY. Otherwise restores the driver's value. Acquires the lock, because the driver
+ * may change its value at the same time.
  */
 static void wsk_send_set_no_delay(struct wsk_socket *s, bool at_once)
 {
@@ -76,8 +76,8 @@ static int wsk_send_request(struct wsk_socket *s, struct wsk_request *r)
 }
 
 /*
- * Handles the loss of the connection. The cause is the socket's pending error (SO_ERROR), or `error`, with which the
- * send has failed, if the pending error was already read.
+ * Handles the loss of the connection after a send has failed with `error`, an errno negated. The socket's pending error
+ * (SO_ERROR) is the cause of the loss. If there is no pending error, `error` is the cause.
  */
 static void wsk_send_lose(struct wsk_socket *s, int error)
 {

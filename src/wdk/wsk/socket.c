@@ -272,8 +272,8 @@ void wsk_socket_close(struct wsk_socket *s)
         s->closing = true;
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
-        wsk_host_close(s->fd,
-                       s->stream && !s->fin_sent); /* a stream without a FIN is reset, else the host sends the rest */
+        /* Resets a stream that has not sent its FIN. After the FIN, the host still sends the data that it has. */
+        wsk_host_close(s->fd, s->stream && !s->fin_sent);
         link_remove(&s->pump_again);
         wsk_socket_cancel_all(s);
         s->pending--;

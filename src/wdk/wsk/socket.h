@@ -77,7 +77,7 @@ struct wsk_socket {
     ULONG running;       /* the event that is being called, or 0 */
     LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;
-    bool no_delay; /* the driver's TCP_NODELAY; `lock` is also held while the host's option is changed */
+    bool no_delay; /* the driver's TCP_NODELAY; the host's option is changed only while `lock` is held */
     struct wsk_post pump_post;
     struct wsk_address fixed_remote, send_to; /* of datagram sockets */
     bool has_fixed_remote, has_send_to;
@@ -190,7 +190,7 @@ struct wsk_request {
     struct wsk_socket *socket;
     struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
-    struct kernel_call call; /* the driver's call; the trace event of the completion names it */
+    struct kernel_call call; /* the driver's call, which the trace event of the completion names */
     enum wsk_operation operation;
     bool armed; /* the IRP has a cancel routine, or that routine has run and has queued `cancel` */
     /*
@@ -235,7 +235,8 @@ struct wsk_request *wsk_request_alloc(const struct kernel_call *call, struct wsk
 bool wsk_request_may_send(const struct wsk_request *r);
 /*
  * Called by the socket thread. Completes the IRP and frees the request. If the IRP's cancel routine has run, r->cancel
- * is queued, and this function leaves both to r->cancel. Frees a closing socket if this was its last request.
+ * is queued: this function then leaves the completion and the free to r->cancel. Frees a closing socket if this was its
+ * last request.
  */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
 /*
@@ -266,8 +267,8 @@ void wsk_request_cancel(struct wsk_request *r);
 void wsk_connect_start(struct wsk_request *r); /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
 /*
- * Called when the driver has received the connection. Starts to watch the host's socket, and handles data and errors
- * that arrived before.
+ * Called after the driver has received the connection. Starts to watch the host's socket, and then handles data and
+ * errors that arrived before the watch began.
  */
 void wsk_connect_handle_delivered(struct wsk_socket *s);
 /* Finishes the connect request if the host's connect has ended. host_error is the error, or 0 if there is none. */
@@ -282,7 +283,7 @@ void wsk_receive_pump(struct wsk_socket *s);  /* receive.c */
 void wsk_listen_pump(struct wsk_socket *s);   /* listen.c */
 void wsk_datagram_pump(struct wsk_socket *s); /* datagram.c */
 void wsk_datagrams_free(struct wsk_datagram *list);
-/* Reads the packet information from a control message. Returns false if it is malformed or of another kind. */
+/* Reads the packet information from a control message. Returns false if the message is malformed or of another kind. */
 bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info);
 
 /* ---- Events: event.c ---- */
