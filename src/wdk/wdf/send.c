@@ -413,7 +413,10 @@ static VOID send_expire(PKDPC dpc, PVOID context, PVOID a, PVOID b)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Makes the request the target's. Returns false if the target is closed. */
+/*
+ * Makes the request the target's. Returns false if the target is closed, or needs more stack locations than the IRP has
+ * left.
+ */
 static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUEST_SEND_OPTIONS *options)
 {
     bool timed = options && options->Flags & WDF_REQUEST_SEND_OPTION_TIMEOUT && options->Timeout;
@@ -421,6 +424,10 @@ static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUE
 
     pthread_mutex_lock(&wdf_target_lock);
     begun = t->state == WdfIoTargetStarted;
+    if (begun && s->request->irp->CurrentLocation <= t->target->StackSize) {
+        s->status = STATUS_REQUEST_NOT_ACCEPTED;
+        begun = false;
+    }
     if (begun) {
         s->target = t;
         s->holders = 1 + timed;

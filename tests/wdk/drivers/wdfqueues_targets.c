@@ -9,6 +9,7 @@
 #define REFORMAT 0x220108u                                        /* sent on with a buffer of the driver */
 
 static WDFIOTARGET target;
+static BOOLEAN shrinks; /* the scene's device needs only one stack location when it forwards a request */
 static struct {
     KEVENT done;
     WDF_REQUEST_COMPLETION_PARAMS params;
@@ -33,6 +34,8 @@ static VOID forwarded(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPL
 
 static VOID forward(WDFREQUEST Request)
 {
+    if (shrinks)
+        WdfDeviceWdmGetDeviceObject(scene.device)->StackSize = 1;
     WdfRequestFormatRequestUsingCurrentType(Request);
     WdfRequestSetCompletionRoutine(Request, forwarded, NULL);
     if (!WdfRequestSend(Request, target, WDF_NO_SEND_OPTIONS))
@@ -323,10 +326,14 @@ static ULONG check_forwarded(VOID)
     WdfIoTargetClose(target);
     WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, device);
     CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
-    device->StackSize = 3; /* sent on twice, then too few are left */
+    device->StackSize = 3; /* the target needs as many as the whole IRP has */
     (VOID)send(&sent, FORWARD);
     status = sent_status(&sent);
-    device->StackSize = 1;
+    CHECK(status == STATUS_REQUEST_NOT_ACCEPTED && scene.first == 0);
+    shrinks = TRUE; /* sent on twice, then none is left */
+    (VOID)send(&sent, FORWARD);
+    status = sent_status(&sent);
+    shrinks = FALSE;
     CHECK(status == STATUS_REQUEST_NOT_ACCEPTED && scene.first == 2);
     return 0;
 }
