@@ -91,10 +91,10 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     bool is_cut;
     int depth;
 
+    alarm(REPORT_TIMEOUT_SECONDS); /* first, because the unwinder may not return either */
     if (fault_escape)
         siglongjmp(*fault_escape, 1);
     depth = fault_collect_frames(frames, &is_cut);
-    alarm(REPORT_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
     fprintf(fault_out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
     fault_print_stack(frames, depth, fault_address(context));
