@@ -93,17 +93,27 @@ static void kept_end(struct kept *k)
         (void)kill(-k->group, SIGTERM);
 }
 
-/* Forgets a group without a process, and kills one that has ignored SIGTERM for too long. */
+static void kept_stop(struct kept *k, enum keeper_stop how)
+{
+    k->is_ending = false;
+    k->group = 0;
+    keeper_report(KEEPER_STOPPED, k, how);
+}
+
+/* Forgets a group without a process, kills one that has ignored SIGTERM for too long, and gives up if it stays. */
 static void kept_check(struct kept *k)
 {
     if (k->group && !k->has_shell && kill(-k->group, 0) && errno == ESRCH)
         k->group = 0;
-    if (k->is_ending && !k->group) {
-        k->is_ending = false;
-        keeper_report(KEEPER_STOPPED, k, k->is_killed);
-    } else if (k->is_ending && !k->is_killed && monotonic_ms() >= k->kill_ms) {
+    if (!k->is_ending)
+        return;
+    if (!k->group) {
+        kept_stop(k, k->is_killed ? KEEPER_STOP_KILLED : KEEPER_STOP_ENDED);
+    } else if (!k->is_killed && monotonic_ms() >= k->kill_ms) {
         k->is_killed = true;
         (void)kill(-k->group, SIGKILL);
+    } else if (monotonic_ms() - k->kill_ms >= KEEPER_GIVE_UP_SECONDS * MS_PER_SECOND) {
+        kept_stop(k, KEEPER_STOP_FAILED);
     }
 }
 

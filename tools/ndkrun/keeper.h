@@ -14,13 +14,23 @@ struct keeper_event {
     enum keeper_news {
         KEEPER_STARTED, /* `value` is its process group, or a negative errno if it could not be started */
         KEEPER_ENDED,   /* its shell has ended; `value` is the status of waitpid */
-        KEEPER_STOPPED, /* after keeper_end: no process of the group is left; `value` is 1 if SIGKILL was necessary */
+        KEEPER_STOPPED, /* after keeper_end: `value` is an enum keeper_stop */
     } news;
     uint32_t index;
     int value;
 };
 
-enum { KEEPER_KILL_SECONDS = 5 }; /* time between SIGTERM and SIGKILL */
+/* How a process group ended. */
+enum keeper_stop {
+    KEEPER_STOP_ENDED,
+    KEEPER_STOP_KILLED, /* SIGKILL was necessary */
+    KEEPER_STOP_FAILED, /* it is still there, for example because a process belongs to another user */
+};
+
+enum {
+    KEEPER_KILL_SECONDS = 5,    /* time between SIGTERM and SIGKILL */
+    KEEPER_GIVE_UP_SECONDS = 3, /* time after SIGKILL */
+};
 
 /*
  * Creates the keeper of these commands, which must stay valid. Starts none. Requires that the process has only the
@@ -35,7 +45,7 @@ void keeper_end(uint32_t index);
 bool keeper_next(struct keeper_event *event, int timeout_ms);
 /* Returns true if the keeper was killed. Then no event comes any more. */
 bool keeper_is_lost(void);
-/* Waits until the keeper has ended all commands, and ends it. */
+/* Waits until the keeper has ended all commands or has given up, and ends it. */
 void keeper_destroy(void);
 
 #endif

@@ -21,7 +21,7 @@ enum {
     DRIVER_MS = 3000,  /* the same for a driver */
     SETTLED_MS = 100,  /* the drivers' sockets are complete if none was added for this time */
     STEP_MS = 20,
-    END_MS = (KEEPER_KILL_SECONDS + 5) * 1000,
+    END_MS = (KEEPER_KILL_SECONDS + KEEPER_GIVE_UP_SECONDS + 2) * 1000,
     NOT_FOUND = 127, /* exit status of a shell that has not found the command */
 };
 
@@ -81,13 +81,17 @@ static void peer_handle_start(struct peer *p, int group, FILE *out)
     fprintf(out, "cannot be started: %s\n", strerror(-group));
 }
 
-static void peer_handle_stop(struct peer *p, bool is_killed, FILE *out)
+static void peer_handle_stop(struct peer *p, enum keeper_stop how, FILE *out)
 {
     p->is_stopping = false;
-    if (!is_killed)
+    if (how == KEEPER_STOP_ENDED)
         return;
     peer_print(p, out);
-    fprintf(out, "has not ended %d seconds after SIGTERM, and was killed\n", KEEPER_KILL_SECONDS);
+    if (how == KEEPER_STOP_KILLED)
+        fprintf(out, "has not ended %d seconds after SIGTERM, and was killed\n", KEEPER_KILL_SECONDS);
+    else
+        fprintf(out, "could not be ended: %d seconds after SIGKILL, process group %d is still there\n",
+                KEEPER_GIVE_UP_SECONDS, (int)p->group);
 }
 
 /* The process that runs the commands was killed, and so are their shells, but not what those have started. */
@@ -117,7 +121,7 @@ static void peers_handle_events(int timeout_ms, FILE *out)
             peer_handle_end(p, event.value, out);
             break;
         case KEEPER_STOPPED:
-            peer_handle_stop(p, event.value, out);
+            peer_handle_stop(p, (enum keeper_stop)event.value, out);
             break;
         }
     }

@@ -4,6 +4,7 @@
 ndkrun: commands of --server and --client, their ends, and a driver that hangs in DriverUnload.
 usage: ndkrun_peers_test.py NDKRUN DRIVERS NDK-CC|- SAMPLES
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -13,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import ndkrun_kit
@@ -95,6 +95,17 @@ def ends():
            '--server', deaf, driver('tee'))
 
 
+def survives():
+    """A process that SIGKILL does not end, here one that its parent outside the group does not reap, is reported."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, 'pid')
+        parent = python(f'import os; os.fork() or os._exit(0); os.setpgid(0, 0); '
+                        f'open("{file}", "w").write(str(os.getpid())); time.sleep(1000)')
+        expect('a process that stays', 0, r'could not be ended: 3 seconds after SIGKILL, process group \d+ is still there\n',
+               '--run-for', 0, '--server', f'({parent}) >/dev/null 2>&1 & while [ ! -s {file} ]; do sleep 0.1; done', driver('tee'))
+        os.kill(int(file.read_text()), signal.SIGKILL)
+
+
 def servers():
     """The first driver is loaded after the servers listen."""
     late = python('time.sleep(0.5); ' + LISTEN + '; print("listens", flush=True); time.sleep(1000)')
@@ -153,11 +164,12 @@ def main():
     if not ECHO.exists():
         print('skipped: built without samples')
         return 77
-    waiting = threading.Thread(target=hangs)
-    waiting.start()
-    for case in (clients, servers, ends, networks):
-        case()
-    waiting.join()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(case) for case in (hangs, survives)]
+        for case in (clients, servers, ends, networks):
+            case()
+        for case in waiting:
+            case.result()
     return ndkrun_kit.failures != 0
 
 
