@@ -115,6 +115,8 @@ def servers():
     check('a server that fails: nothing else begins', 'tee.so' not in text and 'another' not in text, text)
     expect('a command before the drivers', 0, r"(?s)ready\n.*--server 'echo ready' .* status 0\n.*tee.so is loaded",
            '--run-for', 0, '--server', 'echo ready', driver('tee'))
+    expect('SIGCHLD is ignored', 0, r"--server 'echo ready' has ended with exit status 0", '--run-for', 0, '--server',
+           'echo ready', driver('tee'), prefix=('sh', '-c', 'trap "" CHLD; exec "$@"', 'sh'))
     p = subprocess.run([NDKRUN, '--json', '--server', 'true', '--server', late, '--client', 'false', ECHO],
                        stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
     d = json.loads(p.stdout)
