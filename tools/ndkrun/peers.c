@@ -186,7 +186,7 @@ bool peers_start_servers(FILE *out)
             peer_start(&peers[i], out);
             ok = peer_wait_for_server(&peers[i], out);
         }
-    if (have_failed)
+    if (!ok)
         fprintf(out, "ndkrun: no driver is loaded\n");
     return ok;
 }

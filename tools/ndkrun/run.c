@@ -512,6 +512,8 @@ static int run_finish_round(void)
     run.broken = ondk_verify_breaches();
     if (run.leaks || run.broken || !is_unloaded)
         return NDKRUN_FINDING;
+    if (!atomic_load(&run.round) && call_interrupted())
+        return NDKRUN_OK; /* while it waited for a server */
     if (atomic_load(&run.loaded) < run.options->driver_count && !peers_have_failed())
         return NDKRUN_NOT_LOADED;
     return run.has_failed_command || peers_have_failed() ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;

@@ -117,6 +117,12 @@ def servers():
            '--run-for', 0, '--server', 'echo ready', driver('tee'))
     expect('SIGCHLD is ignored', 0, r"--server 'echo ready' has ended with exit status 0", '--run-for', 0, '--server',
            'echo ready', driver('tee'), prefix=('sh', '-c', 'trap "" CHLD; exec "$@"', 'sh'))
+    with subprocess.Popen([NDKRUN, '--server', 'echo waits; exec sleep 1000', driver('tee')], stderr=subprocess.PIPE,
+                          text=True, env=ENVIRONMENT) as p:
+        text = p.stderr.readline()
+        p.send_signal(signal.SIGINT)
+        text += p.communicate(timeout=LIMIT)[1]
+    check('Ctrl-C before a server listens', p.returncode == 0 and 'no driver is loaded\n' in text, (p.returncode, text))
     p = subprocess.run([NDKRUN, '--json', '--server', 'true', '--server', late, '--client', 'false', ECHO],
                        stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
     d = json.loads(p.stdout)
