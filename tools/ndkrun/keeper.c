@@ -167,7 +167,7 @@ static _Noreturn void keeper_serve(void)
 
     (void)setpgid(0, 0);
     (void)signal(SIGCHLD, SIG_DFL); /* the program may have inherited SIG_IGN, with which no status could be read */
-    sigfillset(&all); /* Ctrl-C at a terminal is for the program */
+    sigfillset(&all);               /* Ctrl-C at a terminal is for the program */
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);

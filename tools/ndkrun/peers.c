@@ -191,8 +191,13 @@ bool peers_start_servers(FILE *out)
     return ok;
 }
 
-void peers_begin_round(void)
+void peers_begin_round(FILE *out)
 {
+    if (peer_count)
+        peers_handle_events(0, out);
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (peers[i].is_server && peers[i].state == PEER_ENDED && !peers[i].has_counted)
+            peer_handle_end(&peers[i], peers[i].status, out); /* it ended during the last unload, and is missing now */
     if (client_count)
         listened = listening_count(0);
 }

@@ -25,8 +25,11 @@ bool peers_create(const struct options *o);
  */
 bool peers_start_servers(FILE *out);
 
-/* Must be called before the first driver of a round is loaded. */
-void peers_begin_round(void);
+/*
+ * Must be called before the first driver of a round is loaded. Reports servers that have ended during the unload of the
+ * round before: their exit status counts, because this round lacks them.
+ */
+void peers_begin_round(FILE *out);
 /* Waits until the drivers listen, at most 3 seconds, and starts the clients. */
 void peers_start_clients(FILE *out);
 /* Reports commands that have ended. Returns true if the options have clients, and all have ended. */

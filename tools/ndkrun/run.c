@@ -351,7 +351,7 @@ bool run_load(void)
     const struct options *o = run.options;
 
     run_begin_round(o);
-    peers_begin_round();
+    peers_begin_round(out);
     for (uint32_t i = 0; i < o->driver_count; i++) {
         struct driver *d = &run.drivers[i];
 

@@ -123,6 +123,20 @@ def servers():
         p.send_signal(signal.SIGINT)
         text += p.communicate(timeout=LIMIT)[1]
     check('Ctrl-C before a server listens', p.returncode == 0 and 'no driver is loaded\n' in text, (p.returncode, text))
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, 'connected')
+        ends_with_driver = python('u = socket.socket(type=socket.SOCK_DGRAM); u.bind(("127.0.0.1", 8124))\n' + f'''
+s = socket.socket()
+while s.connect_ex(("127.0.0.1", 9000)):
+    s.close(); s = socket.socket(); time.sleep(0.02)
+open("{file}", "w").close()
+try:
+    s.recv(1)
+except ConnectionError:
+    pass
+raise SystemExit(5)''')
+        expect('a server that ends with the driver', 4, 'has ended with exit status 5\n', '--repeat', 2, '--server',
+               ends_with_driver, '--client', f'while [ ! -e {file} ]; do sleep 0.05; done', ECHO)
     p = subprocess.run([NDKRUN, '--json', '--server', 'true', '--server', late, '--client', 'false', ECHO],
                        stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
     d = json.loads(p.stdout)
