@@ -240,7 +240,7 @@ struct nvme_error_entry {
     uint16_t sqid;
     uint16_t cid;
     uint16_t status;   /* status field of the completion */
-    uint16_t location; /* the wrong field: its byte in bits 7 to 0, its bit in bits 10 to 8; 0xffff: none */
+    uint16_t location; /* start of the wrong field: bits 7-0 byte offset, bits 10-8 bit number; 0xffff: none */
     uint64_t lba;
     uint32_t nsid;
     uint8_t vendor;

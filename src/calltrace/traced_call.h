@@ -31,7 +31,7 @@ struct traced_call {
     const void *object;
     const void *context;            /* the RequestContext of a call that may be pending */
     struct traced_request *request; /* NULL: the consumer's own routine is passed to the provider */
-    uint16_t routine;               /* number of the call's event */
+    uint16_t routine;               /* the call's event type: its number in the schema */
     NDK_OBJECT_TYPE creates;        /* type of the object that the call creates */
     bool has_completion;            /* in a create call: the consumer has passed a completion routine */
 };

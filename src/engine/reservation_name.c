@@ -247,9 +247,9 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Returns true if another process has bound a name of the address that counts as a reservation. Also returns true if
- * the kernel does not report sockets or names. tcp_fd is bound to the address. `exclusive` means that the kernel had no
- * other socket at the address when tcp_fd was bound.
+ * Returns true if another process has reserved the address: it has bound a socket to one of the address's names, and
+ * this name counts as a reservation. Also returns true if the kernel does not report sockets or names. tcp_fd is bound
+ * to the address. `exclusive` means that the kernel had no other socket at the address when tcp_fd was bound.
  */
 static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {

@@ -102,7 +102,7 @@ struct iw_frame {
 struct iw_qp_events {
     /* Reports that n > 0 requests of one queue have completed, in order. The upcall may modify the array. */
     void (*complete)(struct iw_qp *qp, struct rdma_completion *c, unsigned n);
-    void (*first_fpdu)(struct iw_qp *qp);   /* the first valid FPDU arrived, which establishes the accepting side */
+    void (*first_fpdu)(struct iw_qp *qp);   /* the first valid FPDU arrived: an accepting side is established now */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read arrived */
     void (*peer_closed)(struct iw_qp *qp);  /* the peer closed gracefully: the stream ended between messages */
     /*

@@ -297,7 +297,7 @@ void queue_set_open(struct queue *q, bool open); /* accepts or refuses posts fro
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* completes the initiator requests at the head that are done or failed */
 void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error);
-/* Copies the request's SGEs to the entry. Returns false if the sum of their lengths is no longer `length`. */
+/* Copies the request's SGEs to the entry. Returns false if the sum of their lengths differs from `length`. */
 bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t length);
 /* Calls `ended`, closes the stream, and completes everything outstanding. Does nothing if no stream runs. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);

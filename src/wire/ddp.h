@@ -69,7 +69,8 @@ struct rdmap_read_request {
 };
 
 /*
- * Decodes the payload of a Read Request. Returns false if `len` is not the size of that payload, RDMAP_READ_REQUEST.
+ * Decodes the payload of a Read Request. Returns false if `len` is not RDMAP_READ_REQUEST, the size of the payload in
+ * bytes.
  */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);

@@ -180,8 +180,9 @@ static void symbol_append(char *text, size_t room, const char *function, char *p
 }
 
 /*
- * Reads an answer: a line with the address, two lines for the function, two lines for each function that contains the
- * inlined code, and the answer to AFTER_LAST. Returns false if the helper has ended, or has written anything else.
+ * Reads an answer: a line with the address, two lines for the function, two more lines for each function into which
+ * the first one was inlined, and the answer to AFTER_LAST. Returns false if the helper has ended, or has written
+ * anything else.
  */
 static bool symbol_read_answer(int fd, char *text, size_t room)
 {

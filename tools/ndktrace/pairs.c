@@ -29,7 +29,7 @@ struct pairs_search {
     const struct trace_records *records;
     pairs_find_offset offset; /* NULL: pairs only connections whose addresses no other connection has */
     const void *context;
-    size_t *initiators, *acceptors; /* ends with the same addresses, in the order of time, for pairs_find_group */
+    size_t *initiators, *acceptors; /* for pairs_find_group: the ends that have the same addresses, ordered by time */
     size_t n_initiators, n_acceptors;
 };
 

@@ -206,7 +206,7 @@ static uint8_t *roce_emit(const struct roce_run *run, const struct roce_packet *
 
 /* ---- start-up frames ---- */
 
-/* Writes a host's address as a GID, or as an address of the connection manager's private data. */
+/* Writes a host's address as a GID, or in the format that addresses have in the connection manager's private data. */
 static uint8_t *roce_put_host(uint8_t *at, const struct flow *f, const struct flow_end *end, bool is_gid)
 {
     if (f->is_v6)

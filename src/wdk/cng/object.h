@@ -67,8 +67,8 @@ struct cng_key {
 };
 
 /*
- * Returns the object of a handle. Reports an IRQL that the object's provider does not allow, and a handle that is
- * neither NULL nor valid; returns NULL for such a handle.
+ * Returns the object of a handle, or NULL if the handle is NULL or invalid. Reports an invalid handle, but not NULL.
+ * Also reports an IRQL that the object's provider does not allow, and returns the object in this case.
  */
 void *cng_lookup(const char *routine, BCRYPT_HANDLE handle, enum cng_kind kind);
 /* Returns the algorithm with this name, or NULL. */

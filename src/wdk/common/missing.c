@@ -196,7 +196,7 @@ static void missing_add_found(const struct address *a)
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if the address was not named before and may be named now. */
+/* Returns true if a message may mention the address, and no message has mentioned it yet. */
 static bool missing_name_address(const struct address *a)
 {
     bool is_new;

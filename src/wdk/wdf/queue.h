@@ -42,7 +42,7 @@ struct wdf_queue {
     LIST_ENTRY link; /* in the device's list */
     WDF_IO_QUEUE_CONFIG config;
     ULONG max_owned;      /* a request is delivered only while the driver owns fewer requests than this */
-    struct wdf_sync sync; /* the queue's own lock; unused if the scope is that of the device */
+    struct wdf_sync sync; /* the queue's own lock; unused if the queue uses the device's lock */
     struct wdf_deferred deferred;
     pthread_mutex_t lock; /* guards the members below; no other lock except those of object.c is acquired under it */
     pthread_cond_t done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CSE: shared endpoints as owners of an address, and many connections from one. */
+/* CSE: a shared endpoint owns its address, and many connections can start from one shared endpoint. */
 #include <errno.h>
 #include <unistd.h>
 
