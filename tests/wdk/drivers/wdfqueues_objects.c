@@ -299,7 +299,7 @@ static VOID create_timers(PVOID Context)
     attributes.ParentObject = parent;
     attributes.EvtCleanupCallback = count_first;
     WDF_TIMER_CONFIG_INIT(&config, tick);
-    while (scene.second < 50 && NT_SUCCESS(WdfTimerCreate(&config, &attributes, &timer)))
+    while (ReadAcquire(&scene.second) < 50 && NT_SUCCESS(WdfTimerCreate(&config, &attributes, &timer)))
         InterlockedIncrement(&scene.second);
     WdfObjectDereference(parent);
 }
@@ -320,7 +320,7 @@ static ULONG check_timer_race(VOID)
         WdfObjectReference(made);
         scene.second = 0;
         thread = thread_begin(create_timers);
-        while (scene.second < 3)
+        while (ReadAcquire(&scene.second) < 3)
             YieldProcessor();
         WdfObjectDelete(made);
         thread_end(thread);
