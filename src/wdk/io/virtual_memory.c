@@ -113,8 +113,9 @@ NTSTATUS ZwAllocateVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, ULONG
     NTSTATUS status = section_check_process("ZwAllocateVirtualMemory", ProcessHandle);
     bool reserves = AllocationType & MEM_RESERVE || !*BaseAddress;
     uintptr_t unit = reserves ? SECTION_GRANULARITY : PAGE_SIZE;
-    char *start = (char *)*BaseAddress - (uintptr_t)*BaseAddress % unit;
-    size_t size = ROUND_TO_PAGES((char *)*BaseAddress + *RegionSize - start);
+    size_t offset = (uintptr_t)*BaseAddress % unit;
+    char *start = (char *)*BaseAddress - offset;
+    size_t size = ROUND_TO_PAGES(offset + *RegionSize);
     int protection = region_host_protection(Protect);
     struct region *r = NULL;
 
