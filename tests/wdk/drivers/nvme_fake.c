@@ -223,11 +223,15 @@ ULONG NvmeControllerMaxTransfer(NVME_CONTROLLER *Controller)
 
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info)
 {
+    KIRQL irql;
+
     RtlZeroMemory(Info, sizeof(*Info));
+    KeAcquireSpinLock(&Controller->Lock, &irql);
     Info->State = Controller->State;
+    Info->MaxTransfer = Controller->MaxTransfer;
+    KeReleaseSpinLock(&Controller->Lock, irql);
     strcpy(Info->LastReason, "none");
     Info->Target = Controller->Create.Target;
-    Info->MaxTransfer = NvmeControllerMaxTransfer(Controller);
     Info->WriteCache = TRUE;
     Info->OptionalCommands = NVME_ONCS_COMPARE | NVME_ONCS_DATASET | NVME_ONCS_WRITE_ZEROES;
     Info->QueueCount = 1;
@@ -242,7 +246,9 @@ VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info
 ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Namespaces, ULONG Count)
 {
     ULONG i, count = 0;
+    KIRQL irql;
 
+    KeAcquireSpinLock(&Controller->Lock, &irql);
     for (i = 0; i < FAKE_NAMESPACES_MAX; i++) {
         if (!(Controller->Listed >> i & 1))
             continue;
@@ -255,6 +261,7 @@ ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Name
         }
         count++;
     }
+    KeReleaseSpinLock(&Controller->Lock, irql);
     return count;
 }
 
