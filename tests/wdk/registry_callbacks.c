@@ -528,10 +528,19 @@ static void *set_slowly(void *unused)
     return unused;
 }
 
-static void *allow_return(void *unused)
+/* Lets block_thread return once CmUnRegisterCallback has removed the routine, and waits for the routine's return. */
+static void *allow_return(void *context)
 {
+    const struct watcher *w = context;
+    PVOID object;
+    ULONG_PTR id;
+
+    assert_int_equal(ObReferenceObjectByHandle(root, 0, *CmKeyObjectType, KernelMode, &object, NULL), STATUS_SUCCESS);
+    while (!CmCallbackGetKeyObjectID(&w->cookie, object, &id, NULL))
+        sched_yield();
+    ObDereferenceObject(object);
     atomic_store(&stage, 2);
-    return unused;
+    return NULL;
 }
 
 static void test_unregister_waits(void **state)
@@ -544,7 +553,7 @@ static void test_unregister_waits(void **state)
     assert_int_equal(start(&w, L"2"), STATUS_SUCCESS);
     assert_int_equal(pthread_create(&setter, NULL, set_slowly, NULL), 0);
     wait_for_stage(1);
-    assert_int_equal(pthread_create(&other, NULL, allow_return, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, allow_return, &w), 0);
     stop(&w);
     assert_int_equal(atomic_load(&stage), 3);
     assert_int_equal(pthread_join(setter, NULL), 0);
@@ -572,7 +581,7 @@ static void test_unregister_waits_for_cleanup(void **state)
     w.react = block_thread;
     assert_int_equal(pthread_create(&closer, NULL, close_slowly, key), 0);
     wait_for_stage(1);
-    assert_int_equal(pthread_create(&other, NULL, allow_return, NULL), 0);
+    assert_int_equal(pthread_create(&other, NULL, allow_return, &w), 0);
     stop(&w);
     assert_int_equal(atomic_load(&stage), 3);
     assert_int_equal(pthread_join(closer, NULL), 0);
