@@ -41,7 +41,7 @@ static void section_on_close(void *object, bool was_last_handle)
     struct section *s = object;
     bool was_last;
 
-    UNREFERENCED_PARAMETER(was_last_handle); /* `handles` also counts those that are being opened */
+    UNREFERENCED_PARAMETER(was_last_handle); /* `handles` also counts the handles that are being opened */
     pthread_mutex_lock(&lock);
     was_last = --s->handles == 0;
     pthread_mutex_unlock(&lock);
@@ -131,7 +131,10 @@ static struct section *section_new(const LARGE_INTEGER *size, ULONG protection, 
 
 /* ---- Names and handles ------------------------------------------------------------------------------------------- */
 
-/* Opens a handle, which takes over the caller's reference. The section's `handles` counts it already. */
+/*
+ * Opens a handle, which the section's `handles` already counts, and which takes over the caller's reference. On failure
+ * drops the reference and the count.
+ */
 static NTSTATUS section_open_handle(struct section *s, PHANDLE handle)
 {
     NTSTATUS status = handle_open(s, handle);

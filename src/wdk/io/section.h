@@ -7,7 +7,7 @@
 
 #include "wdm.h"
 
-enum { SECTION_GRANULARITY = 0x10000 }; /* views begin at multiples of it, in memory and in the section */
+enum { SECTION_GRANULARITY = 0x10000 }; /* of a view's address and of its offset in the section */
 
 /* A counted object (object.h). Each view and each handle has a reference. Only `handles` changes after the creation. */
 struct section {
@@ -15,7 +15,7 @@ struct section {
     PFILE_OBJECT file; /* the section has a reference; NULL if the section is memory */
     uint64_t size;     /* in bytes */
     ULONG protection;  /* PAGE_..., without the flags of the cache */
-    int handles;       /* number of open handles; guarded by section.c's lock */
+    int handles;       /* open handles, and those that are being opened; guarded by section.c's lock */
 };
 
 /*
@@ -23,7 +23,7 @@ struct section {
  * section can have, PAGE_READONLY to PAGE_EXECUTE_WRITECOPY.
  */
 ULONG section_protection(ULONG protection);
-/* Returns the host's protection for such a protection, or for PAGE_NOACCESS. */
+/* Returns the host's protection (PROT_...) for one of these protections, or for PAGE_NOACCESS. */
 int section_host_protection(ULONG protection);
 
 /*
@@ -32,7 +32,10 @@ int section_host_protection(ULONG protection);
  */
 char *section_reserve(char *wanted, size_t size);
 
-/* Returns STATUS_SUCCESS for a handle of this process, which is the only one. Reports a handle that is not open. */
+/*
+ * Returns STATUS_SUCCESS if `process` is a handle to a process, which can only be this one. Reports a handle that is
+ * not open.
+ */
 NTSTATUS section_check_process(const char *routine, HANDLE process);
 
 #endif

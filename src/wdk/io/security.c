@@ -70,7 +70,10 @@ void device_free_security(PDEVICE_OBJECT device)
 
 /* ---- Routines ---------------------------------------------------------------------------------------------------- */
 
-/* Returns the object of a handle with a reference. Reports a handle that is not open. */
+/*
+ * Returns the object of a handle, with a reference. If the handle is not open, reports this, sets *status and returns
+ * NULL.
+ */
 static void *security_lookup(const char *routine, HANDLE handle, NTSTATUS *status)
 {
     void *object;
@@ -82,7 +85,7 @@ static void *security_lookup(const char *routine, HANDLE handle, NTSTATUS *statu
     return object;
 }
 
-/* Returns the device that an object is, or on which a file is open; NULL for other objects. */
+/* Returns the object itself if it is a device. Returns the device of a file object. Otherwise returns NULL. */
 static PDEVICE_OBJECT security_device(void *object)
 {
     if (ob_type(object) == *IoDeviceObjectType)
@@ -90,7 +93,7 @@ static PDEVICE_OBJECT security_device(void *object)
     return ob_type(object) == *IoFileObjectType ? ((PFILE_OBJECT)object)->DeviceObject : NULL;
 }
 
-/* Replaces in *d the parts that `what` names by those of `from`. */
+/* Copies the parts that `what` names from *from to *d. The other parts of *d remain. */
 static void security_merge(struct descriptor *d, SECURITY_INFORMATION what, const struct descriptor *from)
 {
     SECURITY_DESCRIPTOR_CONTROL mask = 0;
@@ -114,7 +117,10 @@ static void security_merge(struct descriptor *d, SECURITY_INFORMATION what, cons
     d->control = (SECURITY_DESCRIPTOR_CONTROL)((d->control & ~mask) | (from->control & mask));
 }
 
-/* Replaces parts of a device's descriptor. The lock is held, so that no part is lost that another call replaces. */
+/*
+ * Replaces the parts of a device's descriptor that `what` names. Holds the lock from the read to the write, because
+ * another call could otherwise replace other parts in between, and they would be lost.
+ */
 static NTSTATUS security_set(PDEVICE_OBJECT device, SECURITY_INFORMATION what, const struct descriptor *from)
 {
     struct descriptor d;

@@ -9,7 +9,7 @@
 
 #include "wdk/ke/thread.h"
 
-/* Stored, because the host reads a file for the bounds of a process' first thread. */
+/* The bounds are stored, because pthread_getattr_np reads a file to find those of a process' first thread. */
 static _Thread_local uintptr_t stack_low;
 static _Thread_local size_t stack_size;
 

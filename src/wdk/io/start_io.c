@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements StartIo: see wdm/startio.h. If a device has DeferredStartIo and its StartIo is running, IoStartNextPacket
- * does not call StartIo. Instead, the thread that runs StartIo calls it again after it has returned.
+ * does not call StartIo. Instead, the thread that runs StartIo calls StartIo again after the running call has returned.
  */
 #include "wdm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps views of sections: see wdm/section.h. A view is registered as LIVE_VIEW (live.h) from its mapping until it is
- * unmapped. It has a reference on its section, so that the section's handles may be closed before.
+ * unmapped. It has a reference on its section, so that the section's handles may be closed first.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,10 +30,10 @@ struct view {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static struct view *views;
 
-/* The memory that a view shows, and where. */
+/* A view to map: which part of which section, at which address, and how. */
 struct view_request {
     struct section *section;
-    char *base; /* NULL: anywhere */
+    char *base; /* in: the address, NULL: anywhere; view_map_memory sets it to the address of the view */
     uint64_t offset;
     size_t size;
     ULONG protection;
@@ -93,7 +93,7 @@ static char *section_reserve_at(char *wanted, size_t size)
     return NULL;
 }
 
-/* The host does not align memory so far: reserves more, and gives the rest back. */
+/* Reserves more than `size` bytes and returns the excess, because mmap aligns memory only to pages. */
 char *section_reserve(char *wanted, size_t size)
 {
     size_t whole = size + SECTION_GRANULARITY, before;
@@ -132,7 +132,7 @@ static NTSTATUS view_map_memory(struct view_request *r)
 
 /* ---- Views ------------------------------------------------------------------------------------------------------- */
 
-/* Maps a view, which takes over a reference on the section if it succeeds. */
+/* Maps a view. On success, the view takes over the caller's reference on the section. */
 static NTSTATUS view_map(const char *routine, struct view_request *r)
 {
     struct view *v = calloc(1, sizeof *v);
@@ -151,7 +151,10 @@ static NTSTATUS view_map(const char *routine, struct view_request *r)
     return STATUS_SUCCESS;
 }
 
-/* Removes the view that contains the address from the list and returns it, or returns NULL. */
+/*
+ * Removes a view from the list and returns it: in system space the view that begins at the address, otherwise the view
+ * that contains the address. Returns NULL if there is none.
+ */
 static struct view *view_remove(const char *address, bool in_system_space)
 {
     struct view **at, *v;

@@ -26,7 +26,10 @@ struct region {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and the protection of the regions */
 static struct region *regions;
 
-/* Returns the place of the region that contains [start, start + size), which points at NULL if there is none. */
+/*
+ * Returns the address of the list's pointer to the region that contains [start, start + size). If there is no such
+ * region, returns the address of the NULL at the list's end. Requires the lock.
+ */
 static struct region **region_find(const char *start, size_t size)
 {
     struct region **at = &regions;
@@ -37,7 +40,7 @@ static struct region **region_find(const char *start, size_t size)
     return at;
 }
 
-/* Returns the host's protection, or -1 if memory that is not of a section cannot have it. */
+/* Returns the host's protection (PROT_...). Returns -1 if the protection is only for sections, or is none. */
 static int region_host_protection(ULONG protection)
 {
     ULONG plain = protection == PAGE_NOACCESS ? protection : section_protection(protection);
@@ -45,7 +48,7 @@ static int region_host_protection(ULONG protection)
     return !plain || plain & (PAGE_WRITECOPY | PAGE_EXECUTE_WRITECOPY) ? -1 : section_host_protection(plain);
 }
 
-/* Reserves the region at `wanted`, or anywhere if it is NULL, without access to its pages. */
+/* Creates a region at `wanted`, or anywhere if `wanted` is NULL. Its pages cannot be accessed before region_commit. */
 static NTSTATUS region_reserve(char *wanted, size_t size, struct region **out)
 {
     struct region *r = calloc(1, sizeof *r);
@@ -69,7 +72,7 @@ static NTSTATUS region_reserve(char *wanted, size_t size, struct region **out)
     return STATUS_SUCCESS;
 }
 
-/* Gives pages of a region the protection. */
+/* Commits pages: sets their protection. Returns STATUS_CONFLICTING_ADDRESSES if no region contains all of them. */
 static NTSTATUS region_commit(char *start, size_t size, int protection)
 {
     NTSTATUS status = STATUS_CONFLICTING_ADDRESSES;
@@ -144,7 +147,10 @@ NTSTATUS ZwAllocateVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, ULONG
     return STATUS_SUCCESS;
 }
 
-/* Takes the pages away, so that they are zero when they are committed again. */
+/*
+ * Frees the pages, so that they cannot be accessed, and are zero when they are committed again. If *size is 0, frees
+ * all pages of the region that begins at `start`. Sets *size and *base to the freed pages.
+ */
 static NTSTATUS region_decommit(char *start, SIZE_T *size, PVOID *base)
 {
     char *first = (char *)PAGE_ALIGN(start);

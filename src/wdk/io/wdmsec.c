@@ -25,7 +25,7 @@ DESCRIPTOR(SDDL_DEVOBJ_SYS_ALL_ADM_RWX_WORLD_RW_RES_R, L"D:P(A;;GA;;;SY)(A;;GRGW
 DESCRIPTOR(SDDL_DEVOBJ_SYS_ALL_ADM_RWX_WORLD_RWX_RES_RWX,
            L"D:P(A;;GA;;;SY)(A;;GRGWGX;;;BA)(A;;GRGWGX;;;WD)(A;;GRGWGX;;;RC)");
 
-/* Creates the device with a descriptor whose list the caller has read. */
+/* Creates the device, with a security descriptor whose DACL the caller has parsed from the SDDL string. */
 static NTSTATUS device_create_secure(PDRIVER_OBJECT driver, ULONG extension, PUNICODE_STRING name, DEVICE_TYPE type,
                                      ULONG characteristics, BOOLEAN exclusive, SECURITY_DESCRIPTOR *descriptor,
                                      PDEVICE_OBJECT *device)
