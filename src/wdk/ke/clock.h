@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time in the kernel's unit of 100 ns. The system time begins in 1601. The interrupt time begins when the host starts,
- * and omits the time that the host has slept.
+ * Time in the kernel's unit of 100 ns. clock_system counts from 1601. clock_interrupt counts from the start of the
+ * host, without the time that the host has slept. This is Windows' unbiased interrupt time.
  */
 #ifndef WDK_CLOCK_H
 #define WDK_CLOCK_H

@@ -42,8 +42,8 @@ static void debug_print_prefix(FILE *out)
 }
 
 /*
- * Writes the text, and continues the open line if there is one. While this function writes, no line is reported as
- * open: what then writes to the stream, and finds a line open, is not the driver, and ends the line.
+ * Writes the text, and continues the line that an earlier text has left without a line end. Meanwhile
+ * report_is_line_open returns false, because ndkrun's stream would otherwise end that line before it prints the text.
  */
 static void debug_print_text(const char *text, size_t length)
 {

@@ -117,9 +117,9 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Binds a thread (0: the calling thread) to all processors that the process could use at its start. The host refuses
- * this if the process may use none of them any more. Then the function requests all processors, and the host binds the
- * thread to those that the process may use.
+ * Binds a thread (0: the calling thread) to all processors that the process could use at its start. If the process may
+ * use none of these processors any more, the host refuses. Then the function requests all processors, and the host
+ * binds the thread to those that the process may use.
  */
 static void processor_bind_to_allowed(pid_t thread)
 {

@@ -4,9 +4,10 @@
  * MaximumCount threads of the queue run. A queue counts a thread as running except while the thread waits (wait.c, and
  * queue_begin_wait). The dispatcher's lock guards everything here.
  *
- * A thread that calls KeRemoveQueue becomes a member of the queue. A driver's own thread remains one until it ends or
- * removes from another queue. A borrowed thread, for example a worker, leaves the queue when the driver's routine
- * returns (thread_mark_check), because it then serves others, and would be counted as running for ever.
+ * A thread that calls KeRemoveQueue becomes a member of the queue. A driver's own thread remains a member until it
+ * ends, calls KeRemoveQueue for another queue, or KeRundownQueue is called. A borrowed thread, for example a worker,
+ * leaves the queue when the driver's routine returns (thread_mark_check). Otherwise the queue would count the thread as
+ * running while it runs other routines.
  */
 #include "ntifs.h"
 
@@ -202,8 +203,9 @@ LONG KeInsertHeadQueue(PRKQUEUE Queue, PLIST_ENTRY Entry)
 }
 
 /*
- * Returns true if the calling thread becomes a member of a queue from which it removes. A thread that runs a driver's
- * DPC or completion callback does not: it cannot wait there, and no function runs after every such callback.
+ * Returns true if the calling thread `t` may become a member of the queue from which it removes an entry. Returns false
+ * in an ordinary DPC or a completion callback. The driver must not wait there, and thread_mark_check, which would
+ * remove the thread from the queue, does not run after every completion callback.
  */
 static bool queue_can_join(const struct kernel_thread *t)
 {

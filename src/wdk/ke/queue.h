@@ -11,18 +11,15 @@
  */
 void queue_thread_waits(struct kernel_thread *t, struct wake_list *wake);
 
-/*
- * Removes the thread, which runs, from its queue. Does nothing if the thread belongs to none. The caller holds the
- * dispatcher's lock.
- */
+/* Removes a running thread from its queue, if it belongs to one. The caller holds the dispatcher's lock. */
 void queue_remove_thread(struct kernel_thread *t, struct wake_list *wake);
 
 /* Removes the calling thread from its queue, if it belongs to one. */
 void queue_remove_self(void);
 
 /*
- * Enclose a wait of the calling thread that does not use wait.c. Meanwhile another thread of its queue may run in its
- * place. Do nothing if the thread belongs to no queue.
+ * A thread calls queue_begin_wait before, and queue_end_wait after a wait that does not use wait.c. During the wait
+ * another thread of the queue may run in its place. Both do nothing if the thread belongs to no queue.
  */
 void queue_begin_wait(void);
 void queue_end_wait(void);

@@ -175,9 +175,9 @@ static void cache_write_all(struct writer *w)
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
 /*
- * Writes an entry for each node. An entry of RelationNumaNodeEx has a mask for each group. An entry of RelationNumaNode
- * has only one mask: that of the requested processor's group, or if the caller has requested no processor, that of the
- * group with most of the node's processors.
+ * Writes an entry for each node. An entry of RelationNumaNodeEx has a mask for each group in which the node has
+ * processors. An entry of RelationNumaNode has only one mask. If the caller has requested a processor, it is the mask
+ * of that processor's group, otherwise the mask of the group with most of the node's processors.
  */
 static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {

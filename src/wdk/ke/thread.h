@@ -50,7 +50,11 @@ enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 struct kernel_thread {
     DISPATCHER_HEADER header; /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
-    /* The state of the thread's current wait. The dispatcher's lock guards the members from wait_ended to mutants. */
+    /*
+     * The state of the thread's current wait. While the thread waits, the dispatcher's lock guards the members from
+     * wait_ended to mutants. Before and after the wait, the thread also accesses them without the lock, except `all`
+     * and `mutants`.
+     */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
     NTSTATUS wait_status;

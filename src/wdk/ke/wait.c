@@ -492,7 +492,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     return status;
 }
 
-/* Waits for no object until the interval has passed. If the interval is zero, yields. */
+/* Waits until the interval has passed: a wait without objects. If the interval is zero, yields. */
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
     struct kernel_thread *t = thread_self();
