@@ -98,8 +98,9 @@ void checked_pool_report(FILE *out);
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*
- * Called by the signal handler for a fault in special pool. If the page allows no access, reports the fault and makes
- * the page accessible. Returns false if the page was already accessible; the fault then has another reason.
+ * Called by the signal handler for a fault at `address` in special pool. If the page should be inaccessible, reports
+ * the fault, makes the page accessible, and returns true: the access can be repeated. Returns false if the fault has
+ * another reason, or if the page cannot be made accessible.
  */
 bool checked_pool_handle_fault(const void *address, bool write);
 

@@ -276,7 +276,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
 BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 {
     irql_check_max(__func__, DISPATCH_LEVEL);
-    /* Aligned to 8, so that the 8 bytes are in one page. */
+    /* address_is_readable reads 8 bytes. The alignment keeps them in one page. */
     return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7));
 }
 

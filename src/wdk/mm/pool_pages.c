@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates resident pages: see pool_pages.h. Each thread has a cache of free pages, its magazine. All other free pages
- * are in a list under a lock.
+ * Allocates pages that stay resident: see pool_pages.h. Each thread has a cache of free pages, its magazine. All other
+ * free pages are in a list under a lock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 
 enum { MAGAZINE_PAGES = 32, MAGAZINE_BATCH = MAGAZINE_PAGES / 2, NEW_PAGES = 16 };
 
-/* A list entry, which lies at the start of each free page or run. */
+/* A list entry, which lies at the start of each page or run in a list of free ones. */
 struct spare {
     struct spare *next;
 };

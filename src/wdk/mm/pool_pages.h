@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages that are resident when they are allocated, as in nonpaged pool. The first access to a page of malloc causes a
- * page fault. A page fault takes some hundred times as long as the access alone, and the threads of a process wait for
- * each other during it. Freed pages are never returned to the host.
+ * Pages that stay resident, as in nonpaged pool. The first access to a page of malloc causes a page fault. A page fault
+ * takes some hundred times as long as the access alone, and the threads of a process wait for each other during it.
+ * Runs are resident when they are allocated. A single page becomes resident at its first use. Freed pages are never
+ * returned to the host, so that they are still resident when they are allocated again.
  *
  * Single pages are for blocks of a quarter of a page or more, which malloc often places across two pages. Each thread
  * caches some single pages.

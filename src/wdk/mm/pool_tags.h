@@ -24,7 +24,7 @@ struct pool_count {
 };
 
 struct pool_tag_local {
-    struct pool_count *counts; /* the counters of this thread; NULL before its first allocation */
+    struct pool_count *counts; /* the counters of this thread; NULL before its first allocation or free */
     uint32_t tag;              /* the last tag that this thread used */
     unsigned index;            /* the index of that last tag */
 };
@@ -34,7 +34,7 @@ extern _Thread_local struct pool_tag_local pool_tag_local
 
 /* The slow path of pool_tag_index: finds the tag in the table of all tags, or adds it. */
 unsigned pool_tag_find(uint32_t tag);
-/* Returns the calling thread's counters, and creates them if necessary. */
+/* Creates and returns the calling thread's counters. Called if the thread has none yet. */
 struct pool_count *pool_tag_counts(void);
 
 /* Returns the tag's index, which never changes. */

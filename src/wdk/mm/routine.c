@@ -11,7 +11,7 @@
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
 
-/* Returns the address that this library exports under the name, or NULL. The libraries below it do not count. */
+/* Returns the address of a symbol that this library exports, or NULL. Ignores symbols of the libraries it uses. */
 static void *routine_find(const char *name)
 {
     Dl_info here, there;

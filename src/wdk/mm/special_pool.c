@@ -40,8 +40,8 @@ static struct arena {
 } arena;
 
 /*
- * Guards changes of mappings. The host serialises them, too, but a thread that waits in the host sleeps, and a thread
- * that waits for this lock spins.
+ * Serialises special_open and special_close, which change mappings. The host also serialises such changes, but a thread
+ * that waits in the host sleeps, and a thread that waits for this lock spins.
  */
 static struct ticket_lock mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -4,8 +4,8 @@
  * near to the closed page as its alignment permits. When a block is freed, its pages are closed, too. All blocks lie in
  * one reservation of address space, so that the fault handler finds the block of a faulting address.
  *
- * Callers serialise all functions except special_contains, special_open and special_close. special_open and
- * special_close change mappings, which takes too long under the caller's lock.
+ * Callers serialise all functions except special_contains, special_open, special_close and special_open_page. The last
+ * three change mappings, which takes too long under the caller's lock.
  */
 #ifndef WDK_SPECIAL_POOL_H
 #define WDK_SPECIAL_POOL_H
