@@ -16,7 +16,7 @@
 #include "wdk/ndk/provider.h"
 #include "wdk/ndk/verify_host.h"
 
-/* Prints which argument is wrong. The reason of a foreign provider is not known. */
+/* Prints which argument is wrong. Does not explain the status of a foreign provider, whose reason is not known. */
 static void ndk_explain_invalid(NET_IFINDEX index, NDK_ADAPTER **out)
 {
     static const char routine[] = "WskOpenNdkAdapter returns STATUS_INVALID_PARAMETER";

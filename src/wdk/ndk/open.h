@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens and closes adapters for drivers. The driver receives the provider's own objects only if checks are off, no
- * address is mapped, and the provider is OpenNDK. Otherwise the driver receives proxies of the verify layer
- * (src/verify).
+ * address is mapped, the provider is OpenNDK, and the driver may send to other machines (outside.h). Otherwise the
+ * driver receives proxies of the verify layer (src/verify).
  */
 #ifndef WDK_NDK_OPEN_H
 #define WDK_NDK_OPEN_H
@@ -31,8 +31,9 @@ NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **
  */
 void ndk_adapter_check_close_irql(const char *routine, const NDK_ADAPTER *adapter);
 /*
- * Closes the adapter, and blocks as ondk_close_adapter does. If the adapter is not open, or the thread is in a
- * callback of the adapter, closes nothing, reports the call and returns false.
+ * Closes the adapter, and blocks as ondk_close_adapter does. If the adapter is not open, or the thread is in a callback
+ * of the adapter, closes nothing, reports the call while checks are on, and returns false. Returns true if the call has
+ * ended the driver's use of the adapter, even if verify_close has given up and left it open.
  */
 bool ndk_adapter_close(NDK_ADAPTER *adapter);
 

@@ -3,9 +3,9 @@
  * Implements the kernel's functions that the verify layer calls. They return the IRQL, report locks that are still held
  * after a callback, convert addresses, and return the state of pool memory and MDLs.
  *
- * Two other functions search the verify layer. live.h calls host_walk_open, so that an unload reports the NDK objects
- * and calls that have not ended. inuse.h calls host_find_use, so that the kernel reports memory that is freed while an
- * NDK object or call uses it.
+ * Two other functions search the verify layer. The functions of live.h call host_walk_open, so that an unload reports
+ * the NDK objects and calls that have not ended. The functions of inuse.h call host_find_use, so that the kernel
+ * reports memory that is freed while an NDK object or call uses it.
  */
 #include <pthread.h>
 #include <string.h>
@@ -50,8 +50,9 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
 }
 
 /*
- * A foreign provider expects the host's value of AF_INET6. The driver uses Windows' value. OpenNDK's provider accepts
- * either value.
+ * Copies the driver's address to `room` and converts it for the provider. Returns false if the provider accepts the
+ * address as it is. A foreign provider expects the host's value of AF_INET6. The driver uses Windows' value. OpenNDK's
+ * provider accepts either value.
  */
 static int32_t host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {

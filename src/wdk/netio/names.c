@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Converts between an interface's index, LUID, GUID, name and alias. LUID and GUID are computed from the host's index
- * alone, so they need no table.
+ * and the interface's type, so they need no table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ void netio_widen(WCHAR *to, const char *from)
         ;
 }
 
-/* Returns false if a character is not ASCII or the name is too long. */
+/* Copies the name as ASCII. Returns false if a character is not ASCII, or the name is too long. */
 static bool netio_narrow(char *to, size_t size, const WCHAR *from)
 {
     for (size_t i = 0; i < size; i++) {

@@ -2,8 +2,8 @@
 /*
  * Implements directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory
  * is only a name: objects may have names below it whether it exists or not. The invariant: a directory has its name,
- * and is not freed, while it is permanent or a handle to it is open. So a directory gets its name, and is found by its
- * name to be opened, only with the lock held under which the name is removed.
+ * and is not freed, while it is permanent or a handle to it is open. Therefore one lock is held while a directory gets
+ * its name, is found by its name to be opened, or loses its name.
  */
 #include <pthread.h>
 #include <stdlib.h>
