@@ -15,8 +15,8 @@
  * Otherwise, and with the pseudo handles, they require PASSIVE_LEVEL. BCryptHash and BCryptDeriveKeyPBKDF2 follow the
  * same rule.
  *
- * A handle that is not valid returns STATUS_INVALID_HANDLE. While checks are on, such a handle is also reported, unless
- * it is NULL. Several threads may use a provider or a key at the same time, but not a hash.
+ * Each routine returns STATUS_INVALID_HANDLE for an invalid handle. While checks are on, an invalid handle that is not
+ * NULL is also reported. Several threads may use a provider or a key at the same time, but not a hash.
  */
 #ifndef ONDK_WDK_BCRYPT_H
 #define ONDK_WDK_BCRYPT_H
@@ -207,8 +207,9 @@ NTKERNELAPI NTSTATUS BCryptCreateHash(_Inout_ BCRYPT_ALG_HANDLE hAlgorithm, _Out
 NTKERNELAPI NTSTATUS BCryptHashData(_Inout_ BCRYPT_HASH_HANDLE hHash, _In_reads_bytes_(cbInput) PUCHAR pbInput,
                                     _In_ ULONG cbInput, _In_ ULONG dwFlags);
 /*
- * Returns the hash value. cbOutput must be BCRYPT_HASH_LENGTH (STATUS_INVALID_PARAMETER). A reusable hash then begins
- * anew, an HMAC with the same key. Any other hash can only be destroyed (STATUS_INVALID_HANDLE).
+ * Returns the hash value. Returns STATUS_INVALID_PARAMETER if cbOutput is not BCRYPT_HASH_LENGTH. A reusable hash then
+ * begins anew, an HMAC with the same key. Any other hash can then only be destroyed; the routines that use the hash
+ * return STATUS_INVALID_HANDLE.
  */
 NTKERNELAPI NTSTATUS BCryptFinishHash(_Inout_ BCRYPT_HASH_HANDLE hHash,
                                       _Out_writes_bytes_all_(cbOutput) PUCHAR pbOutput, _In_ ULONG cbOutput,
@@ -347,8 +348,9 @@ typedef struct _BCryptBufferDesc {
 #define KDF_GENERIC_PARAMETER 0x11
 
 /*
- * PBKDF2 of RFC 2898. hPrf is a provider of a hash algorithm that was opened with BCRYPT_ALG_HANDLE_HMAC_FLAG. Returns
- * STATUS_INVALID_PARAMETER for no iterations, for no output, and for flags.
+ * Derives bytes from a password with PBKDF2 (RFC 2898). hPrf is a provider of a hash algorithm that was opened with
+ * BCRYPT_ALG_HANDLE_HMAC_FLAG. Returns STATUS_INVALID_PARAMETER for 0 iterations, for an output of 0 bytes, for flags,
+ * and for any other provider.
  */
 NTKERNELAPI NTSTATUS BCryptDeriveKeyPBKDF2(_In_ BCRYPT_ALG_HANDLE hPrf,
                                            _In_reads_bytes_opt_(cbPassword) PUCHAR pbPassword, _In_ ULONG cbPassword,
@@ -357,11 +359,14 @@ NTKERNELAPI NTSTATUS BCryptDeriveKeyPBKDF2(_In_ BCRYPT_ALG_HANDLE hPrf,
                                            _Out_writes_bytes_(cbDerivedKey) PUCHAR pbDerivedKey,
                                            _In_ ULONG cbDerivedKey, _In_ ULONG dwFlags);
 /*
- * Derives bytes from a key of BCRYPT_SP800108_CTR_HMAC_ALGORITHM or BCRYPT_PBKDF2_ALGORITHM. The list names the hash
- * algorithm; for the former the label and the context, or both with a zero byte between them as KDF_GENERIC_PARAMETER;
- * for the latter the salt, also as KDF_GENERIC_PARAMETER, and the 64-bit iteration count (10000 if it is missing). A
- * parameter that is missing or belongs to another algorithm returns STATUS_INVALID_PARAMETER, an unknown hash algorithm
- * STATUS_NOT_SUPPORTED.
+ * Derives bytes from a key of BCRYPT_SP800108_CTR_HMAC_ALGORITHM or BCRYPT_PBKDF2_ALGORITHM. pParameterList contains
+ * the hash algorithm and:
+ *   BCRYPT_SP800108_CTR_HMAC_ALGORITHM  the label and the context, or both in a KDF_GENERIC_PARAMETER with a zero byte
+ *                                       between them
+ *   BCRYPT_PBKDF2_ALGORITHM             the salt, which may be a KDF_GENERIC_PARAMETER, and optionally the 64-bit
+ *                                       iteration count; the default is 10000
+ * Returns STATUS_INVALID_PARAMETER if a parameter is missing or belongs to the other algorithm, and
+ * STATUS_NOT_SUPPORTED for an unknown hash algorithm.
  */
 NTKERNELAPI NTSTATUS BCryptKeyDerivation(_In_ BCRYPT_KEY_HANDLE hKey, _In_opt_ BCryptBufferDesc *pParameterList,
                                          _Out_writes_bytes_to_(cbDerivedKey, *pcbResult) PUCHAR pbDerivedKey,

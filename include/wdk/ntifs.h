@@ -68,8 +68,9 @@ NTKERNELAPI NTSTATUS ZwCreateEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK D
                                    _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_ EVENT_TYPE EventType,
                                    _In_ BOOLEAN InitialState);
 /*
- * The kernel's events for memory conditions exist, for example \KernelObjects\LowMemoryCondition. They show that memory
- * never runs short.
+ * Opens a handle to the event with this name, or returns STATUS_OBJECT_NAME_NOT_FOUND. The kernel's events for memory
+ * conditions exist, for example \KernelObjects\LowMemoryCondition. Their states show that memory never runs short.
+ * PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS ZwOpenEvent(_Out_ PHANDLE EventHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes);
@@ -82,10 +83,11 @@ NTKERNELAPI NTSTATUS ZwSetEvent(_In_ HANDLE EventHandle, _Out_opt_ PLONG Previou
 NTKERNELAPI NTSTATUS ZwWaitForSingleObject(_In_ HANDLE Handle, _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
 
 /*
- * Reserve and commit virtual memory of this process (NtCurrentProcess() or another handle of it), and decommit or release it.
- * Memory without MEM_RESERVE is also reserved if *BaseAddress is NULL. A reservation begins at a multiple of 64 KiB,
- * and other addresses are rounded down to a page. Memory is not readable before it is committed. MEM_RESET, PAGE_GUARD
- * and the copy-on-write protections are refused. ZeroBits, MEM_TOP_DOWN and MEM_LARGE_PAGES have no effect.
+ * These routines reserve, commit, decommit and release virtual memory of this process. ProcessHandle is
+ * NtCurrentProcess() or another handle to this process. Memory without MEM_RESERVE is also reserved if *BaseAddress is
+ * NULL. A reservation begins at a multiple of 64 KiB, and other addresses are rounded down to a page. Memory is not
+ * readable before it is committed. MEM_RESET, PAGE_GUARD and the copy-on-write protections are refused. ZeroBits,
+ * MEM_TOP_DOWN and MEM_LARGE_PAGES have no effect.
  *
  * MEM_RELEASE requires the address of the reservation and *RegionSize 0. An event, lock or other object in the memory
  * that is still in use is reported (rule object-freed-in-use). PASSIVE_LEVEL.
@@ -102,8 +104,8 @@ NTKERNELAPI NTSTATUS NtFreeVirtualMemory(_In_ HANDLE ProcessHandle, _Inout_ PVOI
                                          _Inout_ PSIZE_T RegionSize, _In_ ULONG FreeType);
 
 /*
- * Returns the process, with a reference that ObDereferenceObject drops. STATUS_INVALID_CID if ProcessId is not that of
- * the host program. IRQL <= APC_LEVEL.
+ * Returns the process, with a reference that ObDereferenceObject drops. Returns STATUS_INVALID_CID if ProcessId is not
+ * the ID of the host program. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS PsLookupProcessByProcessId(_In_ HANDLE ProcessId, _Outptr_ PEPROCESS *Process);
 
@@ -203,7 +205,9 @@ FORCEINLINE VOID SeDeleteClientSecurity(_Inout_ PSECURITY_CLIENT_CONTEXT ClientC
 
 /*
  * A queue of LIST_ENTRY, and the threads that remove its entries. SignalState is the number of entries. A thread
- * belongs to the queue from which it has last removed, until it ends or the queue is run down. CurrentCount is the
+ * belongs to the queue from which it has last removed, until the thread ends or the queue is run down. A thread that a
+ * driver has not created, for example one that runs a work item, leaves the queue when the driver's routine returns.
+ * CurrentCount is the
  * number of these threads that do not wait in a KeWait... routine, in KeDelayExecutionThread or in KeRemoveQueue.
  */
 typedef struct _KQUEUE {

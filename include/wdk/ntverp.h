@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of Windows, for the resources of drivers: Windows 11 22H2, as in RtlGetVersion. */
+/* The version of Windows for the resources of drivers: Windows 11 22H2. RtlGetVersion returns 10.0.19041 instead. */
 #ifndef ONDK_WDK_NTVERP_H
 #define ONDK_WDK_NTVERP_H
 

@@ -207,7 +207,7 @@ FORCEINLINE ULONG SrbGetSrbFlags(_In_ PVOID Srb)
     return ondk_srb_is_extended(Srb) ? ((PSTORAGE_REQUEST_BLOCK)Srb)->SrbFlags : ((PSCSI_REQUEST_BLOCK)Srb)->SrbFlags;
 }
 
-/* Sets the flags, and keeps the flags that the request already has. */
+/* Adds the flags to those that the request already has. */
 FORCEINLINE VOID SrbSetSrbFlags(_In_ PVOID Srb, _In_ ULONG Flags)
 {
     if (ondk_srb_is_extended(Srb))
@@ -407,8 +407,8 @@ FORCEINLINE PCDB SrbGetCdb(_In_ PVOID Srb)
 }
 
 /*
- * Returns the length of a command block of at most 255 bytes. Returns 0 for a longer block; SrbGetScsiData returns its
- * length.
+ * Returns the length of the command block. Returns 0 for a block of variable length; SrbGetScsiData returns its length
+ * in CdbLength32.
  */
 FORCEINLINE UCHAR SrbGetCdbLength(_In_ PVOID Srb)
 {

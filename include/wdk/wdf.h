@@ -2,8 +2,8 @@
 /*
  * KMDF as far as drivers without hardware need it. A control driver calls WdfDriverCreate with
  * WdfDriverInitNonPnpDriver, and creates control devices with queues. A driver with EvtDriverDeviceAdd gets one device
- * (pnp.h). Other devices, power policy, interrupts, DMA and USB are missing. docs/threads.md has the object tree, the locks, and the thread and IRQL of each callback. Objects that are left
- * at unload are listed.
+ * (pnp.h). Other devices, power policy, interrupts, DMA and USB are missing. Objects that are left at unload are
+ * listed. docs/threads.md has the object tree, the locks, and the thread and IRQL of each callback.
  */
 #ifndef ONDK_WDK_WDF_H
 #define ONDK_WDK_WDF_H

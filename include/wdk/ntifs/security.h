@@ -172,8 +172,9 @@ NTKERNELAPI NTSTATUS RtlAddAccessDeniedAce(_Inout_ PACL Acl, _In_ ULONG AceRevis
 NTKERNELAPI NTSTATUS RtlAddAccessDeniedAceEx(_Inout_ PACL Acl, _In_ ULONG AceRevision, _In_ ULONG AceFlags,
                                              _In_ ACCESS_MASK AccessMask, _In_ PSID Sid);
 /*
- * Inserts the entries of AceList, MAXULONG at the end. Returns STATUS_BUFFER_TOO_SMALL if they do not fit, and
- * STATUS_INVALID_PARAMETER if list, entries or revision are not valid.
+ * Inserts the entries of AceList before the entry StartingAceIndex, or at the end if StartingAceIndex is MAXULONG.
+ * Returns STATUS_BUFFER_TOO_SMALL if the entries do not fit, and STATUS_INVALID_PARAMETER if list, entries or revision
+ * are not valid.
  */
 NTKERNELAPI NTSTATUS RtlAddAce(_Inout_ PACL Acl, _In_ ULONG AceRevision, _In_ ULONG StartingAceIndex,
                                _In_reads_bytes_(AceListLength) PVOID AceList, _In_ ULONG AceListLength);

@@ -238,7 +238,10 @@ typedef HW_INITIALIZE *PHW_INITIALIZE;
 /* Called at PASSIVE_LEVEL. */
 typedef BOOLEAN HW_PASSIVE_INITIALIZE_ROUTINE(_In_ PVOID DeviceExtension);
 typedef HW_PASSIVE_INITIALIZE_ROUTINE *PHW_PASSIVE_INITIALIZE_ROUTINE;
-/* Called at DISPATCH_LEVEL, without a lock, and possibly on several threads at the same time. */
+/*
+ * HwBuildIo and HwStartIo are called at DISPATCH_LEVEL, without a lock, and possibly on several threads at the same
+ * time.
+ */
 typedef BOOLEAN HW_BUILDIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
 typedef HW_BUILDIO *PHW_BUILDIO;
 typedef BOOLEAN HW_STARTIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
@@ -266,7 +269,7 @@ typedef ULONG VIRTUAL_HW_FIND_ADAPTER(_In_ PVOID DeviceExtension, _In_ PVOID HwC
                                       _In_ PVOID LowerDevice, _In_z_ PCHAR ArgumentString,
                                       _Inout_ PPORT_CONFIGURATION_INFORMATION ConfigInfo, _Out_ PBOOLEAN Again);
 typedef VIRTUAL_HW_FIND_ADAPTER *PVIRTUAL_HW_FIND_ADAPTER;
-/* Called at DISPATCH_LEVEL. HwStartIo is not called until this routine has returned. */
+/* Called at DISPATCH_LEVEL. No call of HwStartIo begins before this routine has returned. */
 typedef BOOLEAN HW_RESET_BUS(_In_ PVOID DeviceExtension, _In_ ULONG PathId);
 typedef HW_RESET_BUS *PHW_RESET_BUS;
 /* Called at DISPATCH_LEVEL for ScsiStopAdapter and ScsiRestartAdapter, and at PASSIVE_LEVEL for all other types. */

@@ -73,7 +73,10 @@ NTKERNELAPI ULONG StorPortGetSystemAddress(_In_ PVOID HwDeviceExtension, _In_ PS
                                            _Out_ PVOID *SystemAddress);
 NTKERNELAPI ULONG StorPortGetOriginalMdl(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
                                          _Out_ PVOID *Mdl);
-/* PathId, TargetId and Lun may each be SP_UNTAGGED, which means all values. */
+/*
+ * Completes with SrbStatus all requests of these units that the miniport has received. PathId, TargetId and Lun may
+ * each be SP_UNTAGGED, which means all values.
+ */
 NTKERNELAPI VOID StorPortCompleteRequest(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                          _In_ UCHAR Lun, _In_ UCHAR SrbStatus);
 
@@ -95,7 +98,7 @@ NTKERNELAPI BOOLEAN StorPortSetDeviceQueueDepth(_In_ PVOID HwDeviceExtension, _I
 
 /* ---- Features, attributes, changes; they return STOR_STATUS_... -------------------------------------------------- */
 
-/* The controls that the miniport supports. The port sends none of them. */
+/* The features are controls that the miniport supports. The port sends none of these controls. */
 typedef enum _STORPORT_FEATURE_TYPE {
     StorportFeatureBusTypeUnitControl,
     StorportFeatureFruIdUnitControl,
@@ -126,7 +129,10 @@ typedef struct _STOR_UNIT_ATTRIBUTES {
     ULONG Reserved : 28;
 } STOR_UNIT_ATTRIBUTES, *PSTOR_UNIT_ATTRIBUTES;
 
-/* May be called before the INQUIRY to the unit completes, or later. The port uses AsyncNotificationSupported. */
+/*
+ * May be called after the miniport has received the INQUIRY to the unit. The port uses only
+ * AsyncNotificationSupported.
+ */
 NTKERNELAPI ULONG StorPortSetUnitAttributes(_In_ PVOID HwDeviceExtension, _In_ PSTOR_ADDRESS Address,
                                             _In_ STOR_UNIT_ATTRIBUTES Attributes);
 

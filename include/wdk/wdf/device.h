@@ -110,14 +110,15 @@ FORCEINLINE VOID WDF_IO_TYPE_CONFIG_INIT(_Out_ PWDF_IO_TYPE_CONFIG IoTypeConfig)
 /* ---- Initialization ---------------------------------------------------------------------------------------------- */
 
 /*
- * Returns NULL if out of memory. The security descriptor has no effect. WdfDeviceCreate consumes the structure; after a
- * failure the driver must free the structure. A structure that is not freed is reported at unload. PASSIVE_LEVEL.
+ * Returns NULL if out of memory. SDDLString is the device's security descriptor (wdmsec.h). WdfDeviceCreate consumes
+ * the structure; after a failure the driver must free the structure. A structure that is not freed is reported at
+ * unload. PASSIVE_LEVEL.
  */
 NTKERNELAPI PWDFDEVICE_INIT WdfControlDeviceInitAllocate(_In_ WDFDRIVER Driver, _In_ CONST UNICODE_STRING *SDDLString);
 NTKERNELAPI VOID WdfDeviceInitFree(_In_ PWDFDEVICE_INIT DeviceInit);
 /*
- * NULL removes the name. If a device has no name, the system makes one, and the device cannot have a symbolic link.
- * PASSIVE_LEVEL.
+ * NULL removes the name. If a control device has no name, the system makes one, and the device cannot have a symbolic
+ * link. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceInitAssignName(_In_ PWDFDEVICE_INIT DeviceInit, _In_opt_ PCUNICODE_STRING DeviceName);
 /* The descriptor's syntax is checked when the device is created. PASSIVE_LEVEL. */
@@ -132,7 +133,7 @@ NTKERNELAPI VOID WdfDeviceInitSetIoType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ WD
 NTKERNELAPI VOID WdfDeviceInitSetIoTypeEx(_In_ PWDFDEVICE_INIT DeviceInit, _In_ PWDF_IO_TYPE_CONFIG IoTypeConfig);
 NTKERNELAPI VOID WdfDeviceInitSetExclusive(_In_ PWDFDEVICE_INIT DeviceInit, _In_ BOOLEAN IsExclusive);
 NTKERNELAPI VOID WdfDeviceInitSetDeviceType(_In_ PWDFDEVICE_INIT DeviceInit, _In_ DEVICE_TYPE DeviceType);
-/* The class selects registry values on Windows. Here it has no effect. */
+/* The class selects registry values on Windows. Here a device with a class only needs a name: see WdfDeviceCreate. */
 NTKERNELAPI VOID WdfDeviceInitSetDeviceClass(_In_ PWDFDEVICE_INIT DeviceInit, _In_ CONST GUID *DeviceClassGuid);
 NTKERNELAPI VOID WdfDeviceInitSetCharacteristics(_In_ PWDFDEVICE_INIT DeviceInit, _In_ ULONG DeviceCharacteristics,
                                                  _In_ BOOLEAN OrInValues);
@@ -156,15 +157,16 @@ NTKERNELAPI VOID WdfControlDeviceInitSetShutdownNotification(_In_ PWDFDEVICE_INI
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Creates a control device, whose parent is the driver, and sets *DeviceInit to NULL. Fails if the attributes name a
- * parent, if another device has the name (STATUS_OBJECT_NAME_COLLISION), or if a device without a name has a security
- * descriptor (STATUS_INVALID_SECURITY_DESCR). PASSIVE_LEVEL.
+ * Creates a control device, or the device of EvtDriverDeviceAdd (pnp.h), and sets *DeviceInit to NULL. The parent is
+ * the driver; the attributes must not name one. Returns STATUS_OBJECT_NAME_COLLISION if another device has the name.
+ * Returns STATUS_INVALID_SECURITY_DESCR if a device without a name has a class or has a descriptor of
+ * WdfDeviceInitAssignSDDLString. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreate(_Inout_ PWDFDEVICE_INIT *DeviceInit,
                                      _In_opt_ PWDF_OBJECT_ATTRIBUTES DeviceAttributes, _Out_ WDFDEVICE *Device);
 /*
- * Creates the device's only symbolic link, which is removed with the device. Returns STATUS_INVALID_DEVICE_REQUEST if
- * the device has no name. PASSIVE_LEVEL.
+ * Creates the device's only symbolic link, which is removed with the device. Returns STATUS_INVALID_DEVICE_REQUEST for
+ * a second link, or if a control device has no name. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreateSymbolicLink(_In_ WDFDEVICE Device, _In_ PCUNICODE_STRING SymbolicLinkName);
 /* Before this call every open fails with STATUS_NO_SUCH_DEVICE. IRQL <= DISPATCH_LEVEL. */

@@ -27,8 +27,8 @@ typedef enum _WDF_DRIVER_INIT_FLAGS {
 
 /*
  * The configuration of a driver. EvtDriverDeviceAdd is called once, after DriverEntry: see pnp.h. With
- * WdfDriverInitNonPnpDriver it must be NULL, and a driver without EvtDriverUnload cannot be unloaded. EvtDriverUnload
- * is called at PASSIVE_LEVEL. Afterwards the framework deletes the driver's objects.
+ * WdfDriverInitNonPnpDriver, EvtDriverDeviceAdd must be NULL, and a driver without EvtDriverUnload cannot be unloaded.
+ * EvtDriverUnload is called at PASSIVE_LEVEL. Afterwards the framework deletes the driver's objects.
  */
 typedef struct _WDF_DRIVER_CONFIG {
     ULONG Size;

@@ -2,7 +2,7 @@
 /*
  * I/O queues. A sequential queue delivers one request at a time. A parallel queue delivers up to a given number of
  * requests at the same time. The driver itself retrieves the requests of a manual queue. A cancelled request in a queue
- * is completed with STATUS_CANCELLED.
+ * is completed with STATUS_CANCELLED, unless EvtIoCanceledOnQueue is called for it.
  */
 #ifndef ONDK_WDK_WDF_IO_H
 #define ONDK_WDK_WDF_IO_H
@@ -46,8 +46,8 @@ typedef EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_C
 typedef EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL *PFN_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL;
 /*
  * EvtIoStop is called for each request of a power-managed queue that the driver owns when its device is removed;
- * ActionFlags has WdfRequestStopActionPurge. The driver completes the request or calls WdfRequestStopAcknowledge, now or
- * later. Without EvtIoStop the removal waits for the completion. EvtIoResume is never called, because devices do not
+ * ActionFlags has WdfRequestStopActionPurge. The driver completes the request or calls WdfRequestStopAcknowledge, now
+ * or later. Without EvtIoStop the removal waits for the completion. EvtIoResume is never called, because devices do not
  * sleep.
  */
 typedef VOID EVT_WDF_IO_QUEUE_IO_STOP(_In_ WDFQUEUE Queue, _In_ WDFREQUEST Request, _In_ ULONG ActionFlags);
@@ -147,8 +147,9 @@ FORCEINLINE BOOLEAN WDF_IO_QUEUE_PURGED(_In_ WDF_IO_QUEUE_STATE State)
 NTKERNELAPI NTSTATUS WdfIoQueueCreate(_In_ WDFDEVICE Device, _In_ PWDF_IO_QUEUE_CONFIG Config,
                                       _In_opt_ PWDF_OBJECT_ATTRIBUTES QueueAttributes, _Out_opt_ WDFQUEUE *Queue);
 /*
- * Sends all requests of a type to the queue: create, read, write, device control, internal device control. Requests of
- * other types go to the default queue. Returns STATUS_WDF_BUSY if the type already has a queue. IRQL <= DISPATCH_LEVEL.
+ * Sends all requests of a type to the queue: create, read, write, device control, internal device control. If a type
+ * has no queue, its requests go to the default queue, except creates. The default queue cannot receive creates. Returns
+ * STATUS_WDF_BUSY if the type already has a queue. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceConfigureRequestDispatching(_In_ WDFDEVICE Device, _In_ WDFQUEUE Queue,
                                                           _In_ WDF_REQUEST_TYPE RequestType);
@@ -160,13 +161,22 @@ NTKERNELAPI WDF_IO_QUEUE_STATE WdfIoQueueGetState(_In_ WDFQUEUE Queue, _Out_opt_
 /* ---- States ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Start accepts and delivers. Stop accepts and does not deliver. Drain refuses new requests and delivers those that
- * wait. Purge refuses new requests, cancels those that wait, and calls the cancel callbacks of those that the driver
- * owns. StopAndPurge cancels as Purge does, but accepts new requests. Refused requests complete with
- * STATUS_INVALID_DEVICE_STATE. The callback is called when the driver owns no request of the queue and no request handler
- * runs, and after Drain and Purge when in addition none waits. A second stop before the callback of a stop breaks rule
- * `wdf-queue`, and so does a second drain or purge before the callback of one of these. So do every change before the
- * callback of a drain, and a drain of a stopped queue. Start may call request handlers. IRQL <= DISPATCH_LEVEL.
+ * These routines change how the queue treats requests:
+ *   Start         accepts and delivers requests; may call request handlers before it returns
+ *   Stop          accepts requests and does not deliver them
+ *   Drain         refuses new requests, and delivers those that wait
+ *   Purge         refuses new requests, cancels those that wait, and calls the cancel callbacks of those that the
+ *                 driver owns
+ *   StopAndPurge  cancels as Purge does, but accepts new requests and does not deliver them
+ * Refused requests complete with STATUS_INVALID_DEVICE_STATE. The callback of Stop and StopAndPurge is called when the
+ * driver owns no request of the queue and no request handler runs. The callback of Drain and Purge is called when in
+ * addition no request waits. IRQL <= DISPATCH_LEVEL.
+ *
+ * These calls break rule `wdf-queue`:
+ *   - a second stop with a callback, before the callback of a stop was called
+ *   - a second drain or purge with a callback, before the callback of a drain or purge was called
+ *   - any change before the callback of a drain was called
+ *   - a drain of a stopped queue
  */
 NTKERNELAPI VOID WdfIoQueueStart(_In_ WDFQUEUE Queue);
 NTKERNELAPI VOID WdfIoQueueStop(_In_ WDFQUEUE Queue, _In_opt_ PFN_WDF_IO_QUEUE_STATE StopComplete,
@@ -205,7 +215,8 @@ NTKERNELAPI NTSTATUS WdfIoQueueRetrieveRequestByFileObject(_In_ WDFQUEUE Queue, 
 /*
  * Finds the request behind FoundRequest in a manual queue, or the first request if FoundRequest is NULL. Adds a
  * reference to the found request, which the driver drops with WdfObjectDereference. The driver does not own the found
- * request. Returns STATUS_NOT_FOUND if FoundRequest has left the queue. A queue that is not manual breaks rule `wdf-queue`.
+ * request. Returns STATUS_NOT_FOUND if FoundRequest has left the queue, and STATUS_NO_MORE_ENTRIES if no request
+ * follows. A call for a queue that is not manual breaks rule `wdf-queue`.
  */
 NTKERNELAPI NTSTATUS WdfIoQueueFindRequest(_In_ WDFQUEUE Queue, _In_opt_ WDFREQUEST FoundRequest,
                                            _In_opt_ WDFFILEOBJECT FileObject,

@@ -103,8 +103,8 @@ FORCEINLINE VOID WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(_Out_ PWDF_IO_TARGET_OPEN
 NTKERNELAPI NTSTATUS WdfIoTargetCreate(_In_ WDFDEVICE Device, _In_opt_ PWDF_OBJECT_ATTRIBUTES IoTargetAttributes,
                                        _Out_ WDFIOTARGET *IoTarget);
 /*
- * Opens a device by name, or uses an existing device or file. Returns STATUS_INVALID_DEVICE_STATE if the target is open.
- * Extended attributes are refused with STATUS_NOT_SUPPORTED. PASSIVE_LEVEL.
+ * Opens a device by name, or uses an existing device or file. Returns STATUS_INVALID_DEVICE_STATE if the target is
+ * open. Extended attributes are refused with STATUS_NOT_SUPPORTED. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfIoTargetOpen(_In_ WDFIOTARGET IoTarget, _In_ PWDF_IO_TARGET_OPEN_PARAMS OpenParams);
 /* Cancels the requests that were sent to the target, waits for them, and closes the target. PASSIVE_LEVEL. */
@@ -239,7 +239,7 @@ FORCEINLINE VOID WDF_REQUEST_COMPLETION_PARAMS_INIT(_Out_ PWDF_REQUEST_COMPLETIO
     Params->Type = WdfRequestTypeNoFormat;
 }
 
-/* Called at IRQL <= DISPATCH_LEVEL, on the thread that completes the request. */
+/* Called at IRQL <= DISPATCH_LEVEL, on the thread that completes the request, or on one that cancels it meanwhile. */
 typedef VOID EVT_WDF_REQUEST_COMPLETION_ROUTINE(_In_ WDFREQUEST Request, _In_ WDFIOTARGET Target,
                                                 _In_ PWDF_REQUEST_COMPLETION_PARAMS Params, _In_ WDFCONTEXT Context);
 typedef EVT_WDF_REQUEST_COMPLETION_ROUTINE *PFN_WDF_REQUEST_COMPLETION_ROUTINE;
@@ -301,8 +301,9 @@ NTKERNELAPI NTSTATUS WdfIoTargetSendWriteSynchronously(_In_ WDFIOTARGET IoTarget
 NTKERNELAPI NTSTATUS WdfRequestCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES RequestAttributes, _In_opt_ WDFIOTARGET IoTarget,
                                       _Out_ WDFREQUEST *Request);
 /*
- * Makes a created request as new. Its status becomes that of the parameters, and it has no completion routine. Received
- * requests are not reused here. IRQL <= DISPATCH_LEVEL.
+ * Resets a created request for another send. The request's status becomes that of the parameters, and the request has
+ * no format and no completion routine. Refuses received requests (STATUS_WDF_REQUEST_INVALID_STATE).
+ * IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfRequestReuse(_In_ WDFREQUEST Request, _In_ PWDF_REQUEST_REUSE_PARAMS ReuseParams);
 /*

@@ -10,8 +10,8 @@
  *            EvtDeviceD0ExitPreInterruptsDisabled, EvtDeviceD0Exit, EvtDeviceReleaseHardware,
  *            EvtDeviceSelfManagedIoFlush, EvtDeviceSelfManagedIoCleanup, the deletion of the device
  *
- * All these callbacks are called at PASSIVE_LEVEL. If one of the start fails, the steps before it are undone, the device
- * is removed, and the load fails.
+ * All these callbacks are called at PASSIVE_LEVEL. If a callback of the start fails, the steps before it are undone,
+ * the device is removed, and the load fails.
  */
 #ifndef ONDK_WDK_WDF_PNP_H
 #define ONDK_WDK_WDF_PNP_H
@@ -73,7 +73,7 @@ typedef VOID EVT_WDF_DEVICE_SELF_MANAGED_IO_FLUSH(_In_ WDFDEVICE Device);
 typedef EVT_WDF_DEVICE_SELF_MANAGED_IO_FLUSH *PFN_WDF_DEVICE_SELF_MANAGED_IO_FLUSH;
 typedef EVT_WDF_DEVICE_SELF_MANAGED_IO_FLUSH EVT_WDF_DEVICE_SELF_MANAGED_IO_CLEANUP;
 typedef EVT_WDF_DEVICE_SELF_MANAGED_IO_CLEANUP *PFN_WDF_DEVICE_SELF_MANAGED_IO_CLEANUP;
-/* If it fails, the unload fails. */
+/* If this callback fails, the unload fails. */
 typedef NTSTATUS EVT_WDF_DEVICE_QUERY_REMOVE(_In_ WDFDEVICE Device);
 typedef EVT_WDF_DEVICE_QUERY_REMOVE *PFN_WDF_DEVICE_QUERY_REMOVE;
 /* The callbacks below are never called. */
@@ -165,8 +165,9 @@ NTKERNELAPI VOID WdfDeviceSetPnpCapabilities(_In_ WDFDEVICE Device,
 NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetAttachedDevice(_In_ WDFDEVICE Device);
 NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetPhysicalDevice(_In_ WDFDEVICE Device);
 /*
- * Registers a device interface. If EvtDriverDeviceAdd calls the routine, the interface is enabled while the device is
- * started. Otherwise the driver enables it. PASSIVE_LEVEL.
+ * Registers a device interface. An interface that is registered before the start enables interfaces, for example in
+ * EvtDriverDeviceAdd, is enabled while the device is started. The driver itself enables any later interface. Returns
+ * STATUS_INVALID_DEVICE_REQUEST for a control device. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreateDeviceInterface(_In_ WDFDEVICE Device, _In_ CONST GUID *InterfaceClassGUID,
                                                     _In_opt_ PCUNICODE_STRING ReferenceString);

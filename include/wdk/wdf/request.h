@@ -89,8 +89,8 @@ typedef enum _WDF_REQUEST_STOP_ACTION_FLAGS {
 } WDF_REQUEST_STOP_ACTION_FLAGS;
 
 /*
- * Called once for a cancelled request that the driver has marked cancelable, at IRQL <= DISPATCH_LEVEL. Holds the lock
- * of the queue's scope, as the request handlers do. The driver completes the request, now or later.
+ * Called once for a cancelled request that the driver has marked cancelable, at IRQL <= DISPATCH_LEVEL. As during a
+ * request handler, the thread has the lock of the queue's scope. The driver completes the request, now or later.
  */
 typedef VOID EVT_WDF_REQUEST_CANCEL(_In_ WDFREQUEST Request);
 typedef EVT_WDF_REQUEST_CANCEL *PFN_WDF_REQUEST_CANCEL;
@@ -120,8 +120,8 @@ NTKERNELAPI NTSTATUS WdfRequestMarkCancelableEx(_In_ WDFREQUEST Request, _In_ PF
  */
 NTKERNELAPI NTSTATUS WdfRequestUnmarkCancelable(_In_ WDFREQUEST Request);
 /*
- * Returns TRUE if the IRP is cancelled, or if a purge has cancelled the request. A request that is marked cancelable breaks
- * rule `wdf-request`.
+ * Returns TRUE if the IRP is cancelled, or if a purge has cancelled the request. A request that is marked cancelable
+ * breaks rule `wdf-request`.
  */
 NTKERNELAPI BOOLEAN WdfRequestIsCanceled(_In_ WDFREQUEST Request);
 
@@ -138,8 +138,9 @@ NTKERNELAPI NTSTATUS WdfRequestRequeue(_In_ WDFREQUEST Request);
 /* Returns NULL for a request that is in no queue and comes from none. */
 NTKERNELAPI WDFQUEUE WdfRequestGetIoQueue(_In_ WDFREQUEST Request);
 /*
- * Lets the removal of the device go on after EvtIoStop. If Requeue is TRUE, the request returns to the front of its queue.
- * Otherwise the driver still owns the request and completes it. At another time the call breaks rule `wdf-request`.
+ * Lets the removal of the device go on after EvtIoStop. If Requeue is TRUE, the request returns to the front of its
+ * queue. Otherwise the driver still owns the request and completes it. At another time the call breaks rule
+ * `wdf-request`.
  */
 NTKERNELAPI VOID WdfRequestStopAcknowledge(_In_ WDFREQUEST Request, _In_ BOOLEAN Requeue);
 
