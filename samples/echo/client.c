@@ -91,8 +91,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 
 /*
  * Waits for the next result, and returns its status. If the client was notified of a failure and the queue is empty,
- * returns that failure, because the answer will not arrive. If Answered is TRUE, ignores the failure: then only the
- * send's result is missing, which arrives in any case.
+ * returns that failure, because the answer will not arrive. If Answered is TRUE, ignores the failure, because then only
+ * the result of the send is missing, and this result arrives in any case.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {

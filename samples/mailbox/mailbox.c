@@ -2,10 +2,10 @@
 /*
  * A KMDF control driver to copy from. A program posts messages, and fetches them, perhaps before they are posted.
  *
- * The default queue is sequential, and each handler completes or forwards its request last. So only one handler at a
- * time uses the mailbox, which needs no lock. After that the framework may deliver the next request on another thread.
- * A fetch that finds no message goes to a manual queue. The framework cancels a fetch in that queue if the program
- * cancels the fetch, closes its handle or ends. The driver need not do anything for that.
+ * The default queue is sequential: the framework delivers the next request only after the handler has completed or
+ * forwarded its request. Each handler does so last. So only one handler at a time uses the mailbox, which needs no
+ * lock. A fetch that finds no message goes to a manual queue. The framework cancels a fetch in that queue if the
+ * program cancels the fetch, closes its handle or ends. The driver need not do anything for that.
  */
 #include <ntddk.h>
 #include <wdf.h>
@@ -37,7 +37,7 @@ static NTSTATUS MailboxCopy(WDFREQUEST Fetch, const VOID *Message, size_t Length
     return Status;
 }
 
-/* Keeps a copy of the message. */
+/* Stores a copy of the message. Returns STATUS_DEVICE_BUSY if MAILBOX_ROOM messages are stored already. */
 static NTSTATUS MailboxStore(WDFDEVICE Device, PVOID Message, size_t Length)
 {
     MAILBOX *Box = MailboxOf(Device);
@@ -59,7 +59,10 @@ static NTSTATUS MailboxStore(WDFDEVICE Device, PVOID Message, size_t Length)
     return Status;
 }
 
-/* Gives the message to the first fetch that waits and has room for it, or keeps it. */
+/*
+ * Completes the first waiting fetch that has room for the message with the message. Fetches without room fail. If no
+ * fetch is left, stores the message.
+ */
 static VOID MailboxPost(WDFDEVICE Device, WDFREQUEST Request)
 {
     MAILBOX *Box = MailboxOf(Device);
@@ -81,7 +84,7 @@ static VOID MailboxPost(WDFDEVICE Device, WDFREQUEST Request)
     WdfRequestComplete(Request, Status);
 }
 
-/* Completes the fetch with the oldest message, or lets it wait. */
+/* Completes the fetch with the oldest message. If there is no message, the fetch waits in the queue Fetches. */
 static VOID MailboxFetch(WDFDEVICE Device, WDFREQUEST Request)
 {
     MAILBOX *Box = MailboxOf(Device);

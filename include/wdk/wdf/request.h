@@ -110,7 +110,10 @@ NTKERNELAPI VOID WdfRequestCompleteWithPriorityBoost(_In_ WDFREQUEST Request, _I
 
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
-/* If the request is already cancelled, calls EvtRequestCancel before it returns. */
+/*
+ * If the request is already cancelled, calls EvtRequestCancel before it returns. If the IRQL or a lock of callbacks
+ * that the thread has does not allow this call, a system thread calls EvtRequestCancel.
+ */
 NTKERNELAPI VOID WdfRequestMarkCancelable(_In_ WDFREQUEST Request, _In_ PFN_WDF_REQUEST_CANCEL EvtRequestCancel);
 /* If the request is already cancelled, returns STATUS_CANCELLED and does not call EvtRequestCancel. */
 NTKERNELAPI NTSTATUS WdfRequestMarkCancelableEx(_In_ WDFREQUEST Request, _In_ PFN_WDF_REQUEST_CANCEL EvtRequestCancel);
@@ -139,7 +142,7 @@ NTKERNELAPI NTSTATUS WdfRequestRequeue(_In_ WDFREQUEST Request);
 NTKERNELAPI WDFQUEUE WdfRequestGetIoQueue(_In_ WDFREQUEST Request);
 /*
  * Lets the removal of the device go on after EvtIoStop. If Requeue is TRUE, the request returns to the front of its
- * queue. Otherwise the driver still owns the request and completes it. At another time the call breaks rule
+ * queue. Otherwise the driver still owns the request and completes it. A call at another time breaks rule
  * `wdf-request`.
  */
 NTKERNELAPI VOID WdfRequestStopAcknowledge(_In_ WDFREQUEST Request, _In_ BOOLEAN Requeue);
@@ -161,8 +164,8 @@ NTKERNELAPI PIRP WdfRequestWdmGetIrp(_In_ WDFREQUEST Request);
 /*
  * These routines return the address and length of a buffered or direct request's buffer. They return
  * STATUS_BUFFER_TOO_SMALL if the length is zero or below the minimum, STATUS_INVALID_DEVICE_REQUEST if this type of
- * request has no such buffer, or if a program sent the request with METHOD_NEITHER, and STATUS_INTERNAL_ERROR if the
- * request is completed.
+ * request has no such buffer, or if a program sent the request without buffered or direct I/O, and
+ * STATUS_INTERNAL_ERROR if the request is completed.
  */
 NTKERNELAPI NTSTATUS WdfRequestRetrieveInputBuffer(_In_ WDFREQUEST Request, _In_ size_t MinimumRequiredLength,
                                                    _Out_ PVOID *Buffer, _Out_opt_ size_t *Length);
@@ -174,7 +177,10 @@ NTKERNELAPI NTSTATUS WdfRequestRetrieveOutputMemory(_In_ WDFREQUEST Request, _Ou
 /* The MDL belongs to the request. */
 NTKERNELAPI NTSTATUS WdfRequestRetrieveInputWdmMdl(_In_ WDFREQUEST Request, _Out_ PMDL *Mdl);
 NTKERNELAPI NTSTATUS WdfRequestRetrieveOutputWdmMdl(_In_ WDFREQUEST Request, _Out_ PMDL *Mdl);
-/* For requests without buffered or direct I/O, only in EvtIoInCallerContext. PASSIVE_LEVEL. */
+/*
+ * Return the address of a program's own buffer. Only for requests without buffered or direct I/O, and only in
+ * EvtIoInCallerContext. PASSIVE_LEVEL.
+ */
 NTKERNELAPI NTSTATUS WdfRequestRetrieveUnsafeUserInputBuffer(_In_ WDFREQUEST Request, _In_ size_t MinimumRequiredLength,
                                                              _Out_ PVOID *InputBuffer, _Out_opt_ size_t *Length);
 NTKERNELAPI NTSTATUS WdfRequestRetrieveUnsafeUserOutputBuffer(_In_ WDFREQUEST Request,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers, work items, DPCs and locks of the framework. AutomaticSerialization holds the lock of the parent's scope
- * during the callback. It has no effect if the scope is WdfSynchronizationScopeNone.
+ * Timers, work items, DPCs and locks of the framework. With AutomaticSerialization, the thread has the lock of the
+ * parent's scope during the callback. AutomaticSerialization has no effect if the scope is
+ * WdfSynchronizationScopeNone.
  */
 #ifndef ONDK_WDK_WDF_SYNC_H
 #define ONDK_WDK_WDF_SYNC_H
@@ -71,15 +72,16 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
 
 /*
  * The attributes must name a parent: a device or a descendant of a device. A timer must be deleted at PASSIVE_LEVEL;
- * the deletion waits for the timer's callback. If the callback cannot hold the lock at its IRQL, the create returns
- * STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL.
+ * the deletion waits for the timer's callback. Returns STATUS_WDF_INCOMPATIBLE_EXECUTION_LEVEL if
+ * AutomaticSerialization is TRUE and the parent's execution level is not the timer's, because the callback cannot hold
+ * that parent's lock.
  */
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
 NTKERNELAPI BOOLEAN WdfTimerStart(_In_ WDFTIMER Timer, _In_ LONGLONG DueTime);
 /*
- * If Wait is TRUE, waits for the callback, and requires PASSIVE_LEVEL. If the callback itself waits, or deletes the timer,
- * rule `wdf-callback` is broken.
+ * If Wait is TRUE, waits for the callback, and requires PASSIVE_LEVEL. A callback that itself waits for its timer, or
+ * deletes it, breaks rule `wdf-callback`.
  */
 NTKERNELAPI BOOLEAN WdfTimerStop(_In_ WDFTIMER Timer, _In_ BOOLEAN Wait);
 NTKERNELAPI WDFOBJECT WdfTimerGetParentObject(_In_ WDFTIMER Timer);
@@ -112,7 +114,7 @@ NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PW
                                        _Out_ WDFWORKITEM *WorkItem);
 /* Queues the work item. If the work item is already queued, or is being deleted, does nothing. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
-/* Waits until the item's callback has returned. In the callback itself it breaks rule `wdf-callback`. PASSIVE_LEVEL. */
+/* Waits until the item's callback has returned. A call in the callback breaks rule `wdf-callback`. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
 NTKERNELAPI WDFOBJECT WdfWorkItemGetParentObject(_In_ WDFWORKITEM WorkItem);
 
@@ -143,7 +145,7 @@ FORCEINLINE VOID WDF_DPC_CONFIG_INIT(_Out_ PWDF_DPC_CONFIG Config, _In_ PFN_WDF_
  */
 NTKERNELAPI NTSTATUS WdfDpcCreate(_In_ PWDF_DPC_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                   _Out_ WDFDPC *Dpc);
-/* Returns FALSE if the DPC is queued already. */
+/* Returns FALSE if the DPC is queued already, or is being deleted. */
 NTKERNELAPI BOOLEAN WdfDpcEnqueue(_In_ WDFDPC Dpc);
 /* Returns TRUE if the DPC was queued. If Wait is TRUE, waits for the callback, and requires PASSIVE_LEVEL. */
 NTKERNELAPI BOOLEAN WdfDpcCancel(_In_ WDFDPC Dpc, _In_ BOOLEAN Wait);

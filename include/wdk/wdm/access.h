@@ -47,8 +47,8 @@ typedef struct _ACL {
 } ACL, *PACL;
 
 /*
- * Makes an empty descriptor in absolute format. A Revision that is not SECURITY_DESCRIPTOR_REVISION returns
- * STATUS_UNKNOWN_REVISION. PASSIVE_LEVEL.
+ * Makes an empty descriptor in absolute format. Returns STATUS_UNKNOWN_REVISION if Revision is not
+ * SECURITY_DESCRIPTOR_REVISION. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS RtlCreateSecurityDescriptor(_Out_ PSECURITY_DESCRIPTOR SecurityDescriptor, _In_ ULONG Revision);
 /*
@@ -83,9 +83,9 @@ NTKERNELAPI BOOLEAN SeValidSecurityDescriptor(_In_ ULONG Length, _In_ PSECURITY_
 NTKERNELAPI VOID RtlMapGenericMask(_Inout_ PACCESS_MASK AccessMask, _In_ const GENERIC_MAPPING *GenericMapping);
 
 /*
- * Returns TRUE if the subject, which is the local system, may have the rights. *GrantedAccess receives the rights,
- * otherwise *AccessStatus the reason. KernelMode has all rights. Without a descriptor UserMode has none. *Privileges is
- * always NULL. PASSIVE_LEVEL.
+ * Returns TRUE if the subject, which is the local system, may have the rights; *GrantedAccess then receives the rights.
+ * Returns FALSE otherwise; *AccessStatus then receives the reason. KernelMode has all rights. If there is no
+ * descriptor, UserMode has none. *Privileges is always NULL. PASSIVE_LEVEL.
  */
 NTKERNELAPI BOOLEAN SeAccessCheck(_In_ PSECURITY_DESCRIPTOR SecurityDescriptor,
                                   _In_ PSECURITY_SUBJECT_CONTEXT SubjectSecurityContext,
@@ -95,9 +95,9 @@ NTKERNELAPI BOOLEAN SeAccessCheck(_In_ PSECURITY_DESCRIPTOR SecurityDescriptor,
                                   _Out_ PACCESS_MASK GrantedAccess, _Out_ PNTSTATUS AccessStatus);
 
 /*
- * Makes the self-relative descriptor of a new object in paged pool: of ExplicitDescriptor, and of the local system what
- * that lacks. Generic rights are mapped. Nothing is inherited from ParentDescriptor. SeDeassignSecurity frees the
- * descriptor and sets the pointer to NULL. PASSIVE_LEVEL.
+ * Makes the self-relative descriptor of a new object in paged pool. The descriptor has the parts of ExplicitDescriptor.
+ * The local system's descriptor provides the other parts. Generic rights are mapped. Nothing is inherited from
+ * ParentDescriptor. SeDeassignSecurity frees the descriptor and sets the pointer to NULL. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS SeAssignSecurity(_In_opt_ PSECURITY_DESCRIPTOR ParentDescriptor,
                                       _In_opt_ PSECURITY_DESCRIPTOR ExplicitDescriptor,

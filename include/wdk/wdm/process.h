@@ -40,10 +40,11 @@ typedef enum _PSCREATEPROCESSNOTIFYTYPE {
 } PSCREATEPROCESSNOTIFYTYPE;
 
 /*
- * Registers a routine that is called when the process begins and exits, or removes it. A removal waits until the routine
- * has returned. The routine runs at PASSIVE_LEVEL in a critical region, and must not remove itself. Returns
- * STATUS_INVALID_PARAMETER if the routine is already registered, or if 64 are; STATUS_PROCEDURE_NOT_FOUND if a routine
- * to be removed is not registered. A routine that is still registered at the unload is reported. PASSIVE_LEVEL.
+ * Registers a routine that is called when the process begins and exits, or removes the routine if Remove is TRUE. A
+ * removal waits until the routine has returned. The routine runs at PASSIVE_LEVEL in a critical region, and must not
+ * remove itself. Returns STATUS_INVALID_PARAMETER if the routine is already registered, or if 64 routines are
+ * registered. Returns STATUS_PROCEDURE_NOT_FOUND if the routine that Remove names is not registered. A routine that is
+ * still registered at the unload is reported. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutine(_In_ PCREATE_PROCESS_NOTIFY_ROUTINE NotifyRoutine,
                                                      _In_ BOOLEAN Remove);

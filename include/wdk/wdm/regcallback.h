@@ -253,14 +253,15 @@ extern NTKERNELAPI struct _OBJECT_TYPE **CmKeyObjectType;
 
 /*
  * Registers a routine. Altitude is a decimal number, for example L"370030.1", which no other registered routine has
- * (STATUS_FLT_INSTANCE_ALTITUDE_COLLISION). An altitude of no characters: STATUS_INVALID_PARAMETER. CmRegisterCallback
+ * (STATUS_FLT_INSTANCE_ALTITUDE_COLLISION). Returns STATUS_INVALID_PARAMETER if Altitude is empty. CmRegisterCallback
  * registers a routine above all altitudes. IRQL <= APC_LEVEL.
  *
- * Before an operation the routines are called from the highest altitude to the lowest, and after it in the opposite
- * order. If a routine returns an error before the operation, the operation is not carried out and its caller receives
- * this status, or STATUS_SUCCESS for STATUS_CALLBACK_BYPASS. Lower routines are then not called, nor is this routine
- * after the operation; higher ones are. After the operation STATUS_CALLBACK_BYPASS makes ReturnStatus the result. The
- * close of a handle cannot be blocked. An operation that a routine itself carries out calls only lower routines.
+ * The pre-notification of an operation calls the routines from the highest altitude to the lowest, the
+ * post-notification calls them in the opposite order. If a routine returns an error from its pre-notification, the
+ * operation is not carried out, and the operation's caller receives this status, or STATUS_SUCCESS for
+ * STATUS_CALLBACK_BYPASS. The post-notification then calls only the routines above this routine. If a routine returns
+ * STATUS_CALLBACK_BYPASS from its post-notification, ReturnStatus becomes the result. The close of a handle cannot be
+ * blocked. An operation that a routine itself carries out calls only lower routines.
  */
 NTKERNELAPI NTSTATUS CmRegisterCallbackEx(_In_ PEX_CALLBACK_FUNCTION Function, _In_ PCUNICODE_STRING Altitude,
                                           _In_ PVOID Driver, _In_opt_ PVOID Context, _Out_ PLARGE_INTEGER Cookie,
@@ -268,24 +269,24 @@ NTKERNELAPI NTSTATUS CmRegisterCallbackEx(_In_ PEX_CALLBACK_FUNCTION Function, _
 NTKERNELAPI NTSTATUS CmRegisterCallback(_In_ PEX_CALLBACK_FUNCTION Function, _In_opt_ PVOID Context,
                                         _Out_ PLARGE_INTEGER Cookie);
 /*
- * Waits until the routine has returned on other threads, then calls it for each object that has a context. Returns
- * STATUS_INVALID_PARAMETER if no routine has the cookie. The routine itself must not call this (rule lock-recursive).
- * IRQL <= APC_LEVEL.
+ * Unregisters a routine. Waits until the routine has returned on other threads, then calls the routine for each object
+ * that has a context. Returns STATUS_INVALID_PARAMETER if no routine has the cookie. The routine itself must not call
+ * CmUnRegisterCallback (rule lock-recursive). IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS CmUnRegisterCallback(_In_ LARGE_INTEGER Cookie);
 /* The version is 1.1. */
 NTKERNELAPI VOID CmGetCallbackVersion(_Out_opt_ PULONG Major, _Out_opt_ PULONG Minor);
 /*
- * Sets the context that this routine finds as ObjectContext in notifications about the object, and receives with
- * RegNtCallbackObjectContextCleanup when the object's last handle is closed or the routine is unregistered. Each open of
- * a key makes an object of its own. IRQL <= APC_LEVEL.
+ * Sets the context that the routine with the cookie finds as ObjectContext in notifications about the object. The
+ * routine receives the context with RegNtCallbackObjectContextCleanup when the object's last reference is dropped, or
+ * when the routine is unregistered. Each open of a key makes an object of its own. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS CmSetCallbackObjectContext(_Inout_ PVOID Object, _In_ PLARGE_INTEGER Cookie, _In_ PVOID NewContext,
                                                 _Outptr_opt_ PVOID *OldContext);
 /*
- * The key's identifier, which all objects of the key share, and its full path. The first routine's path is valid until
- * the object is closed; the caller of the second releases the path, which is pool. A deleted key has no path
- * (STATUS_KEY_DELETED). IRQL <= APC_LEVEL.
+ * These routines return the key's identifier, which all objects of the key share, and the key's full path. The path of
+ * CmCallbackGetKeyObjectID is valid as long as the object exists. CmCallbackReleaseKeyObjectIDEx frees the path of
+ * CmCallbackGetKeyObjectIDEx. A deleted key has no path (STATUS_KEY_DELETED). IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS CmCallbackGetKeyObjectID(_In_ PLARGE_INTEGER Cookie, _In_ PVOID Object,
                                               _Out_opt_ PULONG_PTR ObjectID, _Outptr_opt_ PCUNICODE_STRING *ObjectName);

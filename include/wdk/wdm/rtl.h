@@ -216,8 +216,8 @@ NTKERNELAPI PWSTR RtlIpv4AddressToStringW(_In_ const struct in_addr *Addr, _Out_
 NTKERNELAPI PSTR RtlIpv6AddressToStringA(_In_ const struct in6_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv6AddressToStringW(_In_ const struct in6_addr *Addr, _Out_ PWSTR S);
 /*
- * *AddressStringLength is the buffer's size in characters. It receives the size needed, with the terminator. A port or
- * scope of 0 is omitted.
+ * *AddressStringLength is the buffer's size in characters, and receives the size needed, including the terminator. A
+ * port or scope of 0 is omitted.
  */
 NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExA(_In_ const struct in_addr *Address, _In_ USHORT Port,
                                                _Out_ PSTR AddressString, _Inout_ PULONG AddressStringLength);

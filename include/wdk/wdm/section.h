@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: memory, or a file, that drivers share, and views of it. There is one process, with
- * NtCurrentProcess() or another handle of it. Access rights are not checked, except those of a file. PASSIVE_LEVEL unless stated otherwise.
+ * Sections, which are memory or files that drivers share, and views of sections. There is one process: ProcessHandle is
+ * NtCurrentProcess() or another handle to this process. Access rights are not checked, except those of a file. The
+ * routines require PASSIVE_LEVEL unless their comment names another level.
  */
 #ifndef ONDK_WDK_WDM_SECTION_H
 #define ONDK_WDK_WDM_SECTION_H
@@ -45,10 +46,12 @@ extern NTKERNELAPI struct _OBJECT_TYPE **MmSectionObjectType;
 /*
  * Creates a section and a handle, which ZwClose closes. A section without FileHandle is memory, initially zero, whose
  * size is *MaximumSize rounded up to whole pages. A section of a file has the file's size if *MaximumSize is 0 or
- * MaximumSize is NULL. If *MaximumSize is larger, the file is extended if the section can be written; otherwise returns
- * STATUS_SECTION_TOO_BIG. An empty file without *MaximumSize: STATUS_MAPPED_FILE_SIZE_ZERO. A directory or a device:
- * STATUS_INVALID_FILE_FOR_SECTION. A file that is not open for reading, or for a section that can be written not for
- * writing: STATUS_ACCESS_DENIED.
+ * MaximumSize is NULL. If *MaximumSize is larger than the file, and the section can be written, extends the file.
+ *   STATUS_SECTION_TOO_BIG           *MaximumSize is larger than the file, and the section cannot be written
+ *   STATUS_MAPPED_FILE_SIZE_ZERO     the file is empty, and there is no *MaximumSize
+ *   STATUS_INVALID_FILE_FOR_SECTION  the handle is of a directory or a device
+ *   STATUS_ACCESS_DENIED             the file is not open for reading; or the section can be written, and the file is
+ *                                    not open for writing
  *
  * A name begins with a backslash, for example \BaseNamedObjects\x, and exists while a handle to the section is open. If
  * it exists already, returns STATUS_OBJECT_NAME_COLLISION; with OBJ_OPENIF opens that section and returns
@@ -72,9 +75,9 @@ NTKERNELAPI NTSTATUS NtOpenSection(_Out_ PHANDLE SectionHandle, _In_ ACCESS_MASK
 /*
  * Maps a part of the section. *SectionOffset is rounded down to 64 KiB. If *ViewSize is 0, the view extends to the end
  * of the section; otherwise the size is rounded up to whole pages. Both receive the value used. If *BaseAddress is not
- * NULL, the view is mapped there, rounded down to 64 KiB, or the call fails with STATUS_CONFLICTING_ADDRESSES. A view
- * that does not lie inside the section: STATUS_INVALID_VIEW_SIZE. A protection that the section does not allow:
- * STATUS_SECTION_PROTECTION. ZeroBits, CommitSize and the flags of AllocationType have no effect, but are checked.
+ * NULL, the view is mapped there, rounded down to 64 KiB, or the call fails with STATUS_CONFLICTING_ADDRESSES. Returns
+ * STATUS_INVALID_VIEW_SIZE if the view does not lie inside the section, and STATUS_SECTION_PROTECTION if the section
+ * does not allow the protection. ZeroBits, CommitSize and the flags of AllocationType have no effect, but are checked.
  *
  * A view with PAGE_WRITECOPY does not change the section. A view needs no handle: the section exists until the last
  * view is unmapped.
@@ -97,8 +100,8 @@ NTKERNELAPI NTSTATUS ZwUnmapViewOfSection(_In_ HANDLE ProcessHandle, _In_opt_ PV
 NTKERNELAPI NTSTATUS NtUnmapViewOfSection(_In_ HANDLE ProcessHandle, _In_opt_ PVOID BaseAddress);
 
 /*
- * Map the start of a section, or the whole section if *ViewSize is 0, with the section's own protection, and unmap such
- * a view by the address of its start. IRQL <= APC_LEVEL.
+ * MmMapViewInSystemSpace maps the start of a section, or the whole section if *ViewSize is 0, with the section's own
+ * protection. MmUnmapViewInSystemSpace unmaps such a view by the address of its start. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS MmMapViewInSystemSpace(_In_ PVOID Section, _Outptr_ PVOID *MappedBase, _Inout_ PSIZE_T ViewSize);
 NTKERNELAPI NTSTATUS MmUnmapViewInSystemSpace(_In_ PVOID MappedBase);

@@ -166,7 +166,10 @@ NTKERNELAPI BOOLEAN RtlDeleteElementGenericTable(_In_ PRTL_GENERIC_TABLE Table, 
 NTKERNELAPI PVOID RtlLookupElementGenericTable(_In_ PRTL_GENERIC_TABLE Table, _In_ PVOID Buffer);
 NTKERNELAPI PVOID RtlLookupElementGenericTableFull(_In_ PRTL_GENERIC_TABLE Table, _In_ PVOID Buffer,
                                                    _Out_ PVOID *NodeOrParent, _Out_ TABLE_SEARCH_RESULT *SearchResult);
-/* Returns the element behind the tree's root. No other routine may be called for the table during an enumeration. */
+/*
+ * Returns the first element in ascending order if Restart is TRUE, otherwise the element after the tree's root. The
+ * root is the element that was returned last, so no other routine may be called for the table during an enumeration.
+ */
 NTKERNELAPI PVOID RtlEnumerateGenericTable(_In_ PRTL_GENERIC_TABLE Table, _In_ BOOLEAN Restart);
 NTKERNELAPI PVOID RtlEnumerateGenericTableWithoutSplaying(_In_ PRTL_GENERIC_TABLE Table, _Inout_ PVOID *RestartKey);
 /* Returns the element with the index I in the order of insertion, or NULL if there is no such element. */

@@ -70,8 +70,9 @@ NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 #define PsGetCurrentProcess() IoGetCurrentProcess()
 
 /*
- * The bounds of the current thread's stack, and the number of bytes below the caller's frame. A stack has the host's
- * size, usually 8 MiB, where Windows' have 24 KiB. Any IRQL, IoGetInitialStack: IRQL <= APC_LEVEL.
+ * These routines return the bounds of the current thread's stack, and the number of bytes below the caller's frame. A
+ * stack has the host's size, usually 8 MiB; a stack of Windows has 24 KiB. Any IRQL; IoGetInitialStack requires
+ * IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID IoGetStackLimits(_Out_ PULONG_PTR LowLimit, _Out_ PULONG_PTR HighLimit);
 NTKERNELAPI PVOID IoGetInitialStack(VOID);

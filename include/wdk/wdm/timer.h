@@ -73,8 +73,8 @@ NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
 /*
  * The interval of the clock in units of 100 ns. ExSetTimerResolution returns the interval that now applies: the
- * smallest that a driver has requested, until each of these drivers has called it with FALSE. Timers are as exact with
- * a large interval as with a small one. ExQueryTimerResolution: any IRQL, ExSetTimerResolution: IRQL <= APC_LEVEL.
+ * smallest that was requested, until calls with FALSE have withdrawn all requests. The interval has no effect on
+ * timers. ExQueryTimerResolution: any IRQL; ExSetTimerResolution: IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID ExQueryTimerResolution(_Out_ PULONG MaximumTime, _Out_ PULONG MinimumTime, _Out_ PULONG CurrentTime);
 NTKERNELAPI ULONG ExSetTimerResolution(_In_ ULONG DesiredTime, _In_ BOOLEAN SetResolution);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Work items: routines that system threads call at PASSIVE_LEVEL in the order of queueing. Up to 64 items run at the
- * same time, so an item that blocks does not block others. The queue type has no effect.
+ * same time, so an item that blocks does not delay the others. The queue type has no effect.
  */
 #ifndef ONDK_WDK_WDM_WORK_H
 #define ONDK_WDK_WDM_WORK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry and handles. The registry is in this process' memory. The host program fills it (openndk/wdk.h). Each
- * loaded driver also has a service key. Access rights are not checked. PASSIVE_LEVEL for all routines.
+ * The registry, handles, and files. The registry is in this process' memory. The host program fills the registry
+ * (openndk/wdk.h). Each loaded driver also has a service key. Access rights of keys are not checked. All routines
+ * require PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
@@ -236,11 +237,16 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
  * A file has the attributes FILE_ATTRIBUTE_READONLY (the host's owner must not write), FILE_ATTRIBUTE_DIRECTORY or
  * FILE_ATTRIBUTE_NORMAL; others are ignored. The times of creation and change cannot be set.
  *
- * Disposition and FILE_DELETE_ON_CLOSE delete the file when this handle is closed; other handles may be open and remain
- * usable. Both, and the rename, require DELETE among the handle's access rights. A directory with entries:
- * STATUS_DIRECTORY_NOT_EMPTY; a read-only file: STATUS_CANNOT_DELETE. A new name (FILE_RENAME_INFORMATION, ntifs.h) is a
- * name in the same directory, a name in the directory RootDirectory, or a full name like \??\C:\a\b. If it exists:
- * STATUS_OBJECT_NAME_COLLISION without ReplaceIfExists, STATUS_ACCESS_DENIED for a directory or a read-only file.
+ * FileBasicInformation can be set only with the access right FILE_WRITE_ATTRIBUTES. Disposition, FILE_DELETE_ON_CLOSE
+ * and the rename require DELETE. The sizes require write access.
+ *
+ * Disposition and FILE_DELETE_ON_CLOSE delete the file when this handle is closed. Other handles may be open and remain
+ * usable. Returns STATUS_DIRECTORY_NOT_EMPTY for a directory with entries, and STATUS_CANNOT_DELETE for a read-only
+ * file.
+ *
+ * A new name (FILE_RENAME_INFORMATION, ntifs.h) is a name in the same directory, a name in the directory RootDirectory,
+ * or a full name like \??\C:\a\b. If the name exists, returns STATUS_OBJECT_NAME_COLLISION without ReplaceIfExists, and
+ * STATUS_ACCESS_DENIED for a directory or a read-only file.
  */
 typedef enum _FILE_INFORMATION_CLASS {
     FileDirectoryInformation = 1,
