@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes round-trip times: see rtt.h. Welford's method computes the deviation without a list of times or large sums.
+ * Computes the statistics: see rtt.h. Welford's method computes the deviation without a list of times or large sums.
  */
 #include "rtt.h"
 

@@ -200,7 +200,7 @@ static struct client *server_remove_ended(bool wait)
     return found;
 }
 
-/* Joins the threads of ended clients until at most max_active clients are left. */
+/* Joins the threads of all clients that have ended. Waits until at most max_active clients are left. */
 static void server_join_clients(struct totals *t, uint32_t max_active)
 {
     struct client *client;

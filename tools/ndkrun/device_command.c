@@ -25,7 +25,10 @@ static bool device_parse_u32(const char *text, uint32_t high, uint32_t *value)
     return true;
 }
 
-/* Returns true if the text is @FILE, or an even number of hexadecimal digits. `may_be_empty` allows no digit at all. */
+/*
+ * Returns true if the text is @FILE, or an even number of hexadecimal digits. Returns `may_be_empty` if the text is
+ * empty.
+ */
 static bool device_is_input(const char *text, bool may_be_empty)
 {
     size_t digits = strspn(text, "0123456789abcdefABCDEF");
@@ -84,7 +87,10 @@ static bool device_parse_write(struct device_command *c, char *rest, const char 
     return device_is_input(rest, false);
 }
 
-/* Parses what follows the device's name. Copies it to `rest`, to which *input then points. */
+/*
+ * Parses the text that follows the device's name. Copies the text to `rest` first, because the parsers modify it. Sets
+ * *input to the INPUT, which is in `rest`, or to "". Returns false if the form is wrong.
+ */
 static bool device_parse_rest(struct device_command *c, const char *text, char rest[MAX_WORD], const char **input)
 {
     c->offset = 0;
@@ -159,7 +165,7 @@ static const char *device_read_input(struct device_command *c, const char *input
 
 /* ---- The whole -------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the text begins with a number, or with an INPUT for DEVICE_WRITE, so that a device ends before it. */
+/* Returns true if the text may follow a device's name: for DEVICE_WRITE it begins with an INPUT, else with a number. */
 static bool device_begins_rest(enum device_command_kind kind, const char *text)
 {
     size_t length = strcspn(text, ":");

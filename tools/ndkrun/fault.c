@@ -23,12 +23,13 @@ enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_STACK = 1 << 17 };
 
 static FILE *fault_out;
 static void (*fault_print_summary)(FILE *out);
-/* Is set while this thread collects its call stack: a fault in between continues at *fault_escape. */
+/* Not NULL while this thread collects its call stack. A fault during the collection continues at *fault_escape. */
 static _Thread_local sigjmp_buf *fault_escape;
 
 /*
  * Stores the call stack in frames[CRASH_FRAMES], and returns the number of frames. If the driver has overwritten its
- * stack, the unwinder itself may fault. Then sets *is_cut, and returns the frames that it has found before.
+ * stack, the unwinder itself may fault. In this case sets *is_cut to true, and returns the number of frames that were
+ * found before the unwinder's fault.
  */
 static int fault_collect_frames(void **frames, bool *is_cut)
 {
@@ -36,7 +37,7 @@ static int fault_collect_frames(void **frames, bool *is_cut)
     sigset_t faults;
     int depth = 0;
 
-    /* The handler of the pool, which calls this one, may block the signal. */
+    /* The signal is blocked if special pool's handler (wdk/mm/special_pool.c) has called this handler. */
     sigemptyset(&faults);
     sigaddset(&faults, SIGSEGV);
     sigaddset(&faults, SIGBUS);
@@ -66,7 +67,7 @@ static void *fault_address(const ucontext_t *context)
 #endif
 }
 
-/* Prints the stack from the fault on. The frames of signal handlers are in front of it. */
+/* Prints the frames from the one that has faulted on. The frames before it belong to signal handlers. */
 static void fault_print_stack(void **frames, int depth, void *fault)
 {
     int first = 0;
@@ -75,15 +76,15 @@ static void fault_print_stack(void **frames, int depth, void *fault)
         first++;
     if (first == depth)
         first = 0;
-    /* All but the fault itself are return addresses, which follow the call. */
+    /* frames[first] has faulted. The other frames are return addresses, which are after the call instruction. */
     for (int i = first; i < depth; i++)
         frames_print_line(fault_out, i - first, (const char *)frames[i] - (i > first));
 }
 
 /*
- * Prints the fault, the call stack and the last trace events to fault_out, and ends the program with the signal. Uses
- * the buffered stream, so that output that is already in the buffer is not lost. fprintf is not async-signal-safe and
- * may deadlock. Therefore alarm() ends the program after REPORT_TIMEOUT_SECONDS.
+ * Prints the fault, the call stack, the last trace events and the summary to fault_out, and ends the program with the
+ * signal. Uses the buffered stream, so that output that is already in the buffer is not lost. fprintf is not
+ * async-signal-safe and may deadlock. Therefore alarm() ends the program after REPORT_TIMEOUT_SECONDS.
  */
 static void fault_handle(int number, siginfo_t *info, void *context)
 {

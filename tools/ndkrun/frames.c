@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the stacks of threads: see frames.h. A thread that runs captures its stack itself, in a signal handler. The
- * invariant: a handler that runs after its requester has stopped waiting changes nothing that a later request uses.
+ * Prints the stacks of threads: see frames.h. A thread that is running captures its stack itself, in a signal handler.
+ * The invariant: a handler that runs after its requester has stopped waiting changes nothing that a later request uses.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -32,9 +32,9 @@ static int depth;
 
 /*
  * The request to a thread to capture its stack. `request` is the thread's ID times four, plus one of the states below.
- * The requester sets REQUESTED, and clears `request` when it stops waiting. The thread's signal handler changes
- * REQUESTED to CAPTURING, fills the two variables below, and sets CAPTURED. A handler that does not find REQUESTED with
- * its own thread's ID does nothing, because the request is over.
+ * The requester sets REQUESTED. The thread's signal handler changes REQUESTED to CAPTURING, fills the two variables
+ * below, and sets CAPTURED. When the requester stops waiting, it changes REQUESTED to 0. A handler that does not find
+ * REQUESTED with its own thread's ID does nothing, because the request is over.
  */
 static atomic_long request;
 enum { REQUESTED = 1, CAPTURING, CAPTURED, STATES };
@@ -87,7 +87,7 @@ static bool frames_begin(int thread)
     return before % STATES != CAPTURING && frames_step(before, frames_word(thread, REQUESTED));
 }
 
-/* Waits for the answer. Returns false if there is none in time. */
+/* Waits until the thread has captured its stack, and copies the stack to `frames`. Returns false after a second. */
 static bool frames_wait(int thread)
 {
     long done = frames_word(thread, CAPTURED);
@@ -102,8 +102,8 @@ static bool frames_wait(int thread)
 }
 
 /*
- * Makes the thread capture its stack in a handler of the signal `number`. Returns false if it does not do so in time. A
- * later answer has no effect. Requires the lock.
+ * Makes the thread capture its stack in a handler of the signal `number`, and copies the stack to `frames`. Returns
+ * false if the thread does not answer within a second; a later answer has no effect. Requires the lock.
  */
 static bool frames_request(int thread, int number)
 {
@@ -173,9 +173,9 @@ void frames_print_thread(FILE *out, int thread)
 /* ---- All threads ------------------------------------------------------------------------------------------------ */
 
 /*
- * Captures the stack of a thread of this process. If the thread is running, the thread itself captures its stack in a
- * handler of SIGPROF, which the library's threads do not block. Sets *innermost. Returns false if the stack is not
- * known.
+ * Copies the stack of a thread of this process to `frames`. If the thread is running, sets *runs to true, and the
+ * thread captures its stack itself in a handler of SIGPROF, which the library's threads do not block. Sets *innermost
+ * to the index of the thread's innermost function. Returns false if the stack could not be captured.
  */
 static bool frames_capture_task(int thread, bool *runs, int *innermost)
 {

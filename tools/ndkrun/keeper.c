@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper: see keeper.h. It is forked before the program has threads, drivers or sockets, so that it holds copies of
- * none of them. It ends when the other end of its socket is closed, which also happens if the program is killed. It has
- * its own process group, because a terminal, a shell or timeout(1) may kill the program's whole group. The invariant: a process group is signalled only while it has a process that the keeper has not reaped, because its ID
- * could then belong to another group.
+ * The keeper: see keeper.h. The keeper is forked before the program has threads, drivers or sockets, so that it has
+ * copies of none of them. When the other end of its socket is closed, the keeper ends all commands and then itself. The
+ * other end is also closed if the program is killed. The keeper has its own process group, because a terminal, a shell
+ * or timeout(1) may kill the program's whole group. The invariant: when a command's process group has no process left,
+ * the keeper clears the group's ID and never signals the group again, because another group may get the same ID.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@ struct keeper_request {
     uint32_t index;
 };
 
-/* A command, in the keeper. */
+/* A command, as the keeper's process stores it. */
 struct kept {
     const char *command;
     pid_t group; /* 0: not started, or no process is left */
@@ -38,7 +39,7 @@ struct kept {
     int64_t kill_ms; /* while is_ending: the time of SIGKILL */
 };
 
-static int channel = -1; /* the program's end of the socket, or in the keeper the keeper's */
+static int channel = -1; /* this process's end of the socket: the program's end, or in the keeper the keeper's end */
 static pid_t keeper;
 
 /* ---- The keeper's process --------------------------------------------------------------------------------------- */
@@ -60,7 +61,7 @@ static _Noreturn void kept_execute(const char *command)
     sigset_t none;
 
     (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the keeper is killed; what the shell starts does not inherit this */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* kills the shell, not its children, if the keeper is killed */
     (void)signal(SIGPIPE, SIG_DFL);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -100,7 +101,10 @@ static void kept_stop(struct kept *k, enum keeper_stop how)
     keeper_report(KEEPER_STOPPED, k, how);
 }
 
-/* Forgets a group without a process, kills one that has ignored SIGTERM for too long, and gives up if it stays. */
+/*
+ * Sets k->group to 0 if the group has no process left. If kept_end was called, sends SIGKILL when the group has not
+ * ended in time after SIGTERM. Reports KEEPER_STOPPED when the group has ended, or has not ended in time after SIGKILL.
+ */
 static void kept_check(struct kept *k)
 {
     if (k->group && !k->has_shell && kill(-k->group, 0) && errno == ESRCH)
@@ -159,7 +163,7 @@ static bool keeper_is_busy(void)
     return is_busy;
 }
 
-/* Runs the keeper until the program has closed the socket, and all commands have ended. */
+/* Runs the keeper until the program has closed the socket, and each command has ended or was given up. */
 static _Noreturn void keeper_serve(void)
 {
     sigset_t all;
@@ -167,7 +171,7 @@ static _Noreturn void keeper_serve(void)
 
     (void)setpgid(0, 0);
     (void)signal(SIGCHLD, SIG_DFL); /* the program may have inherited SIG_IGN, with which no status could be read */
-    sigfillset(&all);               /* Ctrl-C at a terminal is for the program */
+    sigfillset(&all);               /* blocks all signals, because the keeper must not end before the program */
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);
     sigaddset(&all, SIGCHLD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs shell commands in a process of its own, the keeper, which also ends them if the program dies in any way. Each
- * command has a process group, so that everything that it starts can be ended.
+ * Runs shell commands as children of a separate process, the keeper. The keeper ends the commands even if the program
+ * is killed. Each command has a process group, so that the processes that it starts can be ended, too.
  */
 #ifndef NDKRUN_KEEPER_H
 #define NDKRUN_KEEPER_H
@@ -12,8 +12,8 @@
 /* An event of a command. */
 struct keeper_event {
     enum keeper_news {
-        KEEPER_STARTED, /* `value` is its process group, or a negative errno if it could not be started */
-        KEEPER_ENDED,   /* its shell has ended; `value` is the status of waitpid */
+        KEEPER_STARTED, /* `value` is the command's process group, or a negative errno if it could not be started */
+        KEEPER_ENDED,   /* the command's shell has ended; `value` is the status of waitpid */
         KEEPER_STOPPED, /* after keeper_end: `value` is an enum keeper_stop */
     } news;
     uint32_t index;
@@ -24,7 +24,7 @@ struct keeper_event {
 enum keeper_stop {
     KEEPER_STOP_ENDED,
     KEEPER_STOP_KILLED, /* SIGKILL was necessary */
-    KEEPER_STOP_FAILED, /* it is still there, for example because a process belongs to another user */
+    KEEPER_STOP_FAILED, /* it has not ended, for example because a process belongs to another user */
 };
 
 enum {
@@ -33,19 +33,22 @@ enum {
 };
 
 /*
- * Creates the keeper of these commands, which must stay valid. Starts none. Requires that the process has only the
- * calling thread, and that it ignores SIGPIPE. Returns false and sets errno if there is no keeper.
+ * Creates the keeper for these commands, which must stay valid. Starts no command. Requires that the process has only
+ * the calling thread. Returns false and sets errno if the keeper could not be created.
  */
 bool keeper_create(const char *const *commands, uint32_t count);
-/* Starts the command, with standard output at standard error, and without standard input. KEEPER_STARTED follows. */
+/*
+ * Starts the command. Its standard input is /dev/null, and its standard output is the program's standard error.
+ * KEEPER_STARTED follows.
+ */
 void keeper_run(uint32_t index);
-/* Ends the process group of a command that was started: SIGTERM, later SIGKILL. KEEPER_STOPPED follows. */
+/* Ends the process group of a command that was started, with SIGTERM, later with SIGKILL. KEEPER_STOPPED follows. */
 void keeper_end(uint32_t index);
 /* Waits for the next event, at most timeout_ms. Returns false if there is none. */
 bool keeper_next(struct keeper_event *event, int timeout_ms);
-/* Returns true if the keeper was killed. Then no event comes any more. */
+/* Returns true if keeper_next has found that the keeper was killed. No further event then arrives. */
 bool keeper_is_lost(void);
-/* Waits until the keeper has ended all commands or has given up, and ends it. */
+/* Makes the keeper end all commands, as far as it can, and then exit. Waits until the keeper has exited. */
 void keeper_destroy(void);
 
 #endif

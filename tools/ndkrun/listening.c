@@ -19,7 +19,10 @@ struct inodes {
     uint64_t numbers[MAX_SOCKETS];
 };
 
-/* Adds the sockets in a file of /proc/net that have this state. A UDP socket with a fixed peer has another one. */
+/*
+ * Adds the sockets in a file of /proc/net that have this state. UDP_OPEN excludes UDP sockets with a fixed peer, which
+ * have another state.
+ */
 static void inodes_add(struct inodes *all, const char *path, unsigned state)
 {
     FILE *in = fopen(path, "re");

@@ -41,7 +41,7 @@ struct options {
     uint32_t driver_count;
     struct net_interface net[MAX_OPTIONS];
     uint32_t net_count;
-    bool has_user_namespace; /* the network of --net belongs to a user namespace of ndkrun's; set by reexec.c */
+    bool has_user_namespace; /* the network of --net belongs to a user namespace of ndkrun; set by reexec.c */
     bool has_host_network;   /* --net host */
     bool has_map;            /* --map */
     const char *reg[MAX_OPTIONS];
@@ -89,7 +89,10 @@ void options_init(struct options *o);
 const char *options_set(struct options *o, const char *name, const char *value);
 const char *options_check(struct options *o);
 
-/* Returns true if only ndkrun can apply the option, because a running process can no longer apply it. */
+/*
+ * Returns true if the nbdkit plugin cannot apply the option: ndkrun must apply it before nbdkit starts, or it starts
+ * commands beside ndkrun.
+ */
 bool options_needs_ndkrun(const char *name, const char *value);
 
 #endif

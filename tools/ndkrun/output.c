@@ -57,9 +57,9 @@ static void output_put_safely(const char *text, size_t size)
 }
 
 /*
- * Writes a stack frame with its function, file and line. Instead of "    #3 name+0x12 (driver.so+0x1234)", writes "
- * #3 name at file.c:56 (driver.so+0x1234)". If `name` is inlined, writes a line "       inlined by other at file.c:78"
- * for each function that contains the inlined code.
+ * Writes a stack frame with its function, file and line: "#3 name at file.c:56 (driver.so+0x1234)" instead of
+ * "#3 name+0x12 (driver.so+0x1234)". If `name` is inlined, also writes a line "inlined by other at file.c:78" for each
+ * function that contains the inlined code.
  */
 static void output_put_frame(const char *number, const char *place)
 {
@@ -97,7 +97,7 @@ static void output_put_line(void)
     output_put_frame(number, place);
 }
 
-/* Ends the line if a driver has printed a text without a line end, and the driver is not writing now. */
+/* Ends the line if the latest text of a driver has no line end, and the text to write now is not a driver's. */
 static void output_end_driver_line(void)
 {
     if (!report_is_line_open())

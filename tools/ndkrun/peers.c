@@ -18,7 +18,7 @@
 
 enum {
     SERVER_MS = 10000, /* how long a server may take until it listens */
-    DRIVER_MS = 3000,  /* the same for a driver */
+    DRIVER_MS = 3000,  /* how long the drivers may take until one listens */
     SETTLED_MS = 100,  /* the drivers' sockets are complete if none was added for this time */
     STEP_MS = 20,
     END_MS = (KEEPER_KILL_SECONDS + KEEPER_GIVE_UP_SECONDS + 2) * 1000,
@@ -32,18 +32,18 @@ static struct peer {
     bool is_server;
     enum peer_state state;
     pid_t group;
-    int status;       /* in the state PEER_ENDED: as of waitpid */
+    int status;       /* in the state PEER_ENDED: the status of waitpid; -1: the command could not be started */
     bool has_counted; /* in the state PEER_ENDED: the command ended before the end of the round began */
     bool is_ignored;  /* the end of the round has begun: the status does not count */
     bool is_stopping; /* ndkrun ends the process group */
 } peers[2 * MAX_OPTIONS];
 static uint32_t peer_count, client_count;
-static uint32_t listened; /* number of sockets that this process had before drivers were loaded */
+static uint32_t listened; /* number of listening sockets that this process had before drivers were loaded */
 static bool have_failed;
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */
 
-/* Prints the beginning of a line about the command, of which only the first line is printed. */
+/* Prints the beginning of a message about the command. If the command has several lines, prints only the first. */
 static void peer_print(const struct peer *p, FILE *out)
 {
     int length = (int)strcspn(p->command, "\n");
@@ -94,7 +94,10 @@ static void peer_handle_stop(struct peer *p, enum keeper_stop how, FILE *out)
                 KEEPER_GIVE_UP_SECONDS, (int)p->group);
 }
 
-/* The process that runs the commands was killed, and so are their shells, but not what those have started. */
+/*
+ * Handles the loss of the keeper: it was killed, and the commands' shells were killed with it. The processes that the
+ * shells have started may still run.
+ */
 static void peers_handle_loss(FILE *out)
 {
     for (uint32_t i = 0; i < peer_count; i++) {
@@ -104,7 +107,7 @@ static void peers_handle_loss(FILE *out)
     }
 }
 
-/* Handles the events that come in this time. */
+/* Waits at most timeout_ms for an event of the keeper. Handles that event and all that have also arrived. */
 static void peers_handle_events(int timeout_ms, FILE *out)
 {
     struct keeper_event event;
@@ -161,7 +164,7 @@ bool peers_create(const struct options *o)
     return false;
 }
 
-/* Waits until the server listens or has ended. Returns false if no driver must be loaded. */
+/* Waits until the server listens or has ended, at most SERVER_MS. Returns false if the drivers must not be loaded. */
 static bool peer_wait_for_server(struct peer *p, FILE *out)
 {
     int64_t end = monotonic_ms() + SERVER_MS;
@@ -197,12 +200,12 @@ void peers_begin_round(FILE *out)
         peers_handle_events(0, out);
     for (uint32_t i = 0; i < peer_count; i++)
         if (peers[i].is_server && peers[i].state == PEER_ENDED && !peers[i].has_counted)
-            peer_handle_end(&peers[i], peers[i].status, out); /* it ended during the last unload, and is missing now */
+            peer_handle_end(&peers[i], peers[i].status, out); /* the server ended during the last unload */
     if (client_count)
         listened = listening_count(0);
 }
 
-/* Waits until the drivers have opened sockets that peers can reach. */
+/* Waits until the drivers have opened sockets that peers can reach. Prints a line if they open none in DRIVER_MS. */
 static void peers_wait_for_drivers(FILE *out)
 {
     int64_t now = monotonic_ms(), end = now + DRIVER_MS, settled = now + SETTLED_MS;
@@ -257,7 +260,10 @@ void peers_begin_end(FILE *out)
     }
 }
 
-/* Ends process groups, also those whose shell has ended, and waits until they are gone. */
+/*
+ * Ends the process groups of the servers or of the clients, and waits until they have ended. A group may have processes
+ * although its shell has ended.
+ */
 static void peers_stop(bool are_servers, FILE *out)
 {
     int64_t end = monotonic_ms() + END_MS;

@@ -14,20 +14,21 @@
 #include "options.h"
 
 /*
- * Creates the process that runs the commands. If this fails, prints a message and returns false. Requires that the
- * process has only the calling thread. If the options have no commands, this and all functions below do nothing.
+ * Creates the process that runs the commands (keeper.h). If this fails, prints a message and returns false. Requires
+ * that this process has only the calling thread. If the options have no commands, this and all functions below do
+ * nothing.
  */
 bool peers_create(const struct options *o);
 
 /*
- * Starts the servers, one after the other, and waits until each listens or has ended, at most 10 seconds. Returns false
- * if no driver must be loaded, because a server has failed or Ctrl-C was pressed.
+ * Starts the servers, one after the other. Waits until each listens or has ended, at most 10 seconds for each. Returns
+ * false if the drivers must not be loaded, because a server has failed or Ctrl-C was pressed.
  */
 bool peers_start_servers(FILE *out);
 
 /*
- * Must be called before the first driver of a round is loaded. Reports servers that have ended during the unload of the
- * round before: their exit status counts, because this round lacks them.
+ * Must be called before the first driver of a round is loaded. Reports servers that have ended while the drivers of the
+ * round before were unloaded. Their exit statuses count, because this round has to run without these servers.
  */
 void peers_begin_round(FILE *out);
 /* Waits until the drivers listen, at most 3 seconds, and starts the clients. */
@@ -36,16 +37,19 @@ void peers_start_clients(FILE *out);
 bool peers_have_ended(FILE *out);
 
 /*
- * Begins the end of a round. A client that is still running counts as failed, unless Ctrl-C was pressed. The exit status
- * of a command that is still running does not count, because the unload of the drivers may be the cause.
+ * Begins the end of a round. A client that is still running counts as failed, unless Ctrl-C was pressed. The exit
+ * status of a command that is still running does not count, because the unload of the drivers may be its cause.
  */
 void peers_begin_end(FILE *out);
-/* Ends the clients of the round. The drivers are unloaded. */
+/* Ends the clients of the round. Must be called after the drivers were unloaded. */
 void peers_end_round(FILE *out);
 /* Ends all commands, and the process that runs them. */
 void peers_end(FILE *out);
 
-/* Returns true if a command could not be started, a client has not ended in time, or an exit status counts and is not 0. */
+/*
+ * Returns true if a command could not be started, a client has not ended in time, or an exit status counts and is not
+ * 0.
+ */
 bool peers_have_failed(void);
 /* Returns an array with an object for each command, or NULL if there is none. */
 json_t *peers_json(void);

@@ -153,7 +153,7 @@ static bool reexec_command_succeeds(const char *command)
 
 /*
  * Adds the command that creates a network namespace. If that is not permitted, the command also creates a user
- * namespace.
+ * namespace. If neither is possible, prints a message and returns false.
  */
 static bool reexec_add_unshare(char **words, int *count, bool *has_user_namespace)
 {
@@ -201,7 +201,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
     self[length] = '\0';
     if (net && !reexec_add_unshare(words, &count, &has_user_namespace))
         return;
-    if (asan) { /* `env` sets the variable, so that ndkrun preloads the runtime, and unshare and ip do not */
+    if (asan) { /* `env` sets the variable, so that only ndkrun preloads the runtime, and unshare does not */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;

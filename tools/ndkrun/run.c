@@ -69,7 +69,7 @@ static struct {
     int code;               /* the exit code of the latest round that has ended */
 } run;
 
-/* The step for which the run waits, for the report of --timeout. `of` may be "". */
+/* The event for which the run waits, for the report of --timeout. `of` may be "". */
 static struct phase {
     const char *what, *of;
 } phase;
@@ -96,7 +96,7 @@ static void run_print_summary(FILE *to, bool crashed)
         run_summary_print(to, atomic_load(&run.round), crashed);
 }
 
-/* Writes what a run ends with, while the drivers stay loaded and may still run. */
+/* Writes the summary and the JSON object. The drivers stay loaded and may still run. */
 static void run_report_end(int code)
 {
     run_print_summary(out, false);
@@ -118,8 +118,8 @@ __attribute__((noreturn)) static void run_abandon(void)
 /* ---- The time limit --------------------------------------------------------------------------------------------- */
 
 /*
- * Begins a step of the run. `what` and `of` are what the run waits for from now on. `of` is a driver's path or the name
- * of a request, or "".
+ * Begins a step of the run. From now on, the run waits for `what`. `of` is a driver's path, the name of a request, or
+ * "". Does not return if the time limit has passed.
  */
 static void run_set_phase(const char *what, const char *of)
 {
@@ -129,7 +129,7 @@ static void run_set_phase(const char *what, const char *of)
     pthread_mutex_unlock(&phase_lock);
 }
 
-/* Reports a run whose time has passed. Runs on the watchdog's thread, while the drivers and the program continue. */
+/* Reports that the time limit has passed. Runs on the watchdog's thread, while the drivers and the program continue. */
 static void run_on_timeout(void)
 {
     const struct options *o = run.options;
@@ -171,8 +171,8 @@ static uint32_t run_report_ms(void)
  * Sets when completions are reported. By default completions are delayed, as by the interrupts of a card. Some
  * published drivers depend on this delay, because they access a request's memory shortly after the post. Together with
  * the delay SCHED_BATCH is set. With SCHED_BATCH, a thread that wakes up does not preempt a running thread, as at
- * DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of this call is ignored, because drivers work without
- * it. --schedule overrides the environment; the default does not.
+ * DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of sched_setscheduler is ignored, because drivers
+ * work without SCHED_BATCH. --schedule overrides the environment; the default does not.
  */
 static bool run_set_timing(const struct options *o)
 {
@@ -207,7 +207,10 @@ static bool run_set_files(const struct options *o)
     return false;
 }
 
-/* Without --net and --map, drivers may not send to other machines, because authors have addresses built in. */
+/*
+ * Forbids drivers to send to other machines if neither --net nor --map was given, because a driver may contain built-in
+ * addresses of its author's machines.
+ */
 static void run_set_network(const struct options *o)
 {
     if (o->net_count)
@@ -216,7 +219,7 @@ static void run_set_network(const struct options *o)
         outside_forbid();
 }
 
-/* Makes a report that stops the program print the options with which the run continues. */
+/* Makes a report that stops the program end with a line about the options with which a run continues. */
 static void run_set_stop_hint(const struct options *o)
 {
     static char option[1024];
@@ -295,8 +298,8 @@ static void run_report_hang(const struct driver *d, const char *what)
 }
 
 /*
- * Calls a driver on another thread. If the call does not return in time, prints for which objects the driver may be
- * waiting.
+ * Calls a driver on another thread. Returns true if the call succeeded. If the call does not return in time, prints for
+ * which objects the driver may be waiting. Ctrl-C then ends the program.
  */
 static bool driver_call(void (*routine)(void *), struct driver *d, const char *what)
 {
@@ -316,7 +319,7 @@ static bool driver_call(void (*routine)(void *), struct driver *d, const char *w
     return !d->result;
 }
 
-/* Begins a round: prints its number and its seed, and resets what the round before has left. */
+/* Begins a round: prints its number and its seed, and resets the state of the round before. */
 static void run_begin_round(const struct options *o)
 {
     uint32_t round = atomic_fetch_add(&run.round, 1) + 1, seed = o->seed + round - 1;
@@ -465,14 +468,14 @@ static json_t *run_count_rules(void)
 }
 
 /*
- * Writes the JSON object of the option --json. The caller has called watchdog_stop, or is the watchdog, so that only
- * one object is written. Returns false if the object could not be written completely.
+ * Writes the JSON object of the option --json. The caller must have called watchdog_stop, or be the watchdog's thread,
+ * so that only one object is written. Returns false if the object could not be written completely.
  */
 static bool run_write_json(int code, bool is_unloaded)
 {
     const struct options *o = run.options;
     json_t *object = json_output_begin("ndkrun", JSON_FORMAT), *drivers = json_array();
-    json_t *peers = is_unloaded ? peers_json() : NULL; /* another thread may change the peers during an earlier end */
+    json_t *peers = is_unloaded ? peers_json() : NULL; /* before the unload, another thread may change the peers */
     bool has_leaks = is_unloaded && o->verify.mode == ONDK_VERIFY_OFF, is_written;
     uint32_t loaded = atomic_load(&run.loaded);
 
@@ -513,7 +516,7 @@ static int run_finish_round(void)
     if (run.leaks || run.broken || !is_unloaded)
         return NDKRUN_FINDING;
     if (!atomic_load(&run.round) && call_interrupted())
-        return NDKRUN_OK; /* while it waited for a server */
+        return NDKRUN_OK; /* Ctrl-C was pressed while the run waited for a server */
     if (atomic_load(&run.loaded) < run.options->driver_count && !peers_have_failed())
         return NDKRUN_NOT_LOADED;
     return run.has_failed_command || peers_have_failed() ? NDKRUN_IOCTL_FAILED : NDKRUN_OK;

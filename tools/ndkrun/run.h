@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a run of drivers: loads the drivers, sends the commands from the command line, waits, unloads the drivers,
- * and reports leaks and broken rules. main.c and the nbdkit plugin call these functions in the order of this header.
+ * Executes a run of drivers: loads the drivers, sends the requests of the command line, waits, unloads the drivers, and
+ * reports leaks and broken rules. main.c calls run_prepare and run_start_servers, then in each round run_load,
+ * run_send, run_start_clients, run_wait and run_end_round, and at last run_end. The nbdkit plugin has only one round,
+ * no servers and no clients.
  */
 #ifndef NDKRUN_RUN_H
 #define NDKRUN_RUN_H
@@ -28,29 +30,32 @@ FILE *run_output(void);
  */
 bool run_load(void);
 
-/* Starts the commands of --server. Returns false if no driver must be loaded: run_end follows. */
+/* Starts the commands of --server. Returns false if the drivers must not be loaded. run_end must then be called. */
 bool run_start_servers(void);
-/* Starts the commands of --client. The drivers are loaded. */
+/* Starts the commands of --client. Must be called after the drivers were loaded. */
 void run_start_clients(void);
 
 /*
- * Sends the device controls and SCSI commands. Returns false if a command has failed or Ctrl-C was pressed. Ends the
- * program if a command hangs in a driver.
+ * Sends the requests of --ioctl, --read and --write, then the SCSI commands. Returns false if one has failed or Ctrl-C
+ * was pressed. Ends the program if a request does not end after it was cancelled.
  */
 bool run_send(void);
 
-/* Waits for Ctrl-C, or until the end that the options request, or until all commands of --client have ended. */
+/*
+ * Waits until Ctrl-C is pressed, or until the end that the options request. If they request no end, returns when all
+ * commands of --client have ended.
+ */
 void run_wait(void);
 
 /*
- * Ends the round: unloads the drivers in the reverse order of loading. Prints the leaks. Returns true if another round
- * of --repeat must follow, which begins with run_load.
+ * Ends the round: unloads the drivers in the reverse order of loading, and ends the commands of --client. Prints the
+ * leaks. Returns true if another round of --repeat must follow, which begins with run_load.
  */
 bool run_end_round(void);
 
 /*
- * Ends the round, if it has not ended. Prints the summary, and the numbers of leaks and broken rules. Returns the exit
- * code of the run.
+ * Ends the round, if it has not ended, and the commands of --server. Prints the summary, and the numbers of leaks and
+ * broken rules. Returns the exit code of the run.
  */
 int run_end(void);
 

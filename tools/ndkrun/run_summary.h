@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Begins the time of the run. */
+/* Stores the time at which the run begins. */
 void run_summary_begin(void);
 
 /*
- * Prints lines of the form "summary: SECTION [NAME] [STATUS] KEY=NUMBER...", of which the first is the section `run`.
- * `rounds` is the number of rounds that have begun. `crashed` is true if the caller is a signal handler.
+ * Prints lines of the form "summary: SECTION [NAME] [STATUS] [KEY=NUMBER]... [TEXT]". The first line has the section
+ * `run`. `rounds` is the number of rounds that have begun. `crashed` is true if the caller is a signal handler.
  */
 void run_summary_print(FILE *out, uint32_t rounds, bool crashed);
 

@@ -66,8 +66,8 @@ static uint32_t scsi_get32(const uint8_t *at)
 }
 
 /*
- * Returns the unit's block size. Returns 0 if the unit does not report it, or if it is too large. If `port` is NULL,
- * returns 1, because only the form of the command is checked.
+ * Returns the unit's block size. Returns 0 if the unit does not report a block size, or reports one that is too large.
+ * If `port` is NULL, returns 1, because only the form of the command is checked.
  */
 static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
@@ -105,7 +105,7 @@ static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, c
            scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
-/* Builds a write command with its data. Fills the last block with zeros. */
+/* Builds a write command with its data. Pads the last block with zeros. */
 static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;
@@ -171,8 +171,8 @@ static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *
 }
 
 /*
- * Parses the words into *c. Asks the unit at `port` for its block size if the command needs it. `port` may be NULL, and
- * *c must then not be sent.
+ * Parses the words into *c. If the command needs the unit's block size, requests it from the unit through `port`. If
+ * `port` is NULL, only checks the form, and *c must not be sent.
  */
 static bool scsi_parse(ondk_wdk_device_t *port, const char *words, ondk_wdk_scsi_command_t *c)
 {

@@ -31,7 +31,8 @@ struct sense {
 };
 
 /*
- * Copies the command's sense data, which may have the fixed or the descriptor format. Returns false if there is none.
+ * Decodes the command's sense data, which may have the fixed or the descriptor format. Returns false if the command has
+ * no sense data.
  */
 bool sense_get(const ondk_wdk_scsi_command_t *c, struct sense *s);
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that calls on_timeout after `seconds`, at most for as long as watchdog_limit_report permits, and then
- * ends the program with `status`. Returns false if no thread can be created.
+ * Starts a thread that calls on_timeout after `seconds`, and then ends the program with `status`. If on_timeout does
+ * not return in 10 seconds, also ends the program with `status`. Returns false if no thread can be created.
  */
 bool watchdog_start(double seconds, void (*on_timeout)(void), int status);
 
@@ -23,7 +23,10 @@ void watchdog_pass(void);
  */
 void watchdog_stop(void);
 
-/* Ends the program with `status` after 10 seconds, because a driver may hold a lock that the caller's report needs. */
+/*
+ * Limits the time of the caller's report: if the program has not ended in 10 seconds, ends it with `status`. A driver
+ * may hold a lock that the report needs.
+ */
 void watchdog_limit_report(int status);
 
 #endif

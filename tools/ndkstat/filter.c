@@ -57,8 +57,8 @@ static bool filter_keeps_state(const struct options *o, const json_t *object)
 typedef bool filter_keeps(const void *context, const json_t *object);
 
 /*
- * Removes the objects for which `keeps` returns false. Fills a new list, because a removal from the old one would move
- * all later objects.
+ * Removes the objects for which `keeps` returns false. Fills a new list, because a removal from the old list would move
+ * all later objects. Returns false if out of memory.
  */
 static bool filter_list(json_t *list, filter_keeps *keeps, const void *context)
 {
@@ -116,7 +116,7 @@ static bool filter_by_use(const void *used, const json_t *object)
 
 /*
  * Removes the objects of `list` to which no entry of `users` refers. An entry refers to an object if its member `first`
- * or `second` is equal to the object's member `key`.
+ * or `second` is equal to the object's member `key`. Returns false if out of memory.
  */
 static bool filter_used_by(json_t *list, const char *key, const json_t *users, const char *first, const char *second)
 {

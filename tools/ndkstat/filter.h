@@ -10,9 +10,9 @@
 
 /*
  * Removes the objects that the options' filters exclude. --state applies to all objects in the lists of each adapter.
- * --address applies to connections, listeners, shared endpoints and failures. Objects of other kinds have no address.
- * They are kept only if a connection with the address uses them, directly or through another object. Returns false if
- * out of memory.
+ * --address applies to connections, listeners, shared endpoints and failures. Objects of other kinds have no address. A
+ * QP is kept if a connection with the address uses it. A PD, CQ or SRQ is kept if such a QP uses it. An MR or MW is
+ * kept if its PD is kept. Returns false if out of memory.
  */
 bool filter_apply(const struct options *o, json_t *processes);
 

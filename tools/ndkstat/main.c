@@ -43,7 +43,7 @@ static bool ndkstat_print(FILE *out, const struct options *o, const struct snaps
     bool ok;
 
     if (o->pid && !o->json && !o->csv && !json_array_size(now->processes))
-        return true; /* reader_read has printed why the process was not read */
+        return true; /* now->messages contains the reason why the process was not read */
     ok = o->json ? view_print_json(out, o, now->processes) : view_print(out, o, now->processes, before);
     ndkstat_print_count(out, o, now);
     return ok;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the published data: see reader.h. All processes are read at the same time, with one common deadline. For each
- * socket name the kernel reports the user and the ID of the process that listens under the name (SO_PEERCRED). This ID
- * must equal the ID in the name. The number of bytes read is limited for each user and in total.
+ * socket name the kernel reports the user and the ID of the process that listens under the name (SO_PEERCRED). The ID
+ * in the name must equal this ID, or the ID that the process has in its own PID namespace. The number of bytes read is
+ * limited for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
