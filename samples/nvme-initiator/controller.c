@@ -14,8 +14,9 @@
  *   Failed        closed             fails                  Deleting
  *   Deleting      being closed       fails                  -
  *
- * NvmeControllerDelete changes each state to Deleting. The thread waits in many places. Each wait ends early if the
- * controller is deleted, if the connection has been lost (NvmeControllerLost), or if a reset was requested.
+ * After NvmeControllerDelete was called, the thread changes each state to Deleting. The thread waits in many places.
+ * Each wait ends early if the controller is deleted. A wait for the target also ends early if the connection has been
+ * lost (NvmeControllerLost), or if a reset of a live controller was requested.
  *
  * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
  * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
@@ -373,7 +374,7 @@ static VOID ControllerEndParked(NVME_CONTROLLER *Controller, NTSTATUS Status)
     NvmeRequestsEnd(&requests, Status);
 }
 
-/* Stops the attempts to connect. Ends all requests with an error, and waits until the controller is deleted. */
+/* Stops the attempts to connect. Ends the parked requests with an error, and waits until the controller is deleted. */
 static VOID ControllerFail(NVME_CONTROLLER *Controller)
 {
     DbgPrint("nvme: %s: no more attempts to connect\n", Controller->Name);

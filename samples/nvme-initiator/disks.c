@@ -117,9 +117,9 @@ static BOOLEAN IsSameDisk(const NVME_SCSI_UNIT *One, const NVME_SCSI_UNIT *Other
 }
 
 /*
- * Returns the LUN of the disk, or an unused LUN if it has none, or NVME_SCSI_MAX_LUNS if all are used. A disk that has
- * replaced another one receives a LUN of its own, so that Windows does not write data of the old disk's file system to
- * it. Requires Adapter->Lock.
+ * Returns the LUN of the disk. If the disk has no LUN, returns an unused LUN, or NVME_SCSI_MAX_LUNS if all are used. A
+ * disk that has replaced another disk receives a LUN of its own, so that Windows does not write data of the old disk's
+ * file system to the new disk. Requires Adapter->Lock.
  */
 static ULONG FindLun(const NVME_DISK_GROUP *Group, const NVME_SCSI_UNIT *Unit)
 {
@@ -521,8 +521,9 @@ UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
 }
 
 /*
- * Counts the reset before the controller is reset: an SRB whose part succeeds nevertheless then sends no further part.
- * The reset is not in the list, because HwResetBus does not wait, and because its SRB has no target.
+ * Increments BusResets before it resets the controller, so that an SRB whose present part still succeeds sends no
+ * further part. Does not add the reset to Resets, because HwResetBus does not wait, and because the reset's SRB has no
+ * target.
  */
 static VOID ResetBusOf(NVME_DISK_GROUP *Group)
 {

@@ -280,7 +280,7 @@ VOID NvmeControllerReference(NVME_CONTROLLER *Controller);
 VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 /*
  * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. All requests complete with
- * STATUS_CANCELLED, soon but not during the call. HwResetBus uses this.
+ * STATUS_CANCELLED, soon but not during the call. HwResetBus calls this function.
  */
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
 /* DISPATCH_LEVEL. Copies the controller's present state and properties to *Info. */

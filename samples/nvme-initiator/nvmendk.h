@@ -171,8 +171,8 @@ VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus);
 /* Reads and handles the results that the completion queue contains at the call. */
 VOID NvmeQueuePoll(NVME_QUEUE *Queue);
 /*
- * Takes the requests of a closed queue. Completes those for which the controller has responded, and appends the others
- * to the list.
+ * Removes all requests from a closed queue and its slots. Completes the requests for which the controller has
+ * responded, and appends the others to the list.
  */
 VOID NvmeQueueTakeRequests(NVME_QUEUE *Queue, LIST_ENTRY *Requests);
 /* Calls the request's completion routine with Status. The caller must hold no lock. */
@@ -292,8 +292,9 @@ VOID NvmeRequestsEnd(LIST_ENTRY *Requests, NTSTATUS Status);
 /* Stores and prints the reason why there is no connection. Returns Status. */
 NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason);
 /*
- * Checks whether the thread must close the connection: it was lost, a reset was requested, or the controller is being
- * deleted. Prints the reason and returns an error in these cases, otherwise STATUS_SUCCESS.
+ * Returns an error if the thread must close the connection, otherwise STATUS_SUCCESS. The thread must close the
+ * connection if the connection was lost (then also stores and prints the reason), if a reset of a live controller was
+ * requested, or if NvmeControllerDelete was called and the state is not yet Deleting.
  */
 NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller);
 /* Returns TRUE if NvmeControllerDelete was called. */

@@ -118,8 +118,8 @@ BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb);
  */
 VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun);
 /*
- * DISPATCH_LEVEL. Aborts the requests of a unit, or of all units of the target if WholeTarget is TRUE. If it returns
- * SRB_STATUS_PENDING, the reset completes when these requests have completed, perhaps before the return. Otherwise
+ * DISPATCH_LEVEL. Aborts the requests of a unit, or of all units of the target if WholeTarget is TRUE. Returns
+ * SRB_STATUS_PENDING if the reset completes when these requests have completed, perhaps before the return. Otherwise
  * returns the status with which the reset fails.
  */
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);

@@ -3,7 +3,7 @@
  * Translates NVMe status to SCSI status and sense data. The table contains the NVMe status values that SCSI can
  * express. It follows NVM Express' SCSI Translation Reference, except for codes that class drivers do not understand. A
  * status that is not in the table becomes ABORTED COMMAND, after which class drivers retry. If the controller has set
- * Do Not Retry, it becomes HARDWARE ERROR.
+ * Do Not Retry, such a status becomes HARDWARE ERROR.
  */
 #include "nvmescsi.h"
 

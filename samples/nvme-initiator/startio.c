@@ -57,7 +57,7 @@ static UCHAR SetAnswer(NVME_SRB *Srb)
 static UCHAR SrbStatusOf(NTSTATUS Status)
 {
     switch (Status) {
-    case STATUS_CANCELLED: /* only a reset cancels requests */
+    case STATUS_CANCELLED: /* a reset, or the removal of the disk, has cancelled the request */
         return SRB_STATUS_BUS_RESET;
     case STATUS_IO_TIMEOUT:
         return SRB_STATUS_TIMEOUT;
@@ -100,8 +100,8 @@ static VOID SendPart(NVME_SRB *Srb)
 }
 
 /*
- * Returns TRUE if the request has failed only because the controller's limit has become smaller, after a reconnect.
- * Stores the new limit, with which the caller must send the part again.
+ * Returns TRUE if the request has failed only because the controller's limit has become smaller after a reconnect. Then
+ * stores the new limit in PartSize, and the caller must send the part again.
  */
 static BOOLEAN HasSmallerParts(NVME_SRB *Srb)
 {
