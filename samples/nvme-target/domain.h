@@ -10,7 +10,7 @@
  * adapter does not.
  *
  * A queue pair and its shared receive queue must have the same protection domain. The controller of a connection is
- * known only when Connect arrives, after the queue pair was created, so that a domain cannot belong to a controller.
+ * known only when Connect arrives, after the queue pair was created. So a domain cannot belong to a controller.
  */
 #ifndef NVME_TARGET_DOMAIN_H
 #define NVME_TARGET_DOMAIN_H

@@ -10,8 +10,8 @@
  *   requested  target_disk_request  while its queue accepts commands             target_disk_begin, target_disk_end
  *   running    target_disk_begin    yes, also after its queue has closed         target_disk_end
  *
- * target_disk_begin refuses a requested write whose queue has ended. So such a write delays nobody, although it may
- * still wait for a thread.
+ * target_disk_begin refuses a requested write whose queue has ended. So such a write delays no controller, although
+ * it may still wait for a thread.
  *
  * The states of a controller:
  *
@@ -29,11 +29,11 @@
  *
  * The target cannot wait for a write that it has not received: its bytes may be in the network, or in the old
  * connection's socket. If such a write arrives after the host has repeated it and then written newer data, the old data
- * win, although the newer write was acknowledged. NVMe leaves this to the host: it must not repeat a command before the
- * old controller has quiesced, which may take some keep-alive times and the controller's Command Quiesce Time (NVM
- * Express Base Specification 2.1, 9.6 "Communication Loss Handling"). Hosts that repeat at once, as Linux 6.1 does,
- * rely on the time that a new connection takes: they close the old one first, so its last bytes have been sent before,
- * and the queue's receives are posted, so the provider reads these bytes when its thread runs next.
+ * overwrite the newer data, although the newer write was acknowledged. NVMe leaves this to the host: it must not repeat
+ * a command before the old controller has quiesced, which may take some keep-alive times and the controller's Command
+ * Quiesce Time (NVM Express Base Specification 2.1, 9.6 "Communication Loss Handling"). Hosts that repeat at once, as
+ * Linux 6.1 does, rely on the time that a new connection takes: they close the old one first, so its last bytes have
+ * been sent before, and the queue's receives are posted, so the provider reads these bytes when its thread runs next.
  *
  * A lost controller keeps its table entry until its running writes have returned and its requested writes have been
  * refused. A thread of the transport refuses them, so they wait while disks occupy all threads. A new controller needs

@@ -17,8 +17,8 @@ static const struct event_kind event_kinds[] = {
 };
 
 /*
- * Takes one pending event that the host has enabled, and masks it. Returns the result for the request that reports the
- * event, or 0 if no event is pending.
+ * Removes one pending event that the host has enabled, and masks this event. Returns the result for the request that
+ * reports the event, or 0 if no such event is pending.
  */
 static uint32_t event_pop_pending(struct target_controller *controller)
 {
@@ -140,8 +140,8 @@ static uint16_t abort_prepare(struct target_command *command)
 }
 
 /*
- * Aborts an asynchronous event request at once. The result 1 reports that the command was not aborted at once: a write
- * begins no further disk operation, and other commands end soon.
+ * Aborts an asynchronous event request at once, with the result 0. For any other command the result is 1, which reports
+ * that the command was not aborted at once: a write begins no further disk operation, and other commands end soon.
  */
 static enum target_action abort_run(struct target_command *command)
 {

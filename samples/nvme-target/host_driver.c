@@ -68,8 +68,8 @@ static VOID ThreadRun(PVOID Context)
 }
 
 /*
- * Starts a thread. Keeps a reference to the thread object instead of the handle, so that host_thread_join can wait for
- * it.
+ * Starts a thread. Stores a reference to the thread object instead of the handle, so that host_thread_join can wait for
+ * the thread.
  */
 bool host_thread_start(struct host_thread *thread, void (*routine)(void *context), void *context)
 {

@@ -30,8 +30,8 @@ static void log_refill(struct log_limit *limit)
 }
 
 /*
- * Returns true if a message may be printed. *n_suppressed is then the number of suppressed messages to report. If
- * `is_new`, the caller has a message, which is counted if it may not be printed.
+ * Returns true if a message may be printed. *n_suppressed is then the number of suppressed messages to report. `is_new`
+ * is true if the caller has a message of its own; the message is counted as suppressed if it may not be printed.
  */
 static bool log_begin(struct log_limit *limit, bool is_new, uint32_t *n_suppressed)
 {

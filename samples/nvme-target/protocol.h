@@ -322,9 +322,9 @@ struct target_command {
  */
 enum target_action target_command_begin(struct target_command *command, uint8_t *capsule, size_t len, uint64_t now_ms);
 /*
- * Continues a command after the transport has carried out an action. `status` is NVME_SUCCESS or the error:
- * NVME_DATA_TRANSFER_ERROR for a transfer; NVME_UNRECOVERED_READ_ERROR, NVME_WRITE_FAULT or NVME_CAPACITY_EXCEEDED for
- * a disk; NVME_INTERNAL_ERROR for a missing buffer. After an error the command ends with this status.
+ * Continues a command after the transport has carried out an action. `status` is NVME_SUCCESS or the error: for example
+ * NVME_DATA_TRANSFER_ERROR for a transfer, NVME_WRITE_FAULT or NVME_CAPACITY_EXCEEDED for a disk, NVME_INTERNAL_ERROR
+ * for a missing buffer. After an error the command ends with this status.
  */
 enum target_action target_command_next(struct target_command *command, uint16_t status);
 
