@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Translates SCSI commands to NVMe commands, and NVMe status to SCSI status with sense data. The functions in these
- * files call no function of other files, do not wait and allocate nothing, so they run at any IRQL and on any thread.
+ * files use no other part of the driver, do not wait and allocate nothing, so they run at any IRQL and on any thread.
  *
  *   scsi.c          the table of commands, and commands that need no NVMe command: REPORT LUNS, MODE SENSE...
  *   scsi_inquiry.c  INQUIRY and its pages, READ CAPACITY
