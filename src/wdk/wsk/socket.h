@@ -173,7 +173,10 @@ struct wsk_cursor {
 };
 enum { WSK_MAX_PARTS = 1024 }; /* the host's IOV_MAX */
 
-/* Maps every MDL of the buffer. Returns false if the MDLs are shorter than the buffer or cannot be mapped. */
+/*
+ * Sets *c to the start of the buffer, and maps every MDL of it. Returns false if the MDLs are shorter than the buffer
+ * or cannot be mapped.
+ */
 bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
 /*
  * Fills `parts` with the addresses and lengths of the remaining bytes. Stops after WSK_MAX_PARTS parts. Returns the

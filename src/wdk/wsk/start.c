@@ -8,8 +8,8 @@
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
 /*
- * Binds the host's socket. For a listener, first sets SO_REUSEADDR. Otherwise the host would refuse the address while
- * connections of an earlier listener linger. Windows does not refuse it.
+ * Binds the host's socket. If the socket can listen, first sets SO_REUSEADDR. Otherwise the host would refuse the
+ * address while connections of an earlier listener linger. Windows does not refuse it.
  */
 static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {

@@ -13,7 +13,11 @@
 
 enum { MAX_READY = 32, STARVED_MS = 20 };
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* guards start and stop; the socket thread never locks it */
+/*
+ * Guards start and stop. wsk_thread_stop joins the socket thread while it holds this lock, but only if no socket is
+ * counted. The socket thread locks it only to accept a connection, when the listener is counted.
+ */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t thread;
 static bool is_running;
 static atomic_bool stopping;
