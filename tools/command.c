@@ -371,7 +371,7 @@ static int parser_set(const struct parser *p, int got, int long_index, int argc,
         return command_print_help(p->command);
     if (index == p->command->n_options + VERSION)
         return command_print_version(p->command);
-    /* getopt takes an optional value only from the option's own word. A value in the next word is also accepted. */
+    /* getopt finds an optional value only in the option's own word. Here the next word may also be the value. */
     if (!value && option_has_optional_value(o) && optind < argc && argv[optind][0] != '-')
         value = argv[optind++];
     error = option_set(o, p->options, value, message);

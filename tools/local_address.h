@@ -12,9 +12,9 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Writes the reason why the address cannot be used to `text`. Returns false and writes nothing if no reason is found.
- * Finds reasons only for STATUS_INVALID_ADDRESS and STATUS_SHARING_VIOLATION. if_index is the adapter's interface, or 0
- * if the tool has found no interface.
+ * Writes to `text` why the address cannot be used. Returns false and writes nothing if no reason is found. Finds
+ * reasons only for STATUS_INVALID_ADDRESS and STATUS_SHARING_VIOLATION. if_index is the adapter's interface, or 0 if
+ * the tool has found no interface.
  */
 bool local_address_explain(NTSTATUS status, const struct sockaddr_storage *a, uint32_t if_index, char *text,
                            size_t size);

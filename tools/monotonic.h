@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock for durations and deadlines. It does not change with the time of day. */
+/* The clock for durations and deadlines. A change of the time of day does not affect this clock. */
 #ifndef TOOLS_MONOTONIC_H
 #define TOOLS_MONOTONIC_H
 

@@ -35,7 +35,7 @@ struct list {
     bool failed;
 };
 
-/* Returns the process id of "PREFIXPID" or "PREFIXPID.HEX", or 0. */
+/* Returns the process ID in a name of the form PREFIXPID or PREFIXPID.HEX. Returns 0 if the name has another form. */
 static long names_parse(const char *prefix, const char *text, size_t len)
 {
     long pid = 0;
@@ -103,8 +103,8 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
 }
 
 /*
- * Handles one datagram of answers. Returns 1 if more answers may follow, 0 at the end, -1 if the kernel has no
- * sock_diag.
+ * Handles one datagram of answers. Returns 1 if more answers may follow, 0 at the end, -1 after another answer, for
+ * example because the kernel has no sock_diag.
  */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {

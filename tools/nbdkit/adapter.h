@@ -21,8 +21,8 @@ struct adapter_unit {
 bool adapter_open(ondk_wdk_device_t **adapter, FILE *out);
 
 /*
- * Returns the maximum number of bytes that one command may transfer: the adapter's maximum, but at most as many as its
- * pages always hold.
+ * Returns the maximum number of bytes that one command may transfer. It is the adapter's maximum transfer length, or
+ * less if data of that length can touch more pages than the adapter supports. Returns 0 if the query fails.
  */
 uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter);
 

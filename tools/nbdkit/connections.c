@@ -22,8 +22,8 @@ static struct listener listeners[MAX_LISTENERS];
 static int n_listeners;
 
 /*
- * Calls routine(fd, local address) for sockets of the process: for those that listen if `is_listening` is true,
- * otherwise for all others. Returns the sum of the results.
+ * Calls routine(fd, local address) for each socket of the process that listens, or if `is_listening` is false, for each
+ * socket that does not listen. Returns the sum of the results.
  */
 static int connections_for_each(bool is_listening, int (*routine)(int fd, const struct listener *local))
 {

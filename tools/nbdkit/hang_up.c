@@ -3,7 +3,7 @@
  * Protects nbdkit from clients that hang up: see hang_up.h. Replaces the functions read, send and close that nbdkit's
  * program imports. Other libraries of the process keep their own.
  *
- * The invariant: nbdkit learns that a connection has failed only while no other thread of the connection has a request.
+ * The invariant: nbdkit receives a connection's failure only while no other thread of the connection has a request.
  *
  *   send fails     the reply is discarded, nbdkit receives success, and the connection is broken
  *   read fails     the connection is broken
@@ -142,7 +142,7 @@ struct replacement {
     uintptr_t address;
 };
 
-/* The dynamic section of nbdkit's program, and the part of it that is read-only after relocation. */
+/* The dynamic section of nbdkit's program, and the part of the program that is read-only after relocation. */
 struct program {
     const ElfW(Sym) * symbols;
     const char *strings;
@@ -171,7 +171,7 @@ static void program_read_dynamic(struct program *p, const ElfW(Dyn) * d)
     }
 }
 
-/* Stores the address where the program finds an imported function. */
+/* Stores the address of a function in `slot`, where the program finds the address of an imported function. */
 static void program_store(const struct program *p, uintptr_t slot, uintptr_t address)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = slot & ~(page - 1);

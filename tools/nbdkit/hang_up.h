@@ -13,7 +13,7 @@
 #ifndef NBDKIT_HANG_UP_H
 #define NBDKIT_HANG_UP_H
 
-/* Must be called while the process has one thread. Has no effect on a version without the fault. */
+/* Must be called while the process has one thread. Has no effect on version 1.34 and later. */
 void hang_up_hide(void);
 
 #endif

@@ -199,8 +199,8 @@ static int plugin_after_fork(void)
 }
 
 /*
- * Unloads the drivers, and sets the exit code. If the code is 0, nbdkit makes the process exit, so that a leak checker
- * runs.
+ * Unloads the drivers, and sets exit_code if the run's exit code is not 0. Otherwise plugin_exit does not call _exit,
+ * so that a leak checker runs.
  */
 static void plugin_unload(void)
 {
@@ -357,7 +357,7 @@ static int plugin_can_zero(void *handle)
     return ((const struct unit *)handle)->max_write_same_blocks > 0;
 }
 
-/* Returns 1, because all connections use one unit: a flush on one connection writes the data of all. */
+/* Returns 1, because all connections to an export use one disk: a flush on one connection writes the data of all. */
 static int plugin_can_multi_conn(void *handle)
 {
     (void)handle;

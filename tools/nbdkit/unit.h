@@ -47,15 +47,16 @@ bool unit_init(struct unit *u, struct unit_error *e);
 
 /*
  * These functions read, write or trim `length` bytes at `offset`. Both numbers must be multiples of the block size;
- * otherwise the error is EINVAL.
+ * otherwise the error is EINVAL. unit_trim requires that the unit supports UNMAP.
  */
 bool unit_read(const struct unit *u, void *data, uint32_t length, uint64_t offset, struct unit_error *e);
 bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_t offset, bool fua,
                 struct unit_error *e);
 bool unit_trim(const struct unit *u, uint32_t length, uint64_t offset, struct unit_error *e);
 /*
- * Writes zeros. If `may_trim` is true, the unit may also unmap the blocks. If the unit refuses the command, the error
- * is EOPNOTSUPP, and the caller must write zeros itself.
+ * Writes zeros. Requires that the unit supports WRITE SAME. If `may_trim` is true, the unit may also unmap the blocks.
+ * If the unit refuses the command as unknown or invalid, the error is EOPNOTSUPP, and the caller must write zeros
+ * itself.
  */
 bool unit_zero(const struct unit *u, uint32_t length, uint64_t offset, bool may_trim, struct unit_error *e);
 
