@@ -200,7 +200,7 @@ static uint32_t target_cq_entries(const NDK_ADAPTER_INFO *info)
 
 /*
  * Reduces the number of receives in the SRQ, so that their results and those of all requests of the largest queue pair
- * fit into one CQ. Requires that the results of the largest queue pair without an SRQ fit.
+ * fit into one CQ. Requires that the CQ has room for the results of these requests: see target_cq_entries.
  */
 static void target_limit_srq(struct target *target)
 {
@@ -217,8 +217,8 @@ static void target_limit_srq(struct target *target)
 }
 
 /*
- * Checks the adapter's limits, and reduces the size of queues to fit them. Returns NULL, or a text that names the limit
- * that is too small.
+ * Checks the adapter's limits, and reduces the size of queues to fit them. Returns NULL, or a text that names the call
+ * that failed or the limit that is too small.
  */
 static const char *target_check_limits(struct target *target)
 {
@@ -265,7 +265,7 @@ static NTSTATUS target_listen(struct target *target, struct target_wait *wait)
     return target_wait_for(wait, status);
 }
 
-/* Opens the adapter, creates the shared objects, and listens. After a failure, *step names the call that failed. */
+/* Opens the adapter, checks its limits, and listens. After a failure, *step is a text for the log about the failure. */
 static NTSTATUS target_create_objects(struct target *target, struct target_wait *wait, const char **step)
 {
     NTSTATUS status;
@@ -344,7 +344,7 @@ void target_stop(struct target *target)
     bool has_pairs;
 
     host_lock_acquire(&target->pairs_lock);
-    target->is_stopping = true; /* from now on connection requests are rejected */
+    target->is_stopping = true; /* from now on target_add_pair fails, so connection requests are rejected */
     has_pairs = target->n_pairs != 0;
     host_lock_release(&target->pairs_lock);
     target_end_pairs(target);

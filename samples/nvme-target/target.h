@@ -59,8 +59,12 @@ enum {
     TARGET_SLOT_REQUESTS = 4,
     TARGET_CONNECTION_WORKERS = 2,
     TARGET_KEEPER_MS = 500,
-    TARGET_DISCONNECT_MS = 2000,     /* time limit for hosts to disconnect when the target stops */
-    TARGET_MIN_INITIATOR_DEPTH = 32, /* minimum for the adapter; event requests occupy slots for a long time */
+    TARGET_DISCONNECT_MS = 2000, /* time limit for hosts to disconnect when the target stops */
+    /*
+     * Minimum of the adapter's MaxInitiatorQueueDepth. It gives a queue pair 8 slots, of which up to TARGET_MAX_EVENTS
+     * event requests can occupy 4 for a long time.
+     */
+    TARGET_MIN_INITIATOR_DEPTH = 32,
 };
 #define TARGET_CAPSULE_SIZE (sizeof(struct nvme_command) + TARGET_CAPSULE_DATA)
 

@@ -69,7 +69,7 @@ struct target_receive *pair_received_pop(struct pair_receives *list)
 
 /* ---- Receives ---------------------------------------------------------------------------------------------------- */
 
-/* Posts one of the queue pair's receives. */
+/* Posts a receive to the queue pair, or to its SRQ if it has one. A post to the SRQ always returns STATUS_SUCCESS. */
 static NTSTATUS receive_post(struct target_pair *pair, struct target_receive *receive)
 {
     NDK_SGE sge = domain_receive_sge(receive);
@@ -94,7 +94,10 @@ NTSTATUS transfer_post_receives(struct target_pair *pair)
 static void slot_run(struct pair_slot *slot);
 static void slot_complete(struct pair_slot *slot);
 
-/* Logs a new controller, and when it begins and ends to wait for earlier writes of its host. Requires target->lock. */
+/*
+ * Logs a new controller. Also logs when the controller starts to wait for earlier writes of its host, and when this
+ * wait ends. Requires target->lock.
+ */
 static void pair_log_controller(struct target_pair *pair, const struct target_controller *controller)
 {
     bool has_to_wait = controller && target_controller_waits(controller);
@@ -146,8 +149,8 @@ static bool slot_needs_worker(const struct pair_slot *slot)
 }
 
 /*
- * Stores the next action. If that is a disk operation for this thread, reports its begin to the protocol. Requires
- * target->lock.
+ * Stores the next action. If the action is a disk operation for this thread, reports its start to the protocol.
+ * Requires target->lock.
  */
 static void slot_store_action(struct pair_slot *slot)
 {
@@ -332,7 +335,10 @@ static uint16_t slot_use_disk(const struct pair_slot *slot)
     return status;
 }
 
-/* Ends the disk operation of a command that the protocol does not continue, because the queue pair has ended. */
+/*
+ * Reports to the protocol that the command has no disk operation any more. Called instead of slot_next after the queue
+ * pair has ended. Does nothing if no operation is in progress.
+ */
 static void slot_end_disk(struct pair_slot *slot)
 {
     struct target *target = slot->pair->target;

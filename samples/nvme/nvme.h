@@ -344,7 +344,7 @@ enum nvme_feature {
     NVME_FEATURE_TEMPERATURE = 0x04,
     NVME_FEATURE_ERROR_RECOVERY = 0x05,
     NVME_FEATURE_WRITE_CACHE = 0x06,
-    /* Number of I/O submission queues minus one in bits 15 to 0, of completion queues in bits 31 to 16. */
+    /* Bits 15 to 0: number of I/O submission queues minus one. Bits 31 to 16: number of completion queues minus one. */
     NVME_FEATURE_QUEUES = 0x07,
     NVME_FEATURE_WRITE_ATOMICITY = 0x0a,
     NVME_FEATURE_ASYNC_EVENTS = 0x0b,

@@ -121,7 +121,7 @@ NVME_ASSERT_OFFSET(struct nvme_identify_controller, psd, 2048);
 #define NVME_CTRATT_TRAFFIC_KEEP_ALIVE 0x40u
 /* lpa */
 #define NVME_LPA_COMMAND_EFFECTS 0x02
-#define NVME_LPA_EXTENDED 0x04 /* Get Log Page has offsets and lengths of 32 bits */
+#define NVME_LPA_EXTENDED 0x04 /* Get Log Page has an offset, and a number of dwords with 32 bits */
 /* oncs */
 #define NVME_ONCS_COMPARE 0x01
 #define NVME_ONCS_DATASET 0x04
@@ -133,7 +133,7 @@ NVME_ASSERT_OFFSET(struct nvme_identify_controller, psd, 2048);
 /* sgls */
 #define NVME_SGLS_SUPPORTED 0x00000001u
 #define NVME_SGLS_KEYED 0x00000004u
-#define NVME_SGLS_OFFSET 0x00100000u /* a capsule can contain data */
+#define NVME_SGLS_OFFSET 0x00100000u /* descriptors can have offsets: a command's data can be in its capsule */
 /* The unit of icdoff and ioccsz, in bytes. */
 #define NVME_CAPSULE_UNIT 16
 
@@ -325,7 +325,7 @@ NVME_ASSERT_SIZE(struct nvme_discovery_header, 1024);
 #define NVME_ADRFAM_IPV6 2
 #define NVME_SUBTYPE_DISCOVERY 1
 #define NVME_SUBTYPE_NVM 2
-#define NVME_TREQ_SECURE_CHANNEL 3  /* value of treq: the target requires a secure channel; 0: not specified */
+#define NVME_TREQ_SECURE_CHANNEL 3  /* mask of treq: secure channel 0 not specified, 1 required, 2 not required */
 #define NVME_TREQ_NO_FLOW_CONTROL 4 /* the target can do without flow control of submission queues */
 #define NVME_RDMA_QPTYPE_CONNECTED 1
 #define NVME_RDMA_PRTYPE_IWARP 5

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A TCP echo service on Winsock Kernel: a thread accepts one connection after the other on port 9000, and returns what
- * it receives. Each call is synchronous: it passes an IRP and waits for its completion.
+ * it receives. The driver calls WSK synchronously: it passes an IRP, and waits until the IRP is completed.
  *
- * DriverUnload must make the thread return, because it waits for the thread, which is in WskAccept or WskReceive. It
- * closes the listening socket, and disconnects the connection. The mutex decides which call comes first.
+ * DriverUnload waits until the thread has ended. The thread may wait in WskAccept, WskReceive or WskSend, so
+ * DriverUnload first closes the listening socket and resets the connection. The mutex orders these calls and the
+ * thread's: the thread does not accept on a closed socket, and DriverUnload does not reset a closed connection.
  */
 #include <ntddk.h>
 #include <wsk.h>
 
 #define ECHO_PORT 9000
-#define ECHO_ROOM 4096 /* bytes that are received at once */
+#define ECHO_ROOM 4096 /* maximum number of bytes that one WskReceive returns */
 
 DRIVER_INITIALIZE DriverEntry;
 DRIVER_UNLOAD EchoUnload;
 static IO_COMPLETION_ROUTINE EchoCompleted;
 static KSTART_ROUTINE EchoThread;
 
-/* A call that waits. */
+/* The IRP of a WSK call, and the event that its completion routine sets. */
 typedef struct _ECHO_CALL {
     PIRP Irp;
     KEVENT Done;
@@ -29,9 +30,9 @@ static PKTHREAD EchoServer;
 static UCHAR EchoBuffer[ECHO_ROOM];
 static PMDL EchoMdl;
 
-static FAST_MUTEX EchoMutex; /* guards the next three */
+static FAST_MUTEX EchoMutex; /* guards the next three variables */
 static BOOLEAN EchoStopping;
-static PWSK_SOCKET EchoListener;   /* NULL: closed */
+static PWSK_SOCKET EchoListener;   /* NULL: not open */
 static PWSK_SOCKET EchoConnection; /* NULL: none */
 
 static NTSTATUS EchoCompleted(PDEVICE_OBJECT DeviceObject, PIRP Irp, PVOID Context)
@@ -53,7 +54,10 @@ static BOOLEAN EchoBegin(ECHO_CALL *Call)
     return Call->Irp != NULL;
 }
 
-/* Returns the final status. *Information is a socket, or a number of bytes. */
+/*
+ * Waits until the IRP is completed, frees it, and returns its status. Sets *Information to the IRP's result, a socket
+ * or a number of bytes, unless Information is NULL.
+ */
 static NTSTATUS EchoWait(ECHO_CALL *Call, ULONG_PTR *Information)
 {
     NTSTATUS status;
@@ -100,7 +104,7 @@ static NTSTATUS EchoListen(VOID)
     return EchoWait(&call, NULL);
 }
 
-/* Waits for the next connection. Returns FALSE if the driver is unloaded. */
+/* Waits for the next connection. Returns FALSE if the driver is being unloaded, or after a failure. */
 static BOOLEAN EchoAccept(VOID)
 {
     ULONG_PTR socket = 0;
@@ -127,12 +131,12 @@ static BOOLEAN EchoAccept(VOID)
     if (!stopping)
         EchoConnection = (PWSK_SOCKET)socket;
     ExReleaseFastMutex(&EchoMutex);
-    if (stopping) /* EchoStop has not seen the connection */
+    if (stopping) /* EchoStop ran before EchoConnection could be set, and has not reset the connection */
         EchoClose((PWSK_SOCKET)socket);
     return !stopping;
 }
 
-/* Receives once, and sends it back. Returns FALSE at the end of the connection. */
+/* Receives bytes once, and sends them back. Returns FALSE at the end of the connection, or after a failure. */
 static BOOLEAN EchoOnce(PWSK_SOCKET Socket, const WSK_PROVIDER_CONNECTION_DISPATCH *Dispatch, ULONG_PTR *Total)
 {
     WSK_BUF buffer = { EchoMdl, 0, ECHO_ROOM };
@@ -196,7 +200,7 @@ static NTSTATUS EchoStart(VOID)
     return STATUS_SUCCESS;
 }
 
-/* Makes a pending accept, receive or send complete. */
+/* Makes a pending accept, receive or send of the thread complete, and prevents further accepts. */
 static VOID EchoStop(VOID)
 {
     PWSK_SOCKET listener;
@@ -205,7 +209,7 @@ static VOID EchoStop(VOID)
     EchoStopping = TRUE;
     listener = EchoListener;
     EchoListener = NULL;
-    if (EchoConnection) /* the thread closes it only after it has acquired the mutex */
+    if (EchoConnection) /* open: EchoThread acquires the mutex before it closes the socket */
         EchoDisconnect(EchoConnection, WSK_FLAG_ABORTIVE);
     ExReleaseFastMutex(&EchoMutex);
     if (listener)
