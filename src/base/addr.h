@@ -42,7 +42,10 @@ int addr_compare(const struct addr *a, const struct addr *b);    /* returns < 0,
 struct addr addr_source(const struct addr *a);
 bool addr_is_any(const struct addr *a); /* returns true for 0.0.0.0, :: and ::ffff:0.0.0.0 */
 bool addr_is_loopback(const struct addr *a);
-/* Writes the address to `text`, for example "127.0.0.1:4711" or "[fe80::1%2]:4711". Returns `text`. */
+/*
+ * Writes the address to `text`, for example "127.0.0.1:4711" or "[fe80::1%2]:4711", or "(none)" if its family is
+ * neither IPv4 nor IPv6. Returns `text`.
+ */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT]);
 
 uint64_t addr_hash(const struct addr *a);

@@ -37,7 +37,7 @@ static int descriptors_open_dead_socket(void)
 }
 
 /*
- * Replaces each descriptor in the set by a socket that is not connected. The parent's connections and event sets are
+ * Replaces each descriptor in the set by a socket that is not connected. The parent's connections and epoll sets are
  * not affected, because the parent still has them open. If no socket can be opened, closes the descriptors instead.
  */
 static void descriptors_replace_in_child(void)

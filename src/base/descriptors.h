@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the set of the provider's own descriptors: sockets, event sets and trace files. No descriptor in the set has
- * the number of a standard stream, 0 to 2. exec closes all descriptors in the set. The invariant: in a child of fork,
- * no descriptor in the set refers to the parent's file. The fork handler replaces each descriptor by a socket that is
- * not connected. If the handler closed the descriptors instead, files that the child opens later could get the same
- * numbers. An inherited object that is used by mistake could then access such a file.
+ * Keeps the set of the provider's own descriptors, for example sockets, epoll sets and trace files. No descriptor in
+ * the set has the number of a standard stream, 0 to 2. exec closes all descriptors in the set. The invariant: in a
+ * child of fork, no descriptor in the set refers to the parent's file. The fork handler replaces each descriptor by a
+ * socket that is not connected. If the handler closed the descriptors instead, files that the child opens later could
+ * get the same numbers. An inherited object that is used by mistake could then access such a file.
  *
  * Each function that opens a descriptor returns the descriptor, or -1 with errno set. Any thread may call the
  * functions.

@@ -10,7 +10,8 @@
  *   0    OWNED     the thread that acquires the token the owner that releases it         somebody drives the shard
  *   1    DOORBELL  acquire_or_ring on an owned shard  release (which fails then),        the owner must check again
  *                                                     release_to_thread
- *   2    WAKE      owner_wake, release_to_thread      the thread when it checks          the thread must check again
+ *   2    WAKE      owner_wake, release_to_thread      the thread when it checks, or a    the thread must check again
+ *                                                     release that passes the token to it
  *   3    LEASE     lease_begin (token held)           lease_end, lease_end_expired       a poller watches the sockets
  *   4-5  SLEEP     the thread                         the thread, or the one that wakes  where the thread sleeps:
  *                    AWAKE  it runs, or it will see without a system call that it may run
@@ -20,16 +21,16 @@
  *
  *   event \ SLEEP       AWAKE        WATCH                     LEASED                    TOKEN
  *   owner_wake          WAKE         WAKE, AWAKE, call         WAKE, AWAKE, call         WAKE
- *   release             free         free                      free                      stays OWNED, AWAKE, call
- *   release_to_thread   free, WAKE   free, WAKE, AWAKE, call   free, WAKE, AWAKE, call   stays OWNED, AWAKE, call
+ *   release             free         free                      free                      passes, AWAKE, no WAKE, call
+ *   release_to_thread   free, WAKE   free, WAKE, AWAKE, call   free, WAKE, AWAKE, call   passes, AWAKE, no WAKE, call
  *   lease_begin         LEASE        LEASE, AWAKE, call        nothing (renews)          LEASE
  *   lease_end           no LEASE     nothing (invariant 3)     no LEASE, AWAKE, call     no LEASE
- *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" clears LEASE, any other name is set. "stays
- *   OWNED" means that the token passes to the shard's own thread. "call" is one system call. The thread whose
- *   compare-exchange set SLEEP to AWAKE makes this system call afterwards.
+ *   A cell has the changes of the word: "free" clears OWNED, "no LEASE" and "no WAKE" clear that bit, any other name in
+ *   capitals is set. "passes" means that OWNED stays set, and the token passes to the shard's own thread. "call" is one
+ *   system call. The thread whose compare-exchange set SLEEP to AWAKE makes this system call afterwards.
  *
  *   The thread itself makes the changes below. Before each of them, SLEEP is AWAKE.
- *   sleep_begin         if WAKE is set: clears WAKE. If only LEASE is set: nothing. Otherwise: WATCH
+ *   sleep_begin         if WAKE is set: clears WAKE. If LEASE is set, but not WAKE: nothing. Otherwise: WATCH
  *   lease_wait          if WAKE is set: clears WAKE. If LEASE is not set, the lease has expired, or the deadline has
  *                       passed: nothing. Otherwise: LEASED
  *   thread_acquire      if OWNED is set: TOKEN. Otherwise: OWNED, and clears WAKE

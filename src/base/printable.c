@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Returns true if the character is safe to print. Control characters are not safe, nor are characters that change the
- * direction of the following text.
+ * Returns true if the character is safe to print. Control characters except the tab are not safe, nor are characters
+ * that change the direction of the following text.
  */
 static bool printable_is_safe(uint32_t c)
 {

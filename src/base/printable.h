@@ -13,8 +13,8 @@ enum { PRINTABLE_MAX_GROWTH = 4 };
 
 /*
  * Copies `len` bytes of `text` to `out`. Copies printable ASCII, tabs and printable UTF-8, and replaces each other byte
- * by \xNN. `room` is the size of `out`, including the terminating 0. Text that does not fit is cut off. Returns the
- * length of the result.
+ * by \xNN. `room` is the size of `out`, including the terminating 0, and must be at least 1. Text that does not fit is
+ * cut off. Returns the length of the result.
  */
 size_t printable_copy(char *out, size_t room, const char *text, size_t len);
 /*

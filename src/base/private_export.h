@@ -6,7 +6,7 @@
  * Marks a function or variable that a library exports only to this project's other libraries, which must have the same
  * version. The symbol has a prefix, so that it differs from every symbol of a program or driver. The mark follows the
  * declaration:
- *   void *pool_take(size_t size) PRIVATE_EXPORT(pool_take);
+ *   void *pool_alloc(size_t size) PRIVATE_EXPORT(pool_alloc);
  */
 #define PRIVATE_EXPORT(name) __asm__("ondk_private_" #name) __attribute__((visibility("default")))
 

@@ -20,7 +20,7 @@
 enum {
     /* Even, so the odd counter stays odd and never becomes 0, which would select the kernel's numbers. */
     SEEDED_STEP = 2,
-    MAX_AHEAD = 32, /* one fetch gets this many numbers: 256 bytes, which getrandom returns all or none of */
+    MAX_AHEAD = 32, /* one fetch gets this many numbers; getrandom returns 256 bytes completely or not at all */
 };
 
 /* Numbers that were fetched from the kernel and are still unused. */

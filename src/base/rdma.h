@@ -36,8 +36,8 @@ enum rdma_op {
 enum { RDMA_KIND_SEND_AND_INVALIDATE = RDMA_OP_RECEIVE_AND_INVALIDATE + 1, RDMA_KINDS };
 
 /*
- * Requests of one kind that have ended. `failed` includes requests that a flush has completed. `bytes` are those of the
- * messages that succeeded: sent, read or received.
+ * Requests of one kind that have ended. `failed` includes requests that a flush has completed. `bytes` is the number of
+ * bytes that the successful requests have sent, written, read or received.
  */
 struct rdma_counts {
     uint64_t succeeded, failed, bytes;

@@ -11,7 +11,7 @@ static bool setting_is_word(const char *text, size_t length, const char *word)
 
 /*
  * Parses an option with a name, for example "output=FILE", where `key` is "output=". Returns false if the text has
- * another key, or no name.
+ * another key, no name, or a name of VERIFY_MAX_NAME bytes or more.
  */
 static bool setting_parse_name(const char *text, size_t length, const char *key, struct verify_name *name)
 {
@@ -58,7 +58,10 @@ static bool setting_parse_number(const char *text, size_t length, const char *ke
     return true;
 }
 
-/* Parses the option "advice=RULE", which may occur VERIFY_MAX_ADVICE times. Returns false for any other text. */
+/*
+ * Parses the option "advice=RULE", which may occur up to VERIFY_MAX_ADVICE times. Returns false for another option, or
+ * if the option occurs more often.
+ */
 static bool setting_parse_advice(const char *text, size_t length, struct verify_setting *setting)
 {
     struct verify_name rule;
