@@ -9,7 +9,7 @@
  * out, events are lost, but calls work as without the layer.
  *
  *   traced_table.h    the tables of the layer
- *   traced_object.h   what the layer stores for each open object: its callbacks
+ *   traced_object.h   what the layer stores for each open object, for example its callbacks
  *   traced_call.h     the events of a call, and completion routines
  *   adapter.c and others: the entries of the tables
  *   names.c           the names of values in the events

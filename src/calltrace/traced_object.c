@@ -57,7 +57,7 @@ void traced_object_insert(struct traced_object *o, NDK_OBJECT_HEADER *object, ND
         spin_lock(&objects_lock);
         o->real = traced_table_replace_locked(object, type, o->sges);
         at = traced_object_link(object);
-        if (*at) { /* the provider has freed the object without a close */
+        if (*at) { /* an earlier object here was closed without a completion routine, or freed without a close */
             stale = *at;
             *at = stale->next;
         }

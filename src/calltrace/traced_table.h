@@ -52,7 +52,10 @@ static inline bool traced_table_is_ours(const void *dispatch)
     return (uintptr_t)dispatch - (uintptr_t)traced_tables < sizeof traced_tables;
 }
 
-/* Returns the provider's table for an object whose Dispatch the consumer has replaced. */
+/*
+ * Returns the provider's table for an object whose Dispatch the consumer has replaced. If the object is not in the
+ * table of open objects, returns the first table of this type that was replaced.
+ */
 const void *traced_table_find_real(NDK_OBJECT_TYPE type, const void *object);
 
 static inline const void *traced_table_real(NDK_OBJECT_TYPE type, const void *object, const void *dispatch)

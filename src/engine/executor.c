@@ -42,8 +42,8 @@ struct worker {
 /*
  * Spinning helps only if the next event arrives within the spin time, as in an exchange of messages with a peer that
  * spins too. Otherwise the spinning thread occupies a processor that other threads may need. The kernel then takes the
- * processor from the spinning thread for milliseconds. A sleeping thread would be woken at once. A long gap
- * between two turns shows that the thread lost its processor.
+ * processor from the spinning thread for milliseconds. A sleeping thread would be woken at once. A long gap between two
+ * turns shows that the thread lost its processor.
  */
 struct spin_policy {
     unsigned n_vain; /* the number of sleeps since an event last arrived while the thread was spinning */

@@ -103,8 +103,9 @@ struct net_ops {
      * Reserves the local address for a use. Any thread may call this function. Port 0 selects a free port from
      * 49152-65535 and stores it in *local. The search is not slower if most ports are in use. `peer` may be NULL,
      * except for NET_USE_CONNECT. Returns 0, or EMFILE, ENFILE, ENOMEM or ENOBUFS if resources ran out, or:
+     *   EACCES, EPERM  the process may not use the port
      *   EADDRINUSE     the address is in use
-     *   EADDRNOTAVAIL  the address is not an address of this host
+     *   EADDRNOTAVAIL  the address is not an address of this host; also EAFNOSUPPORT, EINVAL or ENODEV
      *   ENOSPC         the range of ports is exhausted
      *   EEXIST         `use` is NET_USE_CONNECT, and a connection between *local and *peer exists
      */

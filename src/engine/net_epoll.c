@@ -211,7 +211,10 @@ static bool poller_can_read_directly(const struct poller *p)
     return true;
 }
 
-/* Calls ready(READ) of each direct connection that is not in the ready list. Returns the number of calls. */
+/*
+ * Calls ready(READ) of each direct connection that is not in the ready list, paused or connecting. Returns the number
+ * of calls.
+ */
 static unsigned poller_read_directly(struct poller *p)
 {
     unsigned n = 0;
@@ -234,7 +237,7 @@ static unsigned poller_read_directly(struct poller *p)
     return n;
 }
 
-/* Fills the ready list, or reads the direct connections. Returns how many connections were read directly. */
+/* Fills the ready list, reads the direct connections, or both. Returns how many connections were read directly. */
 static unsigned poller_find_ready(struct poller *p, bool leased)
 {
     bool direct = poller_can_read_directly(p), unwatched;

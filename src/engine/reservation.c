@@ -155,7 +155,10 @@ static time_t reservation_seconds(void)
     return t.tv_sec;
 }
 
-/* Clears the maps that are too old. If drop_foreign is set, clears `foreign` at any age. */
+/*
+ * Clears `foreign` if it is too old, or if drop_foreign is set. If the present period of `used` is over, begins a new
+ * period: used[0] replaces used[1], and is cleared.
+ */
 static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
     time_t now = reservation_seconds();
