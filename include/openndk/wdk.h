@@ -108,7 +108,7 @@ ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_
  * to that code.
  * Returns 0. Returns -1 if the driver still runs; ondk_wdk_error then returns the reason, and *status is one of:
  *   STATUS_INVALID_DEVICE_REQUEST  the driver has no DriverUnload
- *   STATUS_DEVICE_BUSY             one of its devices is open
+ *   STATUS_DEVICE_BUSY             one of its devices is open, or the driver refuses the removal of its device
  *   STATUS_INSUFFICIENT_RESOURCES  no thread for DriverUnload could be created
  * Context: any thread of the host program; blocks until DriverUnload returns.
  * See also: ondk_wdk_load, ondk_wdk_report

@@ -151,9 +151,10 @@ NTKERNELAPI NTSTATUS WdfObjectCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes,
 /*
  * Deletes the object and its descendants. First calls the cleanup routines of the descendants, beginning with the
  * newest, and then the object's own cleanup routines. An object is destroyed when no reference to it is left. Devices,
- * queues, timers, work items, DPCs, strings, keys and collections require PASSIVE_LEVEL, others IRQL <= DISPATCH_LEVEL.
+ * queues, timers, work items, DPCs, strings, keys and I/O targets require PASSIVE_LEVEL, others IRQL <= DISPATCH_LEVEL.
  * The call breaks rule `wdf-delete` for an object that only the framework may delete: a driver, file, received request
- * or its memory, or a queue that receives requests from the framework.
+ * or its memory, a device of EvtDriverDeviceAdd, its resource lists, the I/O target of WdfDeviceGetIoTarget, or a queue
+ * that receives requests from the framework.
  */
 NTKERNELAPI VOID WdfObjectDelete(_In_ WDFOBJECT Object);
 /*

@@ -25,7 +25,7 @@ NTKERNELAPI NTSTATUS WdfRegistryCreateKey(_In_opt_ WDFKEY ParentKey, _In_ PCUNIC
                                           _In_opt_ PWDF_OBJECT_ATTRIBUTES KeyAttributes, _Out_ WDFKEY *Key);
 /* Closes the key and deletes the object. */
 NTKERNELAPI VOID WdfRegistryClose(_In_ WDFKEY Key);
-/* The handle stays open as long as the key exists. */
+/* The handle stays open as long as the key object exists. */
 NTKERNELAPI HANDLE WdfRegistryWdmGetHandle(_In_ WDFKEY Key);
 /* Removes the key from the registry; the driver still closes it. */
 NTKERNELAPI NTSTATUS WdfRegistryRemoveKey(_In_ WDFKEY Key);
@@ -33,7 +33,8 @@ NTKERNELAPI NTSTATUS WdfRegistryRemoveValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRI
 
 /*
  * Queries return STATUS_OBJECT_NAME_NOT_FOUND if there is no such value, STATUS_OBJECT_TYPE_MISMATCH if it has another
- * type, STATUS_RESOURCE_DATA_NOT_FOUND if it is empty.
+ * type than the query expects. WdfRegistryQueryULong also returns STATUS_INVALID_PARAMETER if the value does not have
+ * four bytes.
  */
 NTKERNELAPI NTSTATUS WdfRegistryQueryULong(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _Out_ PULONG Value);
 /*
@@ -42,10 +43,14 @@ NTKERNELAPI NTSTATUS WdfRegistryQueryULong(_In_ WDFKEY Key, _In_ PCUNICODE_STRIN
 NTKERNELAPI NTSTATUS WdfRegistryQueryValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ ULONG ValueLength,
                                            _Out_opt_ PVOID Value, _Out_opt_ PULONG ValueLengthQueried,
                                            _Out_opt_ PULONG ValueType);
+/* Returns STATUS_RESOURCE_DATA_NOT_FOUND if the value is empty. */
 NTKERNELAPI NTSTATUS WdfRegistryQueryMemory(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ POOL_TYPE PoolType,
                                             _In_opt_ PWDF_OBJECT_ATTRIBUTES MemoryAttributes, _Out_ WDFMEMORY *Memory,
                                             _Out_opt_ PULONG ValueType);
-/* Copies a REG_SZ. *ValueByteLength receives the number of bytes that are needed, including the zero at the end. */
+/*
+ * Copies a REG_SZ. *ValueByteLength receives the number of bytes that are needed, including the zero at the end.
+ * Returns STATUS_BUFFER_OVERFLOW if Value is too small.
+ */
 NTKERNELAPI NTSTATUS WdfRegistryQueryUnicodeString(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName,
                                                    _Out_opt_ PUSHORT ValueByteLength,
                                                    _Inout_opt_ PUNICODE_STRING Value);

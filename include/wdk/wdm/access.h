@@ -5,7 +5,7 @@
  *
  * There is one account, the local system, which is a member of the administrators. A driver's own open is not checked,
  * as on Windows. A program's open of a device is checked with this account if the device has a security descriptor: one
- * of IoCreateDeviceSecure, or one that ZwSetSecurityObject has set.
+ * of IoCreateDeviceSecure or of a WDFDEVICE_INIT, or one that ZwSetSecurityObject has set.
  */
 #ifndef ONDK_WDK_WDM_ACCESS_H
 #define ONDK_WDK_WDM_ACCESS_H
