@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fills tables from JSON. A view has columns and lists. Each column shows one JSON member, and each object in a list is
- * a row. A process with another version may omit a member: if it is missing or has another type, the cell shows 0, "-"
- * or "?".
+ * a row. A process with another version of OpenNDK may lack a member, or give it another type. The member's cell then
+ * shows 0, "-" or "?".
  */
 #ifndef NDKSTAT_ROWS_H
 #define NDKSTAT_ROWS_H
@@ -105,8 +105,8 @@ unsigned long long rows_time_between(const json_t *process, const json_t *before
 void rows_begin(const struct view *v, const struct options *o, const json_t *processes, struct table *t,
                 struct table_column *heads);
 /*
- * Returns the number that a column shows. This is the member's value, or, in a rate column with an earlier reading, the
- * change per second. In CSV it is always the value.
+ * Returns the number that a column shows: the member's value, or, in a rate column with an earlier reading, the change
+ * per second. If is_csv is true, always returns the member's value.
  */
 unsigned long long row_number(const struct row *r, const struct column *c, bool is_csv);
 /* Adds one row. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows a full-screen display: see screen.h. Uses no library, only a few escape sequences that every terminal since the
- * VT220 supports. The invariant: after screen_close this file writes nothing to the terminal, so a thread that handles
- * Ctrl-C may call screen_close at any time.
+ * Shows a full-screen display: see screen.h. Uses no library, only a few escape sequences of xterm that nearly all
+ * terminals support. The invariant: after screen_close this file writes nothing to the terminal, so a thread that
+ * handles Ctrl-C may call screen_close at any time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -222,7 +222,10 @@ static enum key screen_move(size_t *position, size_t by, bool back)
     return KEY_MOVED;
 }
 
-/* Handles the bytes that one read() has returned: one key, or several if the user types fast. */
+/*
+ * Handles the bytes that one read() has returned: one key, or several if the user types fast. Ignores all keys but the
+ * first, and an escape sequence with another key after it.
+ */
 static enum key screen_handle_key(const char *key, size_t page)
 {
     static const struct {

@@ -13,7 +13,7 @@ enum screen_event {
     SCREEN_TIMEOUT, /* the time has elapsed, or the user has requested the next reading */
     SCREEN_QUIT,
     SCREEN_INTERRUPTED, /* the user pressed Ctrl-C */
-    SCREEN_LOST,        /* a write to the terminal failed */
+    SCREEN_LOST,        /* the terminal can no longer be read or written, or memory ran out */
 };
 
 /*

@@ -33,7 +33,7 @@ struct table {
 
 void table_init(struct table *t, const struct table_column *columns, size_t n_columns, bool is_csv);
 void table_fini(struct table *t);
-/* Each of the following functions appends a cell to the present row. */
+/* Each of the following functions appends a cell to the current row. */
 void table_add(struct table *t, const char *text);
 void table_add_number(struct table *t, uint64_t value);
 /* Appends a number of bytes: in CSV the exact number, otherwise a number of at most four digits with a unit. */

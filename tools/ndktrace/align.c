@@ -2,7 +2,8 @@
 /*
  * Aligns clocks: see align.h. Two files are linked if one file has frames that the other file received, or if both
  * files have the same clock. The first file is the reference. Then each step aligns one more file: the file with the
- * best link to an aligned file. The alignment ends when no remaining file has such a link.
+ * best link to an aligned file. When no remaining file has such a link, the next remaining file becomes another
+ * reference.
  */
 #include "align.h"
 
@@ -109,7 +110,10 @@ static size_t align_find_closed(const struct align_work *w, const struct end *e)
     return END_NONE;
 }
 
-/* A reset or a close of TCP cannot arrive before the event that made the other end send it. Stores this delay. */
+/*
+ * Stores the time from the event that made `from` reset or close TCP to the event with which `to` reports the reset or
+ * close. The real time is not negative, which limits the difference of the clocks.
+ */
 static void align_add_close(const struct align_work *w, const struct end *from, const struct end *to)
 {
     size_t closed = align_find_closed(w, to), close = closed == END_NONE ? END_NONE : align_find_close(w, from);
@@ -286,7 +290,7 @@ static struct pairs_offset align_offset_between(const void *context, const struc
 
 /* ---- the whole alignment ---- */
 
-/* Matches the frames of all connections whose two ends are found. */
+/* Matches the frames of all connections whose two ends were found. Returns false if out of memory. */
 static bool align_match(const struct align_work *w)
 {
     struct align *a = w->align;

@@ -29,7 +29,7 @@ enum align_method {
 
 struct align_clock {
     enum align_method method;
-    int64_t offset_ns; /* the file's clock minus the first file's clock */
+    int64_t offset_ns; /* the file's clock minus the clock of its reference, which usually is the first file */
     /* If has_estimate is true, the offset that was computed from frames. It is set even if the method is ALIGN_SAME. */
     bool has_estimate;
     int64_t estimate_ns, uncertainty_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See attach_connect.h. Any user can bind the socket names under which processes offer their traces. So the tool uses a
- * name only if the kernel reports (SO_PEERCRED) that the requested process listens on it. The tool connects only to
- * processes of its own user; as root, to processes of every user.
+ * Connects to a process: see attach_connect.h. Any user can bind the socket names under which processes offer their
+ * traces. So the tool uses a name only if the kernel reports (SO_PEERCRED) that the requested process listens under the
+ * name. The tool connects only to processes of its own user; as root, to processes of every user.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -388,7 +388,7 @@ static bool calls_handle(struct calls_search *s, size_t record)
     return !calls_is_kernel(r) || calls_begin_kernel(s, r, record);
 }
 
-/* Sets the end time of each call that has not returned when its trace ends. */
+/* Sets the end time of each call that has not returned to the time of the last record of all traces. */
 static void calls_end_open(struct calls *c, const struct trace_records *records)
 {
     uint64_t end_ns = records->count ? trace_record_realtime(&records->records[records->count - 1]) : 0;

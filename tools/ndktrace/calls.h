@@ -21,9 +21,9 @@ struct call {
     /* The event of the return; for a post the same as `record`; END_NONE: the call has not returned. */
     size_t returned;
     size_t completed; /* the callback that reports the completion; END_NONE: the trace has none */
-    /* Times of day; end_ns is the time of the return, or the end of the trace if the call has not returned. */
+    /* Times of day. If the call has not returned, end_ns is the time of the last record of all traces. */
     uint64_t begin_ns, end_ns;
-    bool has_status;         /* false for a callback without a status, and for a call that has not returned */
+    bool has_status;         /* false for a callback without a status, and for a call without return and completion */
     uint64_t status;         /* the status of the completion, or of the return if there is no completion */
     const char *status_name; /* NULL: the schema has no name for the status */
     bool is_pending;         /* the call has not returned, or has returned STATUS_PENDING and has not completed */

@@ -236,7 +236,10 @@ static void diagnose_consequence(const struct diagnose_work *w)
 
 /* ---- the whole diagnosis ---- */
 
-/* Sets d->reason and d->terminate to the texts that the trace has for them. A Terminate's text is more precise. */
+/*
+ * Sets d->reason and d->terminate to the trace's texts for the side's reason and for the Terminate. A Terminate's text
+ * is more precise than the reason's.
+ */
 static void diagnose_explain(struct diagnosis *d, const struct story *s)
 {
     size_t terminate = d->side->outcome;

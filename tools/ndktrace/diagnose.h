@@ -11,9 +11,10 @@
 
 struct diagnosis {
     const struct story_side *side; /* the side whose reason is the cause of the failure; not NULL */
-    size_t wrong;                  /* the first event that went wrong, or END_NONE if something is missing */
-    struct story_cause cause;      /* the event that led to the failure */
-    char *headline;                /* the cause in half a sentence, for a title */
+    /* The first event that went wrong, or STORY_END_OF_TRACE; END_NONE: the traces do not contain the event. */
+    size_t wrong;
+    struct story_cause cause; /* the event that led to the failure */
+    char *headline;           /* the cause in half a sentence, for a title */
     char *what, *advice,
         *missing;      /* each member contains sentences, or ""; the first line of `advice` is the change to make */
     char *consequence; /* what the other side reported; "" if it reported nothing */

@@ -32,9 +32,9 @@ const char *diagnose_who(const struct story_side *side, bool is_first);
  * Writes the advice to record the other side's trace, too. `why` is a text that describes what that trace would show.
  */
 void diagnose_request_other(const struct diagnose_work *w, const char *why);
-/* Writes this advice for a server that possibly does not run. */
+/* Works like diagnose_request_other, but for a server that possibly does not run. */
 void diagnose_request_listener(const struct diagnose_work *w, const char *why);
-/* Writes the advice to record the packets of the other side, because it does not use OpenNDK. */
+/* Writes the advice to record the packets of the other side, because that side does not use OpenNDK. */
 void diagnose_request_packets(const struct diagnose_work *w, const char *why);
 /*
  * Writes which routines the side's program called between two times. Omits routines that only poll. Returns false if
@@ -64,7 +64,7 @@ void diagnose_lost_replied(struct diagnose_work *w);
 void diagnose_unanswered(struct diagnose_work *w);
 
 /*
- * The frame because of which a side sent a Terminate. `sender` sent the frame, and `finder` found the error in it.
+ * The frame that made a side send a Terminate. `sender` sent the frame, and `finder` found the error in the frame.
  * `sent` and `received` are the records of the frame by these two sides, or END_NONE if the traces do not have the
  * record.
  */

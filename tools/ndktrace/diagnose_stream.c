@@ -378,7 +378,7 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
-/* Writes whether the last message that was sent to the lost side has arrived. */
+/* Writes whether the last frame that w->side sent has arrived at the lost side. */
 static void diagnose_last_message(const struct diagnose_work *w)
 {
     const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];

@@ -11,7 +11,7 @@
 
 #include "trace_reader/value.h"
 
-/* The end to which the events with this connection number belong at present. */
+/* The latest end with a connection number. The events that follow with this number belong to this end. */
 struct end_key {
     const struct trace_file *file;
     uint32_t id;

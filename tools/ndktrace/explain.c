@@ -250,7 +250,8 @@ static void explain_summary(const struct explain *e)
 }
 
 /*
- * Prints what happened on the connection, if the traces contain exactly one. Called if calls failed, but no connection.
+ * Prints what happened on the connection, if the traces contain exactly one and it has not failed. Called if calls have
+ * failed. Returns false if out of memory.
  */
 static bool explain_only_connection(const struct explain *e)
 {

@@ -219,8 +219,8 @@ static bool explain_pending_calls(FILE *out, const struct traces *traces, const 
 }
 
 /*
- * Returns true if the other side of one of the process's connections was reset, and the process's trace does not
- * contain the end of that connection. The process was probably killed.
+ * Returns true if the other side of one of the process's connections reports a reset, and the process's trace does not
+ * contain how that connection ended. The process was probably killed.
  */
 static bool explain_was_killed(const struct traces *traces, const struct calls *calls, const struct trace_file *file)
 {

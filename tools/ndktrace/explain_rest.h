@@ -15,9 +15,10 @@
 void explain_connection(FILE *out, const struct story *s);
 
 /*
- * Each of these functions prints a section, and returns true if it has printed it. explain_failed_calls prints the
- * calls that failed; it omits the calls that belong to the `n_failed` failed connections in `failed`.
- * explain_unfinished prints the connections and adapters that are open at the end of the traces.
+ * Each of these functions prints a section, and returns true unless the section is empty. explain_failed_calls prints
+ * the calls that failed, without the calls that belong to the `n_failed` failed connections in `failed`.
+ * explain_unfinished prints the connections and adapters that are open at the end of the traces, and the calls that are
+ * pending then.
  */
 bool explain_failed_calls(FILE *out, const struct traces *traces, const struct calls *calls, const struct story *failed,
                           size_t n_failed);

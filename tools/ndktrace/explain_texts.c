@@ -13,8 +13,8 @@
 /* ---- connections ---- */
 
 /*
- * Returns the reason's name. Adds the library's text for the reason, unless the diagnosis is more precise than this
- * text.
+ * Returns a sentence with the reason's name. Adds the library's text for the reason, unless the diagnosis is more
+ * precise than this text.
  */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
 {

@@ -10,7 +10,7 @@
 
 struct explain_texts {
     const struct story_side *side; /* the side whose reason is the cause of the failure */
-    size_t wrong;                  /* the record of the first event that went wrong, or END_NONE */
+    size_t wrong;                  /* the first event that went wrong, as in struct diagnosis */
     struct story_cause cause;      /* the event that led to the failure */
     char *headline;                /* the cause in half a sentence, for a title */
     char *what;                    /* what went wrong */
@@ -48,7 +48,7 @@ void explain_kind_headline(FILE *out, const struct explain_kind *kind);
  */
 void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind);
-/* Returns the event that led to the failure of the kind's first call. */
+/* Returns the event that led to the failure of the kind's first call. If it is not known, `record` is END_NONE. */
 struct story_cause explain_kind_cause(const struct traces *traces, const struct calls *calls,
                                       const struct explain_kind *kind);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Builds FPDUs (RFC 5044): length, DDP header, payload, padding, CRC. A trace contains the payload of control messages,
- * and the beginning of other payloads if ONDK_TRACE asked for it. Adds padding and CRC to an FPDU only if the whole
- * payload is known or filled with zeros.
+ * and the beginning of other payloads if ONDK_TRACE requested payloads. Adds padding and CRC to an FPDU only if the
+ * whole payload is known or filled with zeros.
  */
 #include "fpdu.h"
 

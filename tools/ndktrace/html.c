@@ -132,8 +132,8 @@ static void html_types(struct html_page *p, const struct trace_file *f)
 /* ---- events ---- */
 
 /*
- * Writes a value as a number, or as a string if it exceeds 2^53, because JavaScript's numbers are not exact beyond
- * that.
+ * Writes an unsigned number below 2^53 that has no name as a number, and any other value as a string. JavaScript's
+ * numbers are not exact beyond 2^53.
  */
 static void html_value(struct html_page *p, const struct value *v)
 {

@@ -24,7 +24,7 @@ struct html_diagnoses {
     bool is_out_of_memory;
 };
 
-/* Writes a record's index in the page, or -1 if the page does not contain the record. */
+/* Writes the member `name`: the index of the record's event in the page, or -1 if the page lacks the event. */
 static void html_diagnoses_event(const struct html_diagnoses *h, const char *name, size_t record)
 {
     if (record >= h->traces->records.count || h->event_of[record] == HTML_NO_EVENT)

@@ -33,7 +33,7 @@ void html_links_write(FILE *out, const struct align *a, const struct trace_file 
             fprintf(out, "%s%zu", separator, a->ends.of_record[i]);
         separator = ",";
     }
-    fputs("],\n\"partners\":[", out); /* pairs of indexes: the event of a frame's sender, the event of its receiver */
+    fputs("],\n\"partners\":[", out); /* pairs of indexes: the events of a frame at its two ends, the earlier first */
     separator = "";
     for (size_t i = 0; i < a->ends.n_records; i++) {
         size_t other = a->partner[i];
