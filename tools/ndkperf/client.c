@@ -319,7 +319,7 @@ static void client_set_result(struct client *c, uint64_t now, bool whole)
     r->server.peak = client_peak(&r->server, (double)c->outcome.peak / r->size);
 }
 
-/* Measures one message size, after a warm-up. Returns false if the measurement has failed. */
+/* Measures one message size, after a warm-up. Returns false after a failure, or an interrupt before the measurement. */
 static bool client_measure(struct client *c, uint32_t size)
 {
     struct result *r = c->result;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ndkperf compare A B`: compares two saved runs (record.h), size by size. A value has changed if it differs by more
- * than the threshold. The exit code depends on bandwidth and typical latencies. CPU times and maximum latencies vary
- * more between runs, so they are only shown. The files may come from untrusted users, so their text is escaped before
- * it is printed to a terminal.
+ * than the threshold. The exit code depends on the bandwidths, and on median, average and 99 % of the latencies. The
+ * higher latencies and the CPU times vary more between runs, so they are only shown. The files may come from untrusted
+ * users, so text from a file is escaped before it is printed to a terminal.
  */
 #include "compare.h"
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* A run's record (record.h), and the name of its curves. */
+/* A run's record (record.h), and the name that precedes the labels of the run's curves. */
 struct html_run {
     const char *name;
     const json_t *record;

@@ -75,7 +75,10 @@ static bool ndkperf_try_address(struct session *s, const struct sockaddr_storage
     return ndkperf_own_address(s) && ndkperf_open(s, &s->client_address, s->options->client_if) && client_connect(s);
 }
 
-/* Connects to the server's addresses, one after the other, until one of them succeeds. */
+/*
+ * Tries to connect to the server's addresses, one after the other. Stops after a success, and after a failure that is
+ * not NDKPERF_FAILED. Returns true after a success.
+ */
 static bool ndkperf_connect(struct session *s)
 {
     const struct endpoint *to = &s->options->server_address;

@@ -161,7 +161,7 @@ static double perftest_rate(const struct perftest *p)
     return p->seconds > 0 ? p->options->iterations / p->seconds : 0;
 }
 
-/* Finds out if the data connection uses the CRC. */
+/* Sets p->has_crc and p->is_crc_known for the data connection. */
 static void perftest_find_crc(struct perftest *p)
 {
     ondk_connection_t entry;

@@ -75,7 +75,7 @@ struct perftest {
     bool is_connected;        /* the control connection is established */
     bool has_advised;         /* the advice about the options of both ends was printed */
     struct sockaddr_storage server_address, client_address;
-    uint32_t area;     /* size of each half of data.region: the peer uses the first half, this end the second half */
+    uint32_t area;     /* size of each half of data.region: the first half receives data, the second half sends data */
     uint32_t receives; /* number of posted receives; only for send tests */
     struct perftest_link control, data;
     /* Two words: the number of messages that the peer has received, and the number that this end has received. */
@@ -139,8 +139,8 @@ void perftest_advise(struct perftest *p);
 void perftest_report_wait(struct perftest *p, uint64_t since);
 
 /*
- * Waits for one result of the kind `which`. If the test cannot continue, prints a message and returns false.
- * perftest_poll and perftest_post_receive do the same.
+ * Waits for one result of the kind `which`. This function, perftest_poll and perftest_post_receive print a message and
+ * return false if the test cannot continue.
  */
 bool perftest_wait(struct perftest *p, struct perftest_link *l, enum perftest_request which);
 /* Counts the results that have arrived. Does not wait, and does not check whether the test has ended. */

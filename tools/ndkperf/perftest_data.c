@@ -167,7 +167,7 @@ static bool data_send_in_turn(struct perftest *p)
     return true;
 }
 
-/* Returns true if the peer's write with this number has arrived. The last byte of a write contains its number. */
+/* Returns true if the peer's write with this number has arrived. A write's last byte is the low byte of its number. */
 static bool data_has_write(const struct perftest *p, uint32_t number)
 {
     const uint8_t *last = p->data.region.memory + p->options->size - 1;

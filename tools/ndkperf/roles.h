@@ -5,7 +5,10 @@
 
 #include "session.h"
 
-/* client_role connects to the server and measures. server_role accepts one client and executes the client's runs. */
+/*
+ * client_role measures over the connections that client_connect has opened, and disconnects them. server_role accepts
+ * one client and executes the client's runs.
+ */
 void client_role(struct session *s);
 void server_role(struct session *s);
 

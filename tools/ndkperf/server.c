@@ -74,7 +74,7 @@ static bool server_on_difference(struct session *s, uint32_t lane, uint64_t mess
 
 /* ---- this end's requests ---- */
 
-/* Posts requests, if the requests of this run go in both directions. Returns false if the session has failed. */
+/* Posts the server's requests in a run with requests in both directions. Returns false after a failure. */
 static bool server_pump(struct server *v)
 {
     struct session *s = v->s;
@@ -274,7 +274,7 @@ static void server_show_live(struct server *v, uint64_t now)
     v->live_traffic = traffic;
 }
 
-/* Prints, after an interrupt, which run was in progress. */
+/* Prints which run was in progress when an interrupt arrived. */
 static void server_report_interrupted(const struct server *v)
 {
     const struct session *s = v->s;

@@ -45,8 +45,9 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
 }
 
 /*
- * Compares a client's hello with the limits of the adapter and of the server. If they permit it, sets the session's
- * layout. Returns the code of the answer, and sets *value to the exceeded limit.
+ * Compares a client's hello with the limits of the adapter and of the server. If these permit the session, sets the
+ * session's layout and returns ANSWER_YES. Otherwise returns the code of the answer, and sets *value to the exceeded
+ * limit.
  */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {

@@ -90,8 +90,8 @@ struct outcome {
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);
 /*
- * Decodes a hello. Returns false if the bytes are no hello of any version. If the hello has another version, sets only
- * the member `version`.
+ * Decodes a hello. Returns false if the bytes are no hello of any version. If the hello has another version, only the
+ * member `version` has a meaning.
  */
 bool hello_get(struct hello *h, const uint8_t *bytes, size_t len);
 void answer_put(const struct answer *a, uint8_t bytes[WIRE_PRIVATE]);
