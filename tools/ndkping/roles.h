@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping's two roles, client and server, and what each of them prints about its connection. */
+/* Declares ndkping's two roles, client and server, and the functions with which both print their results. */
 #ifndef NDKPING_ROLES_H
 #define NDKPING_ROLES_H
 
@@ -16,7 +16,10 @@ int server_run(const struct options *o, json_t *result);
 void roles_report_peer(struct consumer *c, json_t *result);
 /* Prints the read limits in effect. On the accepting side they are known only after the accept. */
 void roles_print_limits(const struct consumer *c);
-/* Prints MPA revision and CRC of an established connection, and adds them to `result`. */
+/*
+ * Prints MPA revision and CRC of an established connection, and adds them to `result`. Does nothing if the provider is
+ * not OpenNDK.
+ */
 void roles_report_agreement(struct consumer *c, json_t *result);
 void roles_print_counters(struct consumer *c);
 /* Prints a failed step and its reason, and adds them to `result`. Returns NDKPING_FAILED. */

@@ -102,7 +102,7 @@ static bool rping_wait_result(struct rping *r, uintptr_t id, const char *step, u
     return true;
 }
 
-/* A silent send has a result only if it fails. */
+/* Sends a message that advertises `about`. With NDK_OP_FLAG_SILENT_SUCCESS the send has a result only if it fails. */
 static bool rping_send_message(struct rping *r, const struct consumer_region *about, uint32_t size, ULONG flags)
 {
     struct message m = { htobe64((uintptr_t)about->memory), htobe32(about->remote_token), htobe32(size) };
