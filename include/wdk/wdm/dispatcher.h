@@ -87,8 +87,9 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * The event routines require IRQL <= DISPATCH_LEVEL. If Wait is TRUE, they require IRQL <= APC_LEVEL, and the thread's
- * next call must be a wait. Unlike on Windows, the set and the following wait are not one atomic step.
+ * The routines that change an event, or release a semaphore or mutex, require IRQL <= DISPATCH_LEVEL. If Wait is TRUE,
+ * they require IRQL <= APC_LEVEL, and the thread's next call must be a wait. Unlike on Windows, the change and the wait
+ * are not one atomic step.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -98,8 +99,7 @@ NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, 
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
 /*
- * The routines of semaphores. A release beyond the limit leaves the count unchanged and raises
- * STATUS_SEMAPHORE_LIMIT_EXCEEDED.
+ * A release of a semaphore beyond its limit leaves the count unchanged and raises STATUS_SEMAPHORE_LIMIT_EXCEEDED.
  */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,
@@ -119,6 +119,7 @@ NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
  * the timeout is zero, the functions do not wait. If the pointer is NULL, there is no limit. IRQL <= DISPATCH_LEVEL
  * with a timeout of zero, otherwise IRQL <= APC_LEVEL. For more than THREAD_WAIT_OBJECTS objects, the caller must pass
  * an array of wait blocks. Alertable and WaitMode have no effect, because this kernel has no alerts and no user APCs.
+ * KeDelayExecutionThread waits for the interval, which must not be NULL; always IRQL <= APC_LEVEL.
  */
 NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason,
                                            _In_ KPROCESSOR_MODE WaitMode,

@@ -116,7 +116,7 @@ NTKERNELAPI VOID FltAcquirePushLockExclusive(_Inout_ PEX_PUSH_LOCK PushLock);
 NTKERNELAPI VOID FltAcquirePushLockShared(_Inout_ PEX_PUSH_LOCK PushLock);
 NTKERNELAPI VOID FltReleasePushLock(_Inout_ PEX_PUSH_LOCK PushLock);
 
-/* ---- ERESOURCE: recursive, shared or exclusive. IRQL <= APC_LEVEL, in a critical region -------------------------- */
+/* ---- ERESOURCE: recursive, shared or exclusive. Acquired at IRQL <= APC_LEVEL, in a critical region -------------- */
 
 typedef ULONG_PTR ERESOURCE_THREAD, *PERESOURCE_THREAD;
 
@@ -154,7 +154,7 @@ NTKERNELAPI VOID ExReleaseResourceAndLeaveCriticalRegion(_Inout_ PERESOURCE Reso
 #define ExGetCurrentResourceThread() ((ERESOURCE_THREAD)KeGetCurrentThread())
 #define ExReleaseResource(resource) ExReleaseResourceLite(resource)
 
-/* ---- Rundown protection: acquire and release at IRQL <= DISPATCH_LEVEL, other routines at <= APC_LEVEL ----------- */
+/* ---- Rundown protection. IRQL: to initialize, acquire or release <= DISPATCH_LEVEL; otherwise <= APC_LEVEL ------- */
 
 #define EX_RUNDOWN_ACTIVE 1
 #define EX_RUNDOWN_COUNT_SHIFT 1
