@@ -47,8 +47,8 @@ static int connector_owes(const struct connector *c)
 }
 
 /*
- * Copies the connectors whose consumers have owed a call since the time `before` or longer. Returns the number of
- * copied connectors. Sets *oldest as pending_copy_stalled does.
+ * Copies at most CONNECTORS_AT_ONCE connectors whose consumers have owed a call since the time `before` or longer.
+ * Returns the number of copied connectors. Sets *oldest as pending_copy_stalled does.
  */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {

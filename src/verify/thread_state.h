@@ -26,8 +26,8 @@ struct thread_registers {
 enum thread_state thread_get_registers(int thread, struct thread_registers *r);
 
 /*
- * Copies `size` bytes of the process's memory from the address `from`. Returns the number of copied bytes, which is
- * smaller than `size` if some of the memory is not mapped.
+ * Copies `size` bytes of the process's memory from the address `from`. Requires a size of at most 124 KiB. Returns the
+ * number of copied bytes, which is smaller than `size` if some of the memory is not mapped.
  */
 size_t thread_read_memory(uintptr_t from, void *to, size_t size);
 

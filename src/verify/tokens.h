@@ -104,7 +104,7 @@ void tokens_check_post(const struct proxy *queue, const char *routine, const NDK
                        enum sge_use use);
 /*
  * These functions check a read or a write before it is posted. `remote` is its remote token. If the read invalidates
- * the token of its first SGE, that token becomes TOKEN_UNSURE.
+ * the token of its first SGE, all tokens of that token's region become TOKEN_UNSURE.
  */
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
