@@ -348,9 +348,9 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Removes one context from the list, and returns it with a reference on its routine. Returns NULL if there is none. The
- * context belongs to the object. If `object` is NULL, the context belongs to the routine c. Also increments `running`
- * of the routine, because the caller then calls the routine.
+ * Removes a context of the object from the list or, if `object` is NULL, a context of the routine c. Returns the
+ * context with a reference on its routine, or NULL if there is none. Also increments `running` of the routine, because
+ * the caller then calls the routine.
  */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {

@@ -54,8 +54,9 @@ bool registry_has_callbacks(void);
 /* Notifies the routines that the last handle of the object was closed. The caller holds a reference on the object. */
 void registry_notify_close(struct key_object *object);
 
-/* Return whether routines have contexts of the object, and pass all of them back to their routines. */
+/* Returns true if a routine has stored a context for the object. */
 bool registry_has_contexts(const struct key_object *object);
+/* Removes all contexts of the object, and passes each of them back to its routine. */
 void registry_clean_up_contexts(const struct key_object *object);
 
 #endif

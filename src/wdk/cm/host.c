@@ -212,7 +212,7 @@ static char *registry_file_unquote(char *at, char **end)
     return start;
 }
 
-/* Parses bytes like 01,02,0a. */
+/* Parses bytes like 01,02,0a. Stores the bytes in `out`, their number in *size. Returns false for a malformed text. */
 static bool registry_file_parse_bytes(char *at, uint8_t *out, uint32_t *size)
 {
     *size = 0;

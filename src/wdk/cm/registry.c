@@ -100,7 +100,7 @@ static struct registry_key *registry_key_add_child(struct registry_key *parent, 
     return key;
 }
 
-/* If \Registry does not exist, creates it with its subkeys Machine and User. */
+/* If \Registry does not exist, creates it with its subkeys Machine and User. Returns false if out of memory. */
 static bool registry_create_root(void)
 {
     if (root)
@@ -109,7 +109,10 @@ static bool registry_create_root(void)
     return root && registry_key_add_child(root, L"Machine", 7) && registry_key_add_child(root, L"User", 4);
 }
 
-/* Opens or creates the child for one component of a path. `more` is true if other components follow. */
+/*
+ * Opens or creates the child for one component of a path. `more` is true if other components follow. Never creates a
+ * child of \Registry itself.
+ */
 static struct registry_key *registry_open_child(struct registry_key *at, const WCHAR *name, size_t units, bool more,
                                                 enum registry_make make, bool *made)
 {

@@ -42,7 +42,7 @@ enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL }
 /*
  * Opens a path relative to `from`. If `from` is NULL, the path must begin with \Registry. Returns the key with a
  * reference. On failure returns NULL and stores the reason in *status. *made receives whether a key was created;
- * `made` may be NULL.
+ * `made` may be NULL. The caller must not hold the registry's lock.
  */
 struct registry_key *registry_open(struct registry_key *from, PCUNICODE_STRING path, enum registry_make make,
                                    bool *made, NTSTATUS *status);

@@ -180,7 +180,8 @@ static ULONG registry_text_size(const void *text, ULONG size)
 
 /*
  * Copies a string or a list, and adds a terminator. For a string, out->Length does not include the terminator. For a
- * list, out->Length includes the terminator of each string, but not the terminator of the list.
+ * list, out->Length includes the terminator of each string, but not the terminator of the list. If out->Buffer is NULL,
+ * allocates the buffer from paged pool, and the driver frees it.
  */
 static NTSTATUS registry_query_store_text(const struct registry_value_copy *copy, PUNICODE_STRING out)
 {
@@ -259,8 +260,9 @@ static bool registry_query_expand(struct registry_value_copy *copy, const WCHAR 
 }
 
 /*
- * Delivers a value to the driver. If the value is a list, QueryRoutine is called once for each string of the list.
- * With RTL_QUERY_REGISTRY_NOEXPAND, QueryRoutine receives the whole list in one call.
+ * Delivers a value to the driver. With RTL_QUERY_REGISTRY_DIRECT, stores the value at the entry's EntryContext.
+ * Otherwise calls QueryRoutine. If the value is a list, QueryRoutine is called once for each string of the list. With
+ * RTL_QUERY_REGISTRY_NOEXPAND, QueryRoutine receives the whole list in one call.
  */
 static NTSTATUS registry_query_deliver(const RTL_QUERY_REGISTRY_TABLE *entry, struct registry_value_copy *copy,
                                        const struct registry_query *query)

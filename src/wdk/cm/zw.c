@@ -111,7 +111,10 @@ static NTSTATUS key_request_carry_out(struct key_request *r)
     return r->result ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* Sets r->result to the object that a registered routine has returned. Takes over the routine's reference on it. */
+/*
+ * Sets r->result to the object that a registered routine has returned. Takes over the driver's reference on the object.
+ * If the driver has none, acquires a reference. Returns STATUS_INVALID_PARAMETER if the object is not a key object.
+ */
 static NTSTATUS key_request_accept_result(struct key_request *r, void *object)
 {
     if (!object || ob_type(object) != *CmKeyObjectType)
@@ -222,8 +225,8 @@ NTSTATUS IoOpenDriverRegistryKey(PDRIVER_OBJECT DriverObject, DRIVER_REGKEY_TYPE
 /* ---- Keys ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Acquires the registry's lock and returns true. Exception: if the key is deleted, sets *status and returns false, and
- * the caller does not hold the lock.
+ * If the key is not deleted, acquires the registry's lock and returns true; the caller must release the lock. If the
+ * key is deleted, sets *status and returns false.
  */
 static bool registry_lock_key(const struct registry_key *key, NTSTATUS *status)
 {
