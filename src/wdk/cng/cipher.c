@@ -111,7 +111,7 @@ bool cipher_allows(enum cipher_kind kind, enum cipher_mode mode, const struct ci
 
 /*
  * Returns nettle's state at the beginning of a message, computed from the nonce. For a later part of the message,
- * cipher_gcm_load then replaces the members that a cipher_gcm stores.
+ * cipher_gcm_load then replaces the members that struct cipher_gcm also has.
  */
 static struct gcm_ctx cipher_gcm_context(const struct cipher *c, const struct cipher_message *m)
 {
@@ -185,7 +185,7 @@ bool cipher_gcm_open(const struct cipher *c, const struct cipher_message *m, con
     return memeql_sec(tag, m->tag, m->tag_size);
 }
 
-/* The functions below encrypt or decrypt a message, and store its tag at `tag`. */
+/* The next four functions encrypt or decrypt a message, and store the tag that they have computed at `tag`. */
 
 static void cipher_gcm_message(const struct cipher *c, bool encrypt, const struct cipher_message *m, uint8_t *out,
                                const uint8_t *in, size_t size, uint8_t *tag)

@@ -55,11 +55,11 @@ struct cipher_message {
     size_t nonce_size;
     const uint8_t *auth; /* data that is authenticated and not encrypted */
     size_t auth_size;
-    uint8_t *tag; /* an encryption stores it, a decryption compares */
+    uint8_t *tag; /* an encryption stores the tag here, a decryption compares the tag with these bytes */
     size_t tag_size;
 };
 
-/* Returns true if the mode allows the sizes of the nonce, the tag and the data. */
+/* Returns true if the mode allows the sizes of the nonce, the tag and the data, and no necessary pointer is NULL. */
 bool cipher_allows(enum cipher_kind kind, enum cipher_mode mode, const struct cipher_message *m, size_t size);
 /*
  * cipher_seal encrypts a message, and cipher_open decrypts one. cipher_allows must have returned true. If the tag is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements encryption and decryption: see bcrypt.h. The output is written only after all arguments and the
- * padding were checked. After that, only a wrong tag makes a call fail.
+ * Implements encryption and decryption: see bcrypt.h. The output is written only after all arguments and the padding
+ * were checked. After that, only a wrong tag makes a call fail.
  */
 #include <string.h>
 
@@ -36,7 +36,10 @@ static void crypt_blocks(const struct crypt_call *c, uint8_t iv[BLOCK], PUCHAR o
         cipher_cbc(&c->key->cipher, c->encrypt, iv, out, in, size);
 }
 
-/* Copies the initialization vector of the call: the caller's, or the key's own. */
+/*
+ * Copies the initialization vector of the call to `iv`: the caller's, or the key's own. Mode ECB has none. Returns
+ * STATUS_INVALID_PARAMETER if the caller's vector has a wrong size, or if the mode is ECB and the caller passes one.
+ */
 static NTSTATUS crypt_get_iv(const struct crypt_call *c, uint8_t iv[BLOCK])
 {
     if (c->mode == CIPHER_ECB)
@@ -165,7 +168,7 @@ static bool crypt_is_chained(const struct crypt_call *c)
     return c->info->dwFlags & (BCRYPT_AUTH_MODE_CHAIN_CALLS_FLAG | BCRYPT_AUTH_MODE_IN_PROGRESS_FLAG);
 }
 
-/* Ends a chain. Clears what the chain has stored. */
+/* Ends a chain: stores or compares the tag, and clears what the chain has stored in the caller's memory. */
 static NTSTATUS crypt_end_chain(const struct crypt_call *c, const struct cipher_message *m, const struct cipher_gcm *g)
 {
     BCRYPT_AUTHENTICATED_CIPHER_MODE_INFO *info = c->info;
@@ -182,8 +185,8 @@ static NTSTATUS crypt_end_chain(const struct crypt_call *c, const struct cipher_
 }
 
 /*
- * A call of a chain. Between the calls, pbMacContext has the hash, pbIV the counter, cbAAD and cbData the sizes. The
- * tag is needed only by the last call.
+ * Carries out one call of a chain. Between the calls, pbMacContext has the hash, pbIV the counter, cbAAD and cbData the
+ * sizes. Only the last call needs the tag.
  */
 static NTSTATUS crypt_chained(const struct crypt_call *c, struct cipher_message *m)
 {

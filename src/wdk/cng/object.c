@@ -134,8 +134,8 @@ static const char *const kind_names[] = { "CNG handle", "BCRYPT_ALG_HANDLE", "BC
                                           "BCRYPT_KEY_HANDLE" };
 
 /*
- * Returns the object of a valid handle, or NULL. While checks are on, the registry decides, so that the memory of an
- * object that has ended is not read.
+ * Returns the object of a valid handle, or NULL. While checks are on, a handle is valid only if its object is
+ * registered (live.h), so the memory of an object that has ended is not read.
  */
 static struct cng_object *cng_object_at(BCRYPT_HANDLE handle)
 {

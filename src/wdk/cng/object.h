@@ -23,7 +23,7 @@ enum cng_kind { CNG_ANY, CNG_PROVIDER, CNG_HASH, CNG_KEY };
 
 struct cng_provider;
 
-/* Begins each object. `kind` is 0 after the end of the object. */
+/* The head of each object. `signature` is 0 after the end of the object. */
 struct cng_object {
     uint32_t signature;
     enum cng_kind kind;
@@ -80,15 +80,19 @@ struct digest cng_provider_digest(const struct cng_provider *p);
 /* The size of the buffer that a hash or key of the provider needs. Returns 0 if the provider has neither. */
 ULONG cng_object_size(const struct cng_provider *p);
 /*
- * Makes a hash or key of the provider in the driver's buffer, or in memory of its own if there is none. The object is
- * zero behind its head. It is not valid before cng_object_publish.
+ * Makes a hash or key of the provider in the driver's buffer, or in allocated memory if `buffer` is NULL. The object
+ * has a reference on the provider, and is zero behind its head. The object's handle is not valid before
+ * cng_object_publish. If the buffer has an object that was not destroyed, reports and ends it while checks are on.
  */
 NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
                         void **out);
 void cng_object_publish(struct cng_object *o);
-/* Zeroes what is secret in the key. */
+/* Zeroes what is secret in the key, and frees what the key has allocated. */
 void cng_key_fini(struct cng_key *k);
-/* Ends the object and drops its reference. The caller has zeroed what is secret behind the head. */
+/*
+ * Ends the object, drops its reference on the provider, and frees the object if the library has allocated it. The
+ * caller has zeroed what is secret behind the head.
+ */
 void cng_object_end(struct cng_object *o);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "wdk/cng/object.h"
 
-enum { MAX_MODE_SIZE = 64 }; /* Windows returns as many bytes for each chaining mode */
+enum { MAX_MODE_SIZE = 64 }; /* Windows returns this number of bytes for each chaining mode */
 
 static const WCHAR *const mode_names[CIPHER_MODES] = {
     [CIPHER_CBC] = BCRYPT_CHAIN_MODE_CBC,      [CIPHER_ECB] = BCRYPT_CHAIN_MODE_ECB,
@@ -76,7 +76,10 @@ static bool property_of_hash(const struct cng_object *o, LPCWSTR name, struct va
     return true;
 }
 
-/* The properties of a cipher's provider that depend on its mode and are not those of its keys. */
+/*
+ * Sets *v to a property that a cipher's provider has and its keys do not have. Returns false if the provider, in this
+ * mode, does not have the property.
+ */
 static bool property_of_cipher_provider(const struct cng_provider *p, enum cipher_mode mode, LPCWSTR name,
                                         struct value *v)
 {
@@ -179,7 +182,10 @@ static bool property_find_mode(const struct cng_algorithm *algorithm, LPCWSTR te
     return false;
 }
 
-/* cbInput is not used, because Windows accepts each size, even 0. The text is terminated. */
+/*
+ * Sets the chaining mode. The text must have a terminator. BCryptSetProperty's cbInput is not used, because Windows
+ * accepts each size, even 0.
+ */
 static NTSTATUS property_set_mode(struct cng_object *o, LPCWSTR text)
 {
     struct cng_key *k = o->kind == CNG_KEY ? (struct cng_key *)o : NULL;

@@ -52,7 +52,10 @@ errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize
     return crt_move_bounded(destination, size, source, count);
 }
 
-/* Copies `count` bytes. If the destination is too small, does not change it, unlike memcpy_s, which would zero it. */
+/*
+ * Copies `count` bytes. If the destination is too small, or the source is NULL, does not change the destination.
+ * memcpy_s would zero it.
+ */
 errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
     if (count && destination && source && count > size)
@@ -248,8 +251,9 @@ static void crt_terminate(void *destination, size_t at, size_t unit)
 }
 
 /*
- * Copies a string and a terminator. Copies at most `count` units of `unit` bytes each. If `count` is _TRUNCATE, copies
- * as many units as fit.
+ * Copies a string and a terminator. Copies at most `count` units of `unit` bytes each. If the result does not fit into
+ * `size` units, makes the destination an empty string and returns ERANGE. Exception: if `count` is _TRUNCATE, copies as
+ * many units as fit and returns STRUNCATE. If `source` is NULL, makes the destination an empty string, returns EINVAL.
  */
 static errno_t crt_copy_s(void *destination, size_t size, const void *source, size_t count, size_t unit)
 {
