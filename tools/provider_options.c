@@ -18,7 +18,7 @@ _Static_assert(NDKCONFORM_RTR_ZERO_FPDU == ONDK_RTR_ZERO_FPDU && NDKCONFORM_RTR_
 
 static const char *module_file;
 
-/* The settings that options give. */
+/* The settings for which the tools have options. */
 /* clang-format off */
 #define SETTING(field, option) { #field, option, offsetof(ondk_config_t, field) }
 static const struct {

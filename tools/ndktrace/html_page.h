@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares the page without data. page/embed.cmake creates it from the files in page/ during the build. */
+/*
+ * Declares the text of the page before and after its data. page/embed.cmake creates the text from the files in page/
+ * during the build.
+ */
 #ifndef NDKTRACE_HTML_PAGE_H
 #define NDKTRACE_HTML_PAGE_H
 

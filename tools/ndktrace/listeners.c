@@ -7,7 +7,8 @@
 #include "trace_reader/value.h"
 
 /*
- * Returns true if the listener's address accepts connections to `wanted`. The host 0 accepts connections to every host.
+ * Returns true if a listener at the address `listener` accepts connections to the address `wanted`. A listener at the
+ * host 0 accepts connections to every host.
  */
 static bool listeners_is_at(const struct value *listener, const struct value *wanted)
 {

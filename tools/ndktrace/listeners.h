@@ -6,7 +6,7 @@
 #include "story.h"
 
 enum listeners_state {
-    LISTENERS_NONE,  /* the other traces contain no listener */
+    LISTENERS_NONE,  /* the traces contain no listener */
     LISTENERS_OTHER, /* the traces contain listeners, but only at other addresses */
     LISTENERS_LATER, /* a listener listened at the address, but only later */
     LISTENERS_CLOSED,
@@ -15,7 +15,7 @@ enum listeners_state {
 };
 struct listeners_found {
     enum listeners_state state;
-    size_t record; /* index of the event `listening` */
+    size_t record; /* index of the event `listening`, or END_NONE */
     size_t closed; /* index of the event that closed the listener, or END_NONE */
 };
 /*

@@ -127,7 +127,7 @@ static struct match_anchor *match_find_anchors(const struct match_list *l, size_
  */
 static bool match_around_gaps(const struct match_list *sent, const struct match_list *received, size_t *partner)
 {
-    /* s and r: in `sent` and `received`, the index behind the last unique frame that was matched. */
+    /* s and r: in `sent` and `received`, the index after the last unique frame that was matched. */
     size_t n, s = 0, r = 0;
     struct match_anchor *anchors = match_find_anchors(received, &n);
 

@@ -25,7 +25,7 @@ enum options_command {
 
 struct options {
     enum options_command command;
-    const char *output; /* for run, html, pcap and attach; "" or a default name if the option was not given */
+    const char *output; /* the file to write; if --output was not given, "" or the command's default name */
     /* Options of run. */
     uint32_t size_mib, payload;
     /* Options of pcap. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the output of html and pcap: see output_file.h. */
+/* Opens and closes the output file of html, pcap and perfetto: see output_file.h. */
 #include "output_file.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static bool output_file_is_trace(const char *path)
 }
 
 /*
- * Takes the rights of group and others from an existing file, and empties it. A pipe or a device keeps its rights.
- * Returns NULL, or what prevents it.
+ * Removes the access rights of group and others from the file, and truncates the file to 0 bytes. Leaves a pipe or a
+ * device unchanged. Returns NULL, or a text that describes the failure.
  */
 static const char *output_file_prepare(int fd)
 {

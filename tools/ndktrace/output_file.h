@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens and closes the file that html and pcap write. Its path may be "-", which is standard output. */
+/* Opens and closes the file that html, pcap and perfetto write. Its path may be "-", which is standard output. */
 #ifndef NDKTRACE_OUTPUT_FILE_H
 #define NDKTRACE_OUTPUT_FILE_H
 

@@ -460,7 +460,10 @@ static struct owner *owner_handle_completed(struct owners *o, const struct trace
     return owner;
 }
 
-/* Returns the owner of an event that already contains a connection's number. */
+/*
+ * Handles an event that already contains a connection's number: stores the number in the owner of the event's object.
+ * Returns NULL, because the record needs no owner. `is_new` is true if the event creates the object.
+ */
 static struct owner *owner_handle_connection(struct owners *o, const struct trace_record *r, bool is_new)
 {
     uint64_t address = owner_field(r, "object");

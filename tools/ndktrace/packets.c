@@ -74,7 +74,7 @@ static bool packets_has_room(struct packets *p)
     return true;
 }
 
-/* Stores a packet of the flow: see flow_emit. */
+/* Stores a copy of a packet of the flow. Returns the packet's bytes as flow_emit does. */
 static uint8_t *packets_add(struct packets *p, struct flow *f, uint64_t time_ns, const struct flow_packet *made)
 {
     uint8_t *bytes = packets_has_room(p) ? malloc(made->captured) : NULL;

@@ -13,7 +13,7 @@
 enum {
     PAIRS_MAX_SHIFT = 1000,
     PAIRS_SLACK_NS = 1000000,   /* error that a time may have in addition to the clocks' uncertainty */
-    PAIRS_JITTER_NS = 10000000, /* delays count as equal if their difference is less than this time */
+    PAIRS_JITTER_NS = 10000000, /* differences between delays that are much smaller than this time hardly count */
 };
 
 /* An end. `flow` contains the addresses in the order initiator, acceptor. */
@@ -88,7 +88,7 @@ static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_
            (clocks.is_known ? clocks.offset_ns : 0);
 }
 
-/* Pairs each acceptor with the last initiator that began before it. Requires that the clocks' offset is known. */
+/* Pairs each acceptor with the last initiator that began before the acceptor. Requires that the offset is known. */
 static void pairs_by_time(struct pairs_search *s)
 {
     size_t next = 0;

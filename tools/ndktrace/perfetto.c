@@ -80,8 +80,8 @@ static void perfetto_call(struct perfetto_thread *t, const struct call *c, const
 }
 
 /*
- * Writes an event as an instant on the track of the thread that recorded it. Called for events that belong to no
- * connection and no call.
+ * Writes an event as an instant on a track: the track of the connection's end to which the event belongs, or, if the
+ * event belongs to no connection and no call, the track of the thread that recorded it.
  */
 static void perfetto_thread_instant(struct perfetto *p, const struct perfetto_track *track,
                                     const struct trace_record *r)
@@ -159,8 +159,8 @@ static struct perfetto_span *perfetto_list_spans(const struct perfetto *p, const
 }
 
 /*
- * Returns an array that contains, for each callback that reports a completion, the index of the completed call. Returns
- * NULL if out of memory.
+ * Returns an array that contains, for each callback that reports a completion, the index of the completed call, and
+ * END_NONE for each other call. Returns NULL if out of memory.
  */
 static size_t *perfetto_find_completed_calls(const struct calls *calls)
 {
@@ -247,8 +247,8 @@ static void perfetto_frame(struct perfetto *p, const struct perfetto_track *trac
 }
 
 /*
- * Writes the change to the state `to`: ends the open slice if *is_open, and begins a new one. Sets *is_open to true if
- * a slice is open afterwards.
+ * Writes the change to the state `to`: ends the slice of the previous state if *is_open is true, and begins a slice
+ * unless `to` is NULL or CLOSED. Sets *is_open to true if a slice is open afterwards.
  */
 static void perfetto_state(struct perfetto *p, const struct perfetto_track *track, uint64_t time_ns, const char *to,
                            const struct trace_record *r, bool *is_open)

@@ -324,7 +324,7 @@ static int counters_compare(const void *left, const void *right)
     return a->record < b->record ? -1 : a->record > b->record;
 }
 
-/* Returns the successful posts and the other events in the order of time, or NULL if out of memory. */
+/* Returns the successful posts, the results and the frames in the order of time, or NULL if out of memory. */
 static struct counters_event *counters_list_events(const struct counters *c, size_t *n)
 {
     const struct trace_records *records = &c->p->traces->records;

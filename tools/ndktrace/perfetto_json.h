@@ -33,7 +33,10 @@ struct perfetto {
 void perfetto_begin(struct perfetto *p, FILE *out, const struct traces *traces);
 /* Ends the output. Returns false if memory ran out at any time. The caller must check the stream for write errors. */
 bool perfetto_end(struct perfetto *p);
-/* Returns the track with this `id`, which is a thread's ID, or PERFETTO_END plus the index of a connection's end. */
+/*
+ * Returns the track with this `id`, which is a thread's ID, or PERFETTO_END plus the index of a connection's end. Adds
+ * the track if it does not exist.
+ */
 struct perfetto_track perfetto_find_track(struct perfetto *p, const struct trace_file *file, uint64_t id);
 
 /*

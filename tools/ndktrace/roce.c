@@ -280,10 +280,10 @@ static uint8_t *roce_put_reject(uint8_t *at, const struct roce_run *run, const s
     return roce_put_private(at, data, CM_PRIVATE_REJECT);
 }
 
-/* Emits a message of the connection manager. `end` is the end of what was written to `mad`. */
+/* Emits a message of the connection manager. `end` points to the byte after the last one that was written to `mad`. */
 static bool roce_emit_cm(const struct roce_run *run, enum roce_cm attribute, uint8_t *mad, const uint8_t *end)
 {
-    static const uint8_t datagram[] = { 0x80, 1, 0, 0, 0, 0, 0, 1 }; /* the key and the source of queue pair 1 */
+    static const uint8_t datagram[] = { 0x80, 1, 0, 0, 0, 0, 0, 1 }; /* queue key; source queue pair 1 */
     struct roce_packet p = {
         .opcode = UD_SEND_ONLY, .target_qpn = 1, .payload = mad, .size = MAD_SIZE, .known = MAD_SIZE
     };
@@ -292,7 +292,7 @@ static bool roce_emit_cm(const struct roce_run *run, enum roce_cm attribute, uin
     bool is_whole;
 
     memset(mad + (end - mad), 0, MAD_SIZE - (size_t)(end - mad));
-    at = headers_put(at, 0x01070203, 4); /* version, class and version of communication management, send */
+    at = headers_put(at, 0x01070203, 4); /* base version, class (communication management), class version, send */
     at = headers_put(at, 0, 4);
     at = headers_put(at, run->flow->roce->number + 1, 8); /* transaction */
     at = headers_put(at, attribute, 2);
@@ -492,7 +492,7 @@ static bool roce_append(const struct roce_run *run, const struct roce_segment *g
     return ok;
 }
 
-/* Stores the sequence number of a read's response. Returns false if out of memory. */
+/* Stores the first sequence number of a read's response. Returns false if out of memory. */
 static bool roce_push_read(struct roce_end *end, uint32_t psn)
 {
     size_t room = end->reads_room ? 2 * end->reads_room : 16;

@@ -67,8 +67,8 @@ static bool run_is_new_trace(int directory, const char *name, const struct times
 }
 
 /*
- * Prints a line for each trace file that was written after `began`. If there are at most RUN_MAX_SHOWN files, prints
- * the last `max` events of each file before the file's line.
+ * Prints a line for each trace file that was written after `began`. For at most RUN_MAX_SHOWN files, prints the last
+ * `max` events of the file before the file's line.
  */
 static void run_print_files(const char *pattern, const struct timespec *began, uint32_t max)
 {

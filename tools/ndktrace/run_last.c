@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See run_last.h. */
+/* Prints the last events of a trace file: see run_last.h. */
 #include "run_last.h"
 
 #include <stdio.h>

@@ -175,8 +175,8 @@ static void timeline_add_cause(struct timeline *t, const struct story_side *side
 }
 
 /*
- * Adds lines for the queue pair's posts and requests that failed. Omits requests that were flushed after the connection
- * had ended.
+ * Adds a line for each call on the queue pair that failed, for example a post. A result in a completion queue is not a
+ * call, so a request that was flushed has no line.
  */
 static void timeline_add_failed_posts(struct timeline *t, const struct story_side *side)
 {
@@ -389,7 +389,10 @@ static void timeline_add_message(struct timeline *t, const struct story_side *si
     timeline_add(t, &w, side->role, record, trace_record_realtime(story_record(t->story, record)));
 }
 
-/* Adds lines for the last messages of a direction, and a line with the number of the earlier messages. */
+/*
+ * Adds lines for the last messages of a direction, and a line with the number of the earlier messages. If the traces
+ * contain both sides, adds no lines for received messages, except for the first event that went wrong.
+ */
 static void timeline_add_messages(struct timeline *t, const struct story_side *side, enum end_list_kind kind)
 {
     const struct end_list *list = &side->end->lists[kind];

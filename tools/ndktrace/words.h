@@ -20,7 +20,7 @@ const char *words_awaited(const char *state);
  * nothing waits.
  */
 const char *words_call_awaited(const char *state);
-/* Writes a description of an FPDU, for example "a send of 64 bytes (message 3)". */
+/* Writes a description of an FPDU, for example "message 3 (a send of 64 bytes)". */
 void words_fpdu(FILE *out, const struct story *s, size_t record);
 /*
  * Writes a description of the message that begins with frame `i` of the list. The description is that of words_fpdu,
@@ -40,7 +40,7 @@ void words_process(FILE *out, const struct trace_file *f);
  * reader sees both sides. `side` is the side whose trace contains the text.
  */
 void words_sides(FILE *out, const struct story_side *side, const char *text, size_t size);
-/* Writes a duration with a suitable unit, for example "0.8 ms". */
+/* Writes a duration with a suitable unit, for example "8.2 ms". */
 void words_duration(FILE *out, double seconds);
 
 enum { WORDS_WIDTH = 100 };
