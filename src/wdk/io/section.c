@@ -171,7 +171,7 @@ static NTSTATUS section_open_named(PCUNICODE_STRING name, PHANDLE handle)
     return status;
 }
 
-/* Checks the attributes. Sets *name to NULL if the section has none. */
+/* Checks the attributes. Sets *name to the name in them, or to NULL if they have none. */
 static NTSTATUS section_check_attributes(const OBJECT_ATTRIBUTES *attributes, PCUNICODE_STRING *name)
 {
     *name = NULL;

@@ -20,7 +20,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the descriptors of all devices */
 
-/* Returns the descriptor of these parts in new memory, or NULL if out of memory. */
+/* Allocates and returns a descriptor with these parts. Returns NULL if out of memory. */
 static void *security_new(const struct descriptor *d)
 {
     void *memory = malloc(descriptor_size(d));
@@ -30,7 +30,7 @@ static void *security_new(const struct descriptor *d)
     return memory;
 }
 
-/* Replaces the descriptor by `memory`. Requires the lock. */
+/* Frees the device's descriptor and stores `memory` as the new one. Requires the lock. */
 static void security_replace(PDEVICE_OBJECT device, void *memory)
 {
     free(device->SecurityDescriptor);

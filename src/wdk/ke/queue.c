@@ -123,7 +123,7 @@ static void queue_add_thread(PKQUEUE q, struct kernel_thread *t, struct wake_lis
     q->CurrentCount++;
 }
 
-/* For inuse.h: finds a queue to which threads belong. */
+/* Searches [start, start + size) for a queue to which threads belong: see inuse_find in inuse.h. */
 static bool queue_find_use(const void *start, size_t size, struct inuse_found *out)
 {
     dispatch_lock();

@@ -33,7 +33,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
  * Runs when a thread ends, with no driver routine on its stack. Reports the locks that the thread holds, abandons its
- * mutexes, and signals threads that wait for it. The thread's object remains while it has references.
+ * mutexes, and ends the waits for the thread. The thread's object remains while it has references.
  */
 static void thread_exit(void *self)
 {

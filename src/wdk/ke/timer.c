@@ -53,7 +53,7 @@ static bool timer_insert(KTIMER *timer)
 
 /*
  * Expires a timer that is due. Sets a periodic timer again, and skips the periods that were missed while the host was
- * busy. When the dispatcher's lock is released, the driver may free the timer.
+ * busy. After the dispatcher's lock is released, the driver may free the timer.
  */
 static void timer_expire(KTIMER *timer, int64_t now, struct wake_list *wake)
 {

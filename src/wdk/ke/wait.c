@@ -351,7 +351,7 @@ static bool wait_is_inside(const void *thing, const void *start, size_t size)
     return (uintptr_t)thing - (uintptr_t)start < size;
 }
 
-/* For inuse.h: finds an object that a thread waits for, or a wait block in use. */
+/* Searches [start, start + size) for an object that a thread waits for, or a wait block in use: see inuse_find. */
 static bool wait_find_use(const void *start, size_t size, struct inuse_found *out)
 {
     dispatch_lock();

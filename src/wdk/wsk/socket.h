@@ -278,7 +278,7 @@ void wsk_connect_handle_delivered(struct wsk_socket *s);
 void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
 /*
  * Handles the loss of the connection: pending sends and receives complete with the status `pending`, later calls with
- * the status `lost`. If `by_peer` is true, calls WskDisconnectEvent.
+ * the status `lost`. If `by_peer` is true, also calls WskDisconnectEvent, if that event is enabled.
  */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);     /* send.c */
