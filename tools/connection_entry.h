@@ -12,8 +12,8 @@
 #include "openndk/netstat.h"
 
 /*
- * Copies the entry of the connector c->connector to *entry. Requires that the connection was established. Returns false
- * if the list does not contain the connection, or if the provider is not OpenNDK.
+ * Sets *entry to the entry of c->connector's connection. Requires that the connection was established. Returns false if
+ * the list does not contain the connection, or if the provider is not OpenNDK.
  */
 bool connection_entry_find(const struct consumer *c, ondk_connection_t *entry);
 

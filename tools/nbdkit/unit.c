@@ -105,8 +105,8 @@ static void unit_query_limits(const struct unit *u, struct unit_facts *f)
 }
 
 /*
- * Sets is_read_only and has_fua from the mode pages. A unit that does not support MODE SENSE is writable and has no
- * FUA.
+ * Sets is_read_only and has_fua from the header of the mode parameters. A unit that does not support MODE SENSE counts
+ * as writable and without FUA.
  */
 static void unit_query_mode(struct unit *u)
 {

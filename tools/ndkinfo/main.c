@@ -251,7 +251,10 @@ static bool ndkinfo_is_wanted(const struct options *o, const uint32_t *indexes, 
     return o->n_names == 0;
 }
 
-/* Prints a message for each name whose interface is not in the list. Returns true if there is such a name. */
+/*
+ * Prints a message for each name whose interface is not in the list, unless ndkinfo_find has printed one. Returns true
+ * if there is such a name.
+ */
 static bool ndkinfo_report_missing(const struct options *o, const uint32_t *indexes,
                                    const ondk_adapter_entry_t *entries, uint32_t count)
 {

@@ -170,7 +170,7 @@ static int client_ping(const struct options *o, struct rping *r, const struct so
 
 /* ---- the connection ---- */
 
-/* Opens the adapter on the route to the server. *from receives the client's address. */
+/* Finds the client's address for a connection to `to`, opens its adapter, and sets *from to the address. */
 static int client_open(const struct options *o, const struct sockaddr_storage *to, struct sockaddr_storage *from,
                        json_t *result)
 {

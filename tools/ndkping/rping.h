@@ -39,8 +39,9 @@ struct rping {
 };
 
 /*
- * Registers the buffers for pings of up to `size` bytes and posts the first receive. Must be called before connect or
- * accept. The server's buffer is enlarged if a larger ping arrives.
+ * These functions register the buffers for pings of at most `size` bytes, and post the first receive. They must be
+ * called before connect or accept. The server's buffer has at most 64 KiB at first, and grows when a larger ping
+ * arrives.
  */
 NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
