@@ -14,7 +14,8 @@ struct disk;
 
 /*
  * The functions of one kind of disk. read, write, flush and zero return NVME_SUCCESS, or the status for the host: full
- * storage, a failure of the medium, a disk that is not writable, or a shortage of memory.
+ * storage, a failure of the medium, a disk that is not writable, a file that has become too short, or a shortage of
+ * memory.
  */
 struct disk_operations {
     uint16_t (*read)(struct disk *disk, uint64_t offset, void *buffer, uint32_t length);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes Set Features, Get Features and Keep Alive. A table lists the features whose value is only stored and
- * returned. Each feature with an effect has functions. Invariant: a controller's features start with their defaults,
- * and the host can set only the bits that feature_values permits.
+ * Executes Set Features, Get Features and Keep Alive. The table feature_values lists the features whose value is stored
+ * and returned; only the value of the write cache has an effect. The other features have functions. Invariant: a
+ * controller's features start with their defaults, and the host can set only the bits that feature_values permits.
  */
 #include "internal.h"
 
-/* ---- Features that only store a value ---- */
+/* ---- Features with a stored value ---- */
 
 struct feature_value {
     uint8_t fid;

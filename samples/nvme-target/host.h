@@ -92,7 +92,10 @@ void host_semaphore_fini(struct host_semaphore *semaphore);
 void host_semaphore_post(struct host_semaphore *semaphore);
 /* Waits until the semaphore's count is not 0, and decrements it. */
 void host_semaphore_wait(struct host_semaphore *semaphore);
-/* Waits as host_semaphore_wait does, but at most `ms` milliseconds. Returns false if the time has elapsed. */
+/*
+ * Waits as host_semaphore_wait does, but at most `ms` milliseconds. Returns false if the time has elapsed; in a process
+ * also if a signal has ended the wait.
+ */
 bool host_semaphore_wait_ms(struct host_semaphore *semaphore, uint32_t ms);
 
 /* Starts a thread, which ends when `routine` returns. Returns false if the system has no resources. May wait. */

@@ -17,7 +17,7 @@
  * struct target_operation is one kind of command. `prepare` checks the command and sets data_len. It returns
  * NVME_SUCCESS, or the status that ends the command. Before the first call of `run`, data from the host are in
  * command->data, and data for the host have a buffer there. `run` returns an action. When the transport has carried out
- * the action, `run` is called again, unless the action is TARGET_PUT or ends the command.
+ * the action, `run` is called again, unless the action is TARGET_PUT or TARGET_WAIT, or ends the command.
  */
 enum {
     OPERATION_DISCOVERY = 1, /* a discovery controller executes the command, too */
@@ -33,7 +33,10 @@ struct target_operation {
 };
 
 /* ---- command.c ---- */
-/* Completes the command. If the command has failed and the queue has a controller, adds an entry to the error log. */
+/*
+ * Completes the command. If the command has failed and was not aborted, and the queue has a controller, adds an entry
+ * to the error log.
+ */
 enum target_action target_complete(struct target_command *command, uint16_t status);
 /* Keeps the command outstanding until another function calls target_complete for it. */
 enum target_action target_wait(struct target_command *command);

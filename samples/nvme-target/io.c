@@ -125,8 +125,9 @@ static enum target_action write_run(struct target_command *command)
 /* ---- Write zeroes ---- */
 
 /*
- * Requests the next step of an operation that zeroes `blocks` blocks at `lba`, or completes an aborted command. Makes
- * the data durable with the last step. Requires command->done < blocks.
+ * Requests the next step of an operation that zeroes `blocks` blocks at `lba`, or completes an aborted command. The
+ * last step makes the data durable, if `fua` is true or the host has disabled the write cache. Requires command->done <
+ * blocks.
  */
 static enum target_action io_zero(struct target_command *command, enum target_disk_operation operation, uint64_t lba,
                                   uint32_t blocks, bool fua)

@@ -63,9 +63,9 @@
 
 struct target_namespace {
     /* Set by the caller before target_subsystem_init. */
-    uint32_t nsid;       /* not 0, and less than NVME_ALL_NAMESPACES */
+    uint32_t nsid;       /* not 0, and less than NVME_ALL_NAMESPACES - 1 */
     uint8_t block_shift; /* 9 to 12 */
-    uint64_t blocks;     /* number of blocks; blocks << block_shift is at most INT64_MAX */
+    uint64_t blocks;     /* number of blocks, not 0; blocks << block_shift is at most INT64_MAX */
     bool read_only;
     bool attached;     /* hosts can use the namespace; see target_namespace_changed */
     uint8_t nguid[16]; /* all zero: none */

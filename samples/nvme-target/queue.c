@@ -13,8 +13,8 @@
  *
  * A thread holds the lock from the test of the state until the post returns. So when pair_end has returned, no post is
  * running and no other will begin. pair_end may be called at any time, any number of times. It is called when the host
- * has disconnected, NdkAccept has failed, or the target stops. pair_abort calls pair_end when the host has broken the
- * protocol, the host does not answer, or a request has failed.
+ * has disconnected, NdkAccept has failed, the controller is closing, or the target stops. pair_abort calls pair_end
+ * when the host has broken the protocol, the host does not answer, or a request has failed.
  *
  * pair->work runs three routines on a connection worker, one after the other. Each is queued only after the previous
  * one no longer uses the queue pair:

@@ -24,7 +24,7 @@
  *   thread                   runs
  *   provider (callbacks)     connection requests, results, disconnects, completions of calls; disks of memory
  *   connection workers       the opening and closing of queue pairs, also while all disks hang
- *   workers                  disks that may wait
+ *   workers                  disks that may wait, and long operations of disks of memory
  *   keeper                   every TARGET_KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
  *   main, or the system's    target_start, target_rescan, target_stop
  *

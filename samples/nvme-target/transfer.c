@@ -69,7 +69,7 @@ struct target_receive *pair_received_pop(struct pair_receives *list)
 
 /* ---- Receives ---------------------------------------------------------------------------------------------------- */
 
-/* Posts a receive to the queue pair, or to its SRQ if it has one. A post to the SRQ always returns STATUS_SUCCESS. */
+/* Posts a receive to the queue pair, or to its SRQ if it has one. With an SRQ, always returns STATUS_SUCCESS. */
 static NTSTATUS receive_post(struct target_pair *pair, struct target_receive *receive)
 {
     NDK_SGE sge = domain_receive_sge(receive);
@@ -140,7 +140,7 @@ void transfer_report_events(struct target_pair *pair)
     pair_after_command(pair);
 }
 
-/* Returns true if the disk operation may wait, so that a callback must not execute it. */
+/* Returns true if the disk operation may wait or takes long, so that a callback must not execute it. */
 static bool slot_needs_worker(const struct pair_slot *slot)
 {
     const struct disk *disk = slot->command.disk.ns->disk;
