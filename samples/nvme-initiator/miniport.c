@@ -62,8 +62,8 @@ static BOOLEAN Initialize(PVOID DeviceExtension)
 
 /*
  * Connects to all targets in the registry at the same time. If a target does not answer, the controller's thread tries
- * again until it answers, because the network may start later than this driver. Waits for the first attempts, so that
- * the first scan finds the disks.
+ * again for up to LossSeconds, because the network may start later than this driver. Waits for the first attempts, so
+ * that the first scan finds the disks.
  */
 static BOOLEAN PassiveInitialize(PVOID DeviceExtension)
 {

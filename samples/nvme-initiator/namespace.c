@@ -3,10 +3,10 @@
  * Reads the list of a controller's active namespaces and the properties of each namespace, and handles the
  * events that report a change. All functions run in the controller's thread at PASSIVE_LEVEL, except EventArrived.
  *
- * One asynchronous event request is always outstanding. When it completes, the thread reads the log page that belongs
- * to the event; only then may the controller report this event again. The thread then scans the namespaces, and sends
- * the request again. A change between the scan and the request is not lost, because the controller keeps the event for
- * the next request.
+ * If the controller reports such events, one asynchronous event request is outstanding. When it completes, the thread
+ * reads the log page that belongs to the event; only then may the controller report this event again. The thread then
+ * scans the namespaces, and sends the request again. A change between the scan and the request is not lost, because the
+ * controller keeps the event for the next request.
  */
 #include "nvmendk.h"
 

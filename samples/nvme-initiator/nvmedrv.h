@@ -63,7 +63,7 @@ typedef struct _NVME_SETTINGS {
     /* Maximum pause between attempts to reconnect; the pauses are 1, 2, 4... seconds up to this one. */
     ULONG ReconnectSeconds;
     ULONG IoFailSeconds;    /* waiting requests fail after the connection has been lost for this time */
-    ULONG LossSeconds;      /* attempts to reconnect end after this time; NVME_FOREVER: never */
+    ULONG LossSeconds;      /* attempts to connect or reconnect end after this time; NVME_FOREVER: never */
     CHAR HostName[NVME_NQN_SIZE]; /* the host's name (NQN) */
     UCHAR HostId[16];
     ULONG TargetCount;      /* number of targets to which the miniport connects when it starts */
@@ -159,7 +159,7 @@ struct _NVME_REQUEST {
  *   STATUS_IO_DEVICE_ERROR        the controller has completed the command with the error in NvmeStatus
  *   STATUS_CANCELLED              NvmeAbort, NvmeAbortAll or NvmeControllerReset ended the request
  *   STATUS_IO_TIMEOUT             the connection has been lost for the setting IoFailSeconds
- *   STATUS_CONNECTION_DISCONNECTED  the connection was lost while the admin command was at the target
+ *   STATUS_CONNECTION_DISCONNECTED  the connection was lost while the admin command was at the target or had no slot
  *   STATUS_DEVICE_NOT_CONNECTED   the controller has stopped its attempts to connect (NvmeStateFailed)
  *   STATUS_DELETE_PENDING         NvmeControllerDelete has been called
  *   STATUS_INVALID_BUFFER_SIZE    Length is 0, or above MaxTransfer, which can be smaller after a reconnect
@@ -171,10 +171,12 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
 
 /*
  * DISPATCH_LEVEL. Aborts a request that was submitted to this controller. If the request waits, it completes with
- * STATUS_CANCELLED during the call. If the request was sent, the controller's thread sends an Abort command for it. The
- * request then completes with the controller's response. If the controller does not respond within AbortSeconds, the
- * controller is reset, and the request completes with STATUS_CANCELLED. If the request has completed already, the call
- * has no effect. The function does not access *Request in this case; it only compares the pointer.
+ * STATUS_CANCELLED during the call. If an I/O request was sent, the controller's thread sends an Abort command for it.
+ * The request then completes with the controller's response. If the controller does not respond within AbortSeconds,
+ * the controller is reset, and the request completes with STATUS_CANCELLED. If an admin request was sent, the
+ * controller is reset at once, and the request completes with STATUS_CONNECTION_DISCONNECTED. If the request has
+ * completed already, the call has no effect. The function does not access *Request in this case; it only compares the
+ * pointer.
  */
 VOID NvmeAbort(NVME_CONTROLLER *Controller, NVME_REQUEST *Request);
 /*
@@ -213,7 +215,7 @@ typedef struct _NVME_CONTROLLER_INFO {
     ULONG Reconnects;           /* number of connections after the first one */
     NVME_TARGET Target;
     USHORT ControllerId;        /* the controller's number (CNTLID) */
-    USHORT QueueCount;          /* number of I/O queues that the target has granted */
+    USHORT QueueCount;          /* number of I/O queues: the setting, or fewer if the target has granted fewer */
     ULONG QueueDepth;           /* maximum number of outstanding commands for each I/O queue */
     /*
      * maximum number of data bytes of a command: the minimum of the setting, the adapter's limit and the target's limit
@@ -234,9 +236,9 @@ typedef struct _NVME_CREATE {
     ULONG Flags;                   /* NVME_CREATE_ */
     /*
      * PASSIVE_LEVEL, in the controller's thread. Called after the state or the set of namespaces has changed; may be
-     * NULL. The first call comes when the controller is live, perhaps before NvmeControllerCreate has returned. No call
-     * comes after NvmeControllerDelete has returned. The routine must not wait for a thread that is in
-     * NvmeControllerDelete.
+     * NULL. The first call comes when the controller is live or has failed, perhaps before NvmeControllerCreate has
+     * returned. No call comes after NvmeControllerDelete has returned. The routine must not wait for a thread that is
+     * in NvmeControllerDelete.
      *
      * If a namespace has other identifiers after a reconnect, it is another disk with the same number. The routine is
      * then called before the state becomes NvmeStateLive. It must end the requests for the old disk with NvmeAbortAll,
@@ -255,10 +257,11 @@ typedef struct _NVME_CREATE {
 /*
  * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases. With NVME_CREATE_RETRY
  * it returns STATUS_PENDING and the controller at once. Without that flag it waits until the attempt to connect has
- * succeeded or failed. If the attempt fails, prints the reason, and returns no controller and one of these statuses:
+ * succeeded or failed. If the attempt fails, prints the reason, and returns no controller and an error, for example:
  *   STATUS_CONNECTION_REFUSED and the other statuses of NdkConnect: no connection
  *   STATUS_ACCESS_DENIED            the target does not admit this host
  *   STATUS_NO_SUCH_DEVICE           the target does not have the subsystem
+ *   STATUS_DEVICE_BUSY              the target has no free controller
  *   STATUS_INVALID_NETWORK_RESPONSE the target has broken the protocol
  *   STATUS_IO_TIMEOUT               the target has not answered in time
  *   STATUS_NOT_SUPPORTED            the adapter or the target lacks something that the driver needs
@@ -298,7 +301,7 @@ ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Name
 /*
  * PASSIVE_LEVEL. Connects to the discovery subsystem at the target's address, and ignores the target's name. Copies up
  * to *Count entries of the discovery log page, and sets *Count to the number of all entries. Returns the statuses of
- * NvmeControllerCreate.
+ * NvmeControllerCreate and NvmeSubmit.
  */
 NTSTATUS NvmeDiscover(const NVME_TARGET *Target, const NVME_SETTINGS *Settings, struct nvme_discovery_entry *Entries,
     ULONG *Count);

@@ -9,8 +9,9 @@
  *   NVME_IOCTL_LIST                                output: NVME_IOCTL_CONTROLLERS
  *
  * NVME_IOCTL_CONNECT waits until the target is connected, and fails if the attempt fails. With the flag
- * NVME_IOCTL_RETRY it returns at once. The driver then makes attempts until one succeeds, as for a target in the
- * registry, and the disks appear later. NVME_IOCTL_LIST has the state and the last error.
+ * NVME_IOCTL_RETRY it returns at once. The driver then makes attempts until one succeeds, but at most for the setting
+ * LossSeconds, as for a target in the registry. The disks appear later. NVME_IOCTL_LIST has the state and the last
+ * error.
  *
  * If the output has no room for all entries, it has the first ones. Count is the number of all entries.
  *

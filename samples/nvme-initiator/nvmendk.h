@@ -4,8 +4,8 @@
  * nvmedrv.h lists the driver's files.
  *
  * Threads. Each controller has one system thread, which runs at PASSIVE_LEVEL. Only this thread creates, connects and
- * closes NDK objects, waits, and changes the controller's state. Any thread at up to DISPATCH_LEVEL may post requests
- * and handle results; these functions never wait.
+ * closes NDK objects, waits for NDK requests, and changes the controller's state. Any thread at up to DISPATCH_LEVEL
+ * may post requests and handle results; these functions never wait.
  *
  * Locks. NVME_QUEUE.Lock guards a queue's state, slots and lists, the posts to its queue pair, and the calls of its
  * completion queue. NVME_CONTROLLER.Lock guards the members that follow it in the structure. A thread that holds a
@@ -322,7 +322,7 @@ BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
  * Executes the command in Controller->Execute on a queue, with Length bytes of Controller->Page as data, and waits.
  * Returns the request's status, or the reason for which the wait has ended early. After an early end the request is
  * still in use, and the caller must close the connection. STATUS_IO_DEVICE_ERROR means that the controller has
- * responded with an error. All other failures have been printed.
+ * responded with an error. A time-out and a lost connection have been printed, other failures have not.
  */
 NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECTION Direction, ULONG Length);
 /*

@@ -82,7 +82,8 @@ extern NVME_SETTINGS NvmeSettings; /* read in DriverEntry */
 
 /*
  * PASSIVE_LEVEL. Creates a controller with NVME_CREATE_... flags; *TargetId receives the number of its SCSI target.
- * Returns the statuses of NvmeControllerCreate.
+ * Returns the statuses of NvmeControllerCreate, STATUS_OBJECT_NAME_COLLISION if the adapter has this target already, or
+ * STATUS_INSUFFICIENT_RESOURCES if it has NVME_MAX_GROUPS targets.
  */
 NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULONG Flags, PULONG TargetId);
 /*

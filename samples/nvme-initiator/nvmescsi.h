@@ -3,7 +3,7 @@
  * Translates SCSI commands to NVMe commands, and NVMe status to SCSI status with sense data. The functions in these
  * files use no other part of the driver, do not wait and allocate nothing, so they run at any IRQL and on any thread.
  *
- *   scsi.c          the table of commands, and commands that need no NVMe command: REPORT LUNS, MODE SENSE...
+ *   scsi.c          the table of commands, and commands about the unit: REPORT LUNS, MODE SENSE, START STOP UNIT...
  *   scsi_inquiry.c  INQUIRY and its pages, READ CAPACITY
  *   scsi_block.c    commands for blocks: reads, writes, flushes, unmaps
  *   scsi_sense.c    status and sense data

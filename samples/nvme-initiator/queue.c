@@ -8,7 +8,7 @@
  *   state       NDK objects            NvmeQueueSubmit   goes to
  *   Closed      none                   refuses           Connecting: NvmeQueueConnect
  *   Connecting  being created          refuses           Open: the connection is complete
- *                                                        Failed: NvmeQueueFail
+ *                                                        Failed: NvmeQueueFail, NvmeQueueClose
  *   Open        connected              sends, or waits   Failed: NvmeQueueFail, NvmeQueueClose
  *   Failed      perhaps not connected  refuses           Closed: NvmeQueueClose
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Contains the table of SCSI commands, and executes the commands that only query the unit and need no NVMe command. */
+/* Contains the table of SCSI commands, and executes the commands that query or stop the unit. */
 #include "nvmescsi.h"
 
 /* In byte 1 of REQUEST SENSE: the caller wants the sense data in descriptor format. */
