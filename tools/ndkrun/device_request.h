@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sends the requests to devices that the command line describes. */
+/* Sends the requests of the options --ioctl, --read and --write to devices. */
 #ifndef NDKRUN_DEVICE_REQUEST_H
 #define NDKRUN_DEVICE_REQUEST_H
 

@@ -67,7 +67,7 @@ static void *fault_address(const ucontext_t *context)
 #endif
 }
 
-/* Prints the frames from the one that has faulted on. The frames before it belong to signal handlers. */
+/* Prints the frames, beginning with the frame of the fault. The frames before that frame belong to signal handlers. */
 static void fault_print_stack(void **frames, int depth, void *fault)
 {
     int first = 0;
@@ -92,7 +92,7 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     bool is_cut;
     int depth;
 
-    alarm(REPORT_TIMEOUT_SECONDS); /* first, because the unwinder may not return either */
+    alarm(REPORT_TIMEOUT_SECONDS); /* set before the unwinder is called, which may not return */
     if (fault_escape)
         siglongjmp(*fault_escape, 1);
     depth = fault_collect_frames(frames, &is_cut);

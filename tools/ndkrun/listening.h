@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Returns the number of TCP sockets that listen, and of UDP sockets with a port and no fixed peer, which the processes
- * of the group have in this process's network namespace. If `group` is 0, counts those of this process alone. Sockets
- * of processes that this user may not inspect are not counted.
+ * Returns the number of sockets of a process group that peers can reach: TCP sockets that listen, and UDP sockets with
+ * a port and no fixed peer. If `group` is 0, counts only the sockets of this process. Sockets in other network
+ * namespaces, and sockets of processes that this user may not inspect, are not counted.
  */
 uint32_t listening_count(pid_t group);
 

@@ -19,7 +19,7 @@
 #include "program.h"
 
 #define PLUGIN "nbdkit-openndk-plugin.so"
-/* Maximum number of parallel requests of a connection; the port queues requests beyond the unit's depth. */
+/* Maximum number of parallel requests of a connection; Storport queues requests beyond the unit's queue depth. */
 #define THREADS "128"
 
 /* OWN_WORDS: maximum number of words for nbdkit before the options of this run */

@@ -9,7 +9,7 @@
 #define NBD_PRELOADED "NDKRUN_PRELOADED"
 
 /*
- * Executes nbdkit with the plugin openndk, which receives all options of this run (docs/port-your-driver.md). The
+ * Executes nbdkit with the plugin openndk, which receives the options of this run (docs/port-your-driver.md). The
  * process becomes nbdkit, and keeps its ID, its terminal and its network namespace. Returns only after an error, and
  * has then printed a message.
  */

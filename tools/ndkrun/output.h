@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the output of drivers and of the kernel functions to standard error. Adds function, file and line to stack
- * frames. Replaces each character that a terminal would interpret by \xNN. Also detects the text for which ndkrun
- * waits.
+ * frames. Writes \xNN in place of each character that a terminal would interpret. Also detects the text for which
+ * ndkrun waits.
  */
 #ifndef NDKRUN_OUTPUT_H
 #define NDKRUN_OUTPUT_H

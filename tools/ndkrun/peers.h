@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of --server and --client: the drivers' peers, in the run's network. A server runs from before the first
- * driver is loaded until the last round has ended, a client from when the drivers are loaded until the end of the
- * round. Only the program's thread calls these functions.
+ * The commands of --server and --client: the drivers' peers, in the run's network. A server is started before the first
+ * driver is loaded, and ended after the last round. A client is started in each round after the drivers were loaded,
+ * and ended at the end of the round. Only the program's thread calls these functions.
  */
 #ifndef NDKRUN_PEERS_H
 #define NDKRUN_PEERS_H

@@ -219,7 +219,7 @@ static void run_set_network(const struct options *o)
         outside_forbid();
 }
 
-/* Makes a report that stops the program end with a line about the options with which a run continues. */
+/* Adds a line to each report that stops the program: the options that let the program continue. */
 static void run_set_stop_hint(const struct options *o)
 {
     static char option[1024];

@@ -18,7 +18,7 @@
 struct snapshots {
     json_t *processes;
     unsigned foreign; /* number of other users' processes that were not read */
-    /* A process of this user, or the requested process, could not be read; `messages` has the reason. */
+    /* A process or network namespace of this user, or the requested process, could not be read: see `messages`. */
     bool failed;
     char *messages; /* lines of printable text that describe what was not read; may be empty */
 };

@@ -88,7 +88,10 @@ static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_
            (clocks.is_known ? clocks.offset_ns : 0);
 }
 
-/* Pairs each acceptor with the last initiator that began before the acceptor. Requires that the offset is known. */
+/*
+ * Pairs each acceptor with the last initiator that began before the acceptor. Requires that the offset of the clocks is
+ * known.
+ */
 static void pairs_by_time(struct pairs_search *s)
 {
     size_t next = 0;

@@ -162,7 +162,10 @@ static void story_note_call(const struct story *s, struct story_calls *calls, si
             story_note(kinds[i].at, index);
 }
 
-/* The calls of a side: the positions from `first` to `end` - 1 in calls->by_object. */
+/*
+ * The calls of a side: the calls on its connector whose indexes in calls->calls are from `first` to `end` - 1. If
+ * `first` is END_NONE, there are none. If `end` is END_NONE, there is no last one.
+ */
 struct story_span {
     size_t first, end;
 };

@@ -59,8 +59,8 @@ void story_collect(struct story *s, const struct traces *traces, const struct ca
 
 const struct trace_record *story_record(const struct story *s, size_t record);
 /*
- * Returns the name of the field's value. Returns "" if `record` is END_NONE, or if the schema has no name for the
- * value.
+ * Returns the name of the field's value. Returns "" if `record` is END_NONE, if the record does not have the field, or
+ * if the schema has no name for the value.
  */
 const char *story_name(const struct story *s, size_t record, const char *field);
 bool story_name_is(const struct story *s, size_t record, const char *field, const char *name);
