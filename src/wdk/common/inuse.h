@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds memory that is freed or initialized while it is in use. For example, a thread waits for an event in the memory,
- * or a timer in the memory is set. Each file that uses memory of the driver registers a function that finds its uses.
- * Code that frees or initializes memory calls inuse_check.
+ * or a timer in the memory is set. Each file that uses memory of the driver registers a function that finds these uses.
+ * Code that frees memory calls inuse_check. Code that initializes an object calls inuse_check_init.
  */
 #ifndef WDK_INUSE_H
 #define WDK_INUSE_H

@@ -72,7 +72,7 @@ uint64_t kernel_call_duration(const struct kernel_call *call);
 
 /* Converts Windows' sockaddr. Returns a field without an address if `sockaddr` is NULL or of another family. */
 struct trace_addr kernel_call_addr(const void *sockaddr);
-/* Converts a text in UTF-16. The text may be NULL. */
+/* Converts a text from UTF-16 to UTF-8. Characters that do not fit into the field are cut off. The text may be NULL. */
 struct trace_text16 kernel_call_text(const UNICODE_STRING *text);
 
 #endif

@@ -278,8 +278,9 @@ static void live_print(FILE *out, enum live_kind kind, const void *thing, const 
 }
 
 /*
- * Prints every live thing that a source visits, and returns the number of things. Calls all sources twice: to count the
- * things, and then to copy them. Omits some things if their number has grown between the two calls.
+ * Prints the live things that the sources visit, and returns the number of printed things. If `start` is not NULL,
+ * prints only things whose stack has a frame in [start, start + size). Calls all sources twice: to count the things,
+ * and then to copy them. Omits some things if their number has grown between the two calls.
  */
 static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {
@@ -306,8 +307,9 @@ static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 }
 
 /*
- * Prints the registered things sorted by kind, then by time of creation. Holds the lock meanwhile, so that live_add and
- * live_remove wait.
+ * Prints the registered things, sorted by kind and then by time of creation, and then the things of the sources.
+ * Returns the number of printed things. `start` and `size` are as for live_report_sources. Holds the lock while it
+ * prints the registered things, so live_add and live_remove wait.
  */
 static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
 {

@@ -86,6 +86,7 @@ typedef void live_on_entry(void *context, enum live_kind kind, const void *thing
                            const struct stack *made);
 typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
+/* Calls all sources that live_add_source has added. */
 void live_walk_sources(live_on_entry *visit, void *context);
 /*
  * Works like live_add_source, for things that never lie in the driver's memory. So inuse.h does not search for them in

@@ -48,7 +48,7 @@ static ondk_adapter_entry_t *missing_list(uint32_t *count)
 
 /* ---- Interfaces ------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the index was not named before and may be named now. */
+/* Returns true if a message may mention the index, and no message has mentioned it yet. */
 static bool missing_name_index(uint32_t index)
 {
     bool is_new;
@@ -130,7 +130,7 @@ static struct address missing_address(const void *sockaddr, size_t length)
     return a;
 }
 
-/* Returns true for addresses that need not be one of an interface: no address, 127/8, and groups of hosts. */
+/* Returns true for no address, and for addresses that no interface needs: unspecified, loopback, groups of hosts. */
 static bool missing_is_exempt(const struct address *a)
 {
     static const uint8_t none[16];

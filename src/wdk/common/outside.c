@@ -39,7 +39,7 @@ bool outside_is_forbidden(void)
     return atomic_load_explicit(&forbidden, memory_order_relaxed);
 }
 
-/* Stores the address in the sockaddr. Returns false if there is none. */
+/* Sets *to to the address and the port of the sockaddr. Returns false if the sockaddr has no address. */
 static bool outside_read(const void *sockaddr, size_t length, struct destination *to)
 {
     struct sockaddr_in v4 = { .sin_family = AF_UNSPEC };

@@ -11,7 +11,7 @@
 
 #include "base/private_export.h"
 
-/* From now on, drivers may connect and send only to addresses of this machine. The default is that they may do both. */
+/* From now on, drivers may connect and send only to addresses of this machine. By default all addresses are allowed. */
 void outside_forbid(void) PRIVATE_EXPORT(outside_forbid);
 /* Returns true after outside_forbid. */
 bool outside_is_forbidden(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lock for critical sections of some microseconds, which are too long for spinning alone and too short for sleeping.
- * Threads acquire the lock in the order of their calls, so that none starves. After 128 tries, a waiting thread yields,
- * because the owner may have lost its processor. After 8192 tries, it sleeps, because a thread of a real-time policy
- * does not yield to threads of lower priority.
+ * Threads acquire the lock in the order of their calls, so that none starves. A waiting thread yields at every 128th
+ * try, because the owner may have lost its processor. At every 8192nd try it sleeps instead, because a thread of a
+ * real-time policy does not yield to threads of lower priority.
  */
 #ifndef WDK_TICKET_LOCK_H
 #define WDK_TICKET_LOCK_H
