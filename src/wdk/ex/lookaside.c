@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements lookaside lists: an SList of freed entries in front of the pool, or in front of the driver's own
- * allocation routines. While checks are on, the list's depth is 0, so that the checked pool sees every allocation and
- * free.
+ * allocation routines. If the checked pool is on (mm/checked_pool.h), the list's depth is 0, so that the checked pool
+ * receives every allocation and free.
  */
 #include <stdbool.h>
 #include <stdint.h>

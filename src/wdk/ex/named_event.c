@@ -19,7 +19,7 @@ struct named_event {
     KEVENT event; /* first member, because the event's address is the object's address */
     struct named_event *next;
     UNICODE_STRING name; /* its Buffer is NULL if the event has no name */
-    int handles;         /* open handles; guarded by `lock` */
+    int handles;         /* number of handles that are open or being opened; guarded by `lock` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +37,7 @@ static void named_event_on_close(void *object, bool was_last)
 {
     struct named_event **at = &events, *e = object;
 
-    UNREFERENCED_PARAMETER(was_last); /* `handles` also counts those that are being opened */
+    UNREFERENCED_PARAMETER(was_last); /* `handles` decides, because it also counts handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--e->handles == 0 && e->name.Buffer) {
         while (*at != e)
@@ -47,7 +47,7 @@ static void named_event_on_close(void *object, bool was_last)
     pthread_mutex_unlock(&lock);
 }
 
-/* Drops a reference on an event whose `handles` counts a handle that was not opened. */
+/* Undoes the count of a handle that was not opened, and drops the reference that the handle would have had. */
 static void named_event_release(struct named_event *e)
 {
     named_event_on_close(e, false);
@@ -296,6 +296,6 @@ NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
     status = STATUS_OBJECT_TYPE_MISMATCH;
     if (ob_type(object)->is_waitable)
         status = KeWaitForSingleObject(object, UserRequest, KernelMode, Alertable, Timeout);
-    ob_unref(object); /* the event may have been closed in the meantime */
+    ob_unref(object); /* its handle may have been closed in the meantime */
     return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers of ExAllocateTimer. Each has a KTIMER, and a DPC that calls the driver's routine. A work item frees the timer
- * when no DPC uses it any more. A timer that is deleted without being cancelled is freed after its next expiration.
- * And the interval of the clock, which affects no timer.
+ * Implements timers of ExAllocateTimer, and the routines that query and set the clock's interval, which affects no
+ * timer. Each timer has a KTIMER, and a DPC that calls the driver's routine. A timer is freed when no DPC uses it any
+ * more: by ExDeleteTimer if that call waits, otherwise by a work item. A timer that is deleted without being cancelled
+ * is freed after its next expiration.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements the system worker threads. If an item is queued while no worker is idle, a worker is started, up to one
- * worker for each processor (two if there is only one processor). If no item leaves the queue for 2 ms, all workers may
- * be blocked. A watchdog then starts another worker.
+ * Implements the system worker threads. If more items are queued than workers are idle, a worker is started, up to one
+ * worker for each processor (two if there is only one processor). If no worker removes an item from the queue for 2 ms,
+ * all workers may be blocked. A watchdog then starts another worker.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
-static unsigned queued, popped; /* `queued`: items in the queue; `popped`: items removed from it so far */
+static unsigned queued, popped; /* `queued`: items in the queue; `popped`: items that workers have removed from it */
 static unsigned workers, idle;  /* number of worker threads; number of those that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
