@@ -42,8 +42,8 @@ void device_count_close(PDEVICE_OBJECT device);
 /* Disables the device interfaces of a device that is deleted. */
 void interface_device_deleted(PDEVICE_OBJECT device);
 /*
- * Finds the interface of this class that is enabled and was registered first, and copies the name of its link. The
- * caller frees the Buffer. Returns false if no interface of the class is enabled, or if out of memory.
+ * Finds the enabled interface of this class that was registered first, and sets *link to a copy of the interface's
+ * name. The caller frees the Buffer. Returns false if no interface of the class is enabled, or if out of memory.
  */
 bool interface_find_enabled(const GUID *class, UNICODE_STRING *link);
 
@@ -69,7 +69,7 @@ PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STA
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access);
 /* Returns the host's descriptor, or -1 if the file has a device. */
 int file_object_descriptor(PFILE_OBJECT file);
-/* Returns whether the file of the host was opened with the right FILE_WRITE_ATTRIBUTES. */
+/* Returns true if the host's file was opened with FILE_WRITE_ATTRIBUTES, or with a generic right that includes it. */
 bool file_object_may_set_attributes(PFILE_OBJECT file);
 
 #endif

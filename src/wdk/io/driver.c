@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads and unloads drivers: see openndk/wdk.h. A driver's module is unmapped only if the driver has released
- * everything. Otherwise a timer or thread that is left could still call the driver's code.
+ * Loads and unloads drivers: see openndk/wdk.h. While checks are on, a driver's module is unmapped only if the driver
+ * has released everything. Otherwise a timer or thread that is left could still call the driver's code.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -356,8 +356,9 @@ static uint32_t driver_report_outstanding(struct ondk_wdk_driver *d, FILE *out)
 }
 
 /*
- * Returns true if the driver has released everything, or if checks are off. Otherwise reports what is left. Must be
- * called before the module is unmapped, because the report has the names of the module's functions.
+ * Waits until no worker runs an Io work item of the driver. Then returns true if the driver has released everything, or
+ * if checks are off. Otherwise reports what is left and returns false. Must be called before the module is unmapped,
+ * because the report has the names of the module's functions.
  */
 static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routine)
 {

@@ -387,9 +387,9 @@ static bool file_appends(PFILE_OBJECT file)
 }
 
 /*
- * Returns the offset at which a transfer begins. A write to the end of a file begins at the file's size. If
- * `requested` is NULL or FILE_USE_FILE_POINTER_POSITION, the transfer begins at `position`. Otherwise it begins at
- * *requested.
+ * Returns the offset at which a transfer begins. A write to the end of a file begins at the file's size, and at 0 if
+ * the file has a device. If `requested` is NULL or FILE_USE_FILE_POINTER_POSITION, the transfer begins at `position`.
+ * Otherwise it begins at *requested.
  */
 static int64_t file_transfer_offset(PFILE_OBJECT file, const LARGE_INTEGER *requested, bool write, int64_t position)
 {

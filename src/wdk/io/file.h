@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares functions that the routines for files by handle share (file.c and the files whose names begin with file_). */
+/* Declares functions that file.c and the other files of routines for files by handle (file_*.c) share. */
 #ifndef ONDK_WDK_FILE_H
 #define ONDK_WDK_FILE_H
 
@@ -13,7 +13,7 @@ PFILE_OBJECT file_lookup(const char *routine, HANDLE handle, NTSTATUS *status);
 NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information);
 NTSTATUS file_status_from_errno(int error);
 
-/* The position in a file that has a device or is one of the host. */
+/* These two functions get and set the file's position, also for a file that has a device. */
 int64_t file_get_position(PFILE_OBJECT file);
 void file_set_position(PFILE_OBJECT file, int64_t at);
 
@@ -28,13 +28,16 @@ char *file_host_name(PCUNICODE_STRING name);
  * kernel refuses a path that leads out of the directory. On failure returns -1 and sets errno.
  */
 int file_open_beneath(int below, const char *name, int flags);
-/* Return the present path of a descriptor, and of the directory that was set. The caller frees it. NULL: not known. */
+/*
+ * These two functions return the present path of a descriptor, and of the directory that ondk_wdk_set_file_root has
+ * set. The caller frees the path. They return NULL if the path is not known.
+ */
 char *file_descriptor_path(int descriptor);
 char *file_root_path(void);
 
-/* Checks that the host's file may be deleted. */
+/* Returns STATUS_SUCCESS if the host's file may be deleted. Otherwise returns the reason why it may not. */
 NTSTATUS file_check_delete(PFILE_OBJECT file);
-/* Deletes the host's file, unless its directory no longer contains it. */
+/* Deletes the host's file. Does nothing if the file's directory no longer contains the file. */
 void file_delete(PFILE_OBJECT file);
 /* Renames the host's file. `length` is the size of *to in bytes. */
 NTSTATUS file_rename(PFILE_OBJECT file, const FILE_RENAME_INFORMATION *to, ULONG length);

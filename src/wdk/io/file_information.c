@@ -222,7 +222,7 @@ static NTSTATUS file_set_device(PFILE_OBJECT file, FILE_INFORMATION_CLASS class,
 
 /* ---- By handle --------------------------------------------------------------------------------------------------- */
 
-/* Returns the size of the class' structure. Returns 0 if the class cannot be queried, or set. */
+/* Returns the size of the class' structure. Returns 0 if the class cannot be queried or, if `set` is true, set. */
 static ULONG file_information_size(FILE_INFORMATION_CLASS class, bool set)
 {
     switch ((int)class) {

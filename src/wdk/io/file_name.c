@@ -109,7 +109,7 @@ static bool directory_is_empty(int descriptor)
     while (entries < 3 && readdir(d))
         entries++;
     closedir(d);
-    return entries < 3; /* it has itself and its parent */
+    return entries < 3; /* an empty directory has the entries "." and ".." */
 }
 
 NTSTATUS file_check_delete(PFILE_OBJECT file)

@@ -21,7 +21,7 @@ struct ondk_wdk_device {
 
 enum { MAX_NAME = 1000 };
 
-/* Converts a name. \\.\X and X become \??\X. \Device\X remains \Device\X. The caller frees the buffer. */
+/* Converts a name. \\.\X, \\?\X and X become \??\X. \Device\X remains \Device\X. The caller frees the buffer. */
 static bool host_device_name(UNICODE_STRING *out, const char *name)
 {
     char whole[MAX_NAME + 8];
@@ -58,7 +58,7 @@ static const char *host_device_reason(NTSTATUS status, bool is_class)
     }
 }
 
-/* Opens the device whose interface of the class `name` was registered first. `name` is a GUID in braces. */
+/* Opens the device whose enabled interface of the class was registered first. `name` is \??\ and the class' GUID. */
 static NTSTATUS host_device_open_class(const UNICODE_STRING *name, PFILE_OBJECT *file)
 {
     UNICODE_STRING link = { 0 }, text = { .Buffer = name->Buffer + 4, .Length = name->Length - 4 * sizeof(WCHAR) };

@@ -135,7 +135,7 @@ static struct interface *interface_find(PCUNICODE_STRING name)
     return i;
 }
 
-/* Returns a copy that RtlFreeUnicodeString frees. The names never change, so no lock is required. */
+/* Sets *out to a copy, which the driver frees with RtlFreeUnicodeString. Names never change, so no lock is required. */
 static NTSTATUS interface_copy_name(const struct interface *i, PUNICODE_STRING out)
 {
     return RtlDuplicateUnicodeString(RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE, &i->name, out);
@@ -399,8 +399,9 @@ bool interface_find_enabled(const GUID *class, UNICODE_STRING *link)
 /* ---- Registry ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Sets the path of the instance's key: ...\DeviceClasses\{GUID}\##?#ROOT#SERVICE#NUMBER#{GUID}\#REFERENCE. Returns
- * false if the path is too long.
+ * Sets the path of the instance's key, which is
+ * ...\DeviceClasses\{GUID}\##?#ROOT#SERVICE#NUMBER#{GUID}\#REFERENCE\Device Parameters. Returns false if the path is
+ * too long.
  */
 static bool interface_make_path(const struct interface *i, UNICODE_STRING *path)
 {

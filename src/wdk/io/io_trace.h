@@ -14,7 +14,10 @@ void io_trace_start(void);
 NTSTATUS io_trace_driver_entry(PDRIVER_OBJECT driver, PUNICODE_STRING registry_path);
 void io_trace_driver_unload(PDRIVER_OBJECT driver);
 
-/* Records IoCallDriver. Requires the parameters to be in the IRP's current location. */
+/*
+ * Records that IoCallDriver begins. Requires the parameters to be in the IRP's current location. The caller passes the
+ * result to kernel_call_return after the dispatch routine has returned.
+ */
 struct kernel_call io_trace_call_driver(PDEVICE_OBJECT device, PIRP irp);
 
 #endif

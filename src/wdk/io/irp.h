@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I/O requests, and how the kernel itself sends them. The code that has allocated an IRP owns it until all its stack
- * locations are completed, or until the IRP is freed. A counted block precedes each IRP. The memory of a freed IRP
- * remains allocated until the last reference on its block is released.
+ * I/O requests, and how the kernel itself sends them. The code that has allocated an IRP owns the IRP until all stack
+ * locations are completed, or until the IRP is freed. A counted block precedes each IRP that this kernel has allocated.
+ * The memory of a freed IRP remains allocated until the last reference on its block is released.
  */
 #ifndef ONDK_WDK_IRP_H
 #define ONDK_WDK_IRP_H
@@ -93,7 +93,7 @@ struct irp_pending {
     ULONG code;
     int64_t age;        /* in units of 100 ns */
     bool returned;      /* the dispatch routine has returned; false: the thread still runs it */
-    bool completed;     /* if true, the members below are not valid */
+    bool completed;     /* if true, `marked`, `cancelled` and `cancel` are not valid */
     bool marked;        /* the highest driver has called IoMarkIrpPending */
     bool cancelled;     /* IoCancelIrp was called */
     const void *cancel; /* the cancel routine, or NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the buffers of requests, and cancels requests. */
+/* Makes the buffers of requests, cancels requests, and stores each thread's previous mode and top-level IRP. */
 #include <pthread.h>
 #include <string.h>
 
