@@ -3,9 +3,10 @@
  * Winsock Kernel: clients, the provider, TCP and UDP sockets over IPv4 and IPv6, and the access to NDK (wskndk.h).
  *
  * Functions with an IRP usually return STATUS_PENDING. A thread of the library completes the IRP and calls the client's
- * event callbacks, both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data; perhaps the
- * peer has not acknowledged the data yet. A graceful disconnect completes when the peer's host has acknowledged the end
- * of the stream. docs/driver-differences.md lists the other differences.
+ * event callbacks, both at DISPATCH_LEVEL. Another thread completes WskGetAddressInfo and WskGetNameInfo, at
+ * PASSIVE_LEVEL. A send completes when the host's TCP has accepted the data; perhaps the peer has not acknowledged the
+ * data yet. A graceful disconnect completes when the peer's host has acknowledged the end of the stream.
+ * docs/driver-differences.md lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
