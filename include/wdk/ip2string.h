@@ -8,7 +8,7 @@
 
 #include "wdm.h"
 
-#ifdef _WIN32
+#ifdef __MINGW32__
 #include "ws2ipdef.h"
 
 EXTERN_C_START

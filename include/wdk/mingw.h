@@ -8,7 +8,7 @@
 #ifndef ONDK_WDK_MINGW_H
 #define ONDK_WDK_MINGW_H
 
-#ifdef _WIN32
+#ifdef __MINGW32__
 
 #include <wdm.h>
 

@@ -2,7 +2,6 @@
 /* The header that drivers without Plug and Play include. */
 #ifndef ONDK_WDK_NTDDK_H
 #define ONDK_WDK_NTDDK_H
-#define _NTDDK_ /* Windows' own include guard, which some drivers test */
 
 #include "wdm.h"
 #include "wdm/process.h"

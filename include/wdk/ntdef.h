@@ -6,7 +6,7 @@
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H
 
-#ifdef _WIN32
+#ifdef __MINGW32__
 #include "mingw.h"
 #else
 
@@ -110,6 +110,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define ONDK_DECLSPEC_deprecated
 #define ONDK_DECLSPEC_dllexport __attribute__((visibility("default")))
 #define ONDK_DECLSPEC_dllimport
+#define ONDK_DECLSPEC_empty_bases
 #define ONDK_DECLSPEC_guard(what)
 #define ONDK_DECLSPEC_naked __attribute__((naked))
 #define ONDK_DECLSPEC_noalias

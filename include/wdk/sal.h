@@ -511,6 +511,7 @@
 #define _Analysis_assume_(expression) ((void)0)
 #define __analysis_assume(expression) ((void)0)
 #define __assume(expression) ((void)0)
+#define __noop(...) ((void)0)
 #define __fallthrough __attribute__((fallthrough))
 #define __annotation(...) ((void)0)
 

@@ -6,6 +6,9 @@
 #define ONDK_WDK_SCSI_H
 
 #include "ntdef.h"
+#ifndef _NTSCSI_USER_MODE_ /* a program's definition that leaves out the requests of drivers */
+#include "srb.h"
+#endif
 #include "scsi/cdb.h"
 #include "scsi/codes.h"
 
@@ -505,13 +508,22 @@ typedef union _EIGHT_BYTE {
 
 #pragma pack(pop)
 
-/* Copies the bytes of one number to the other in reverse order. The addresses need not be aligned. */
+/*
+ * Copies the bytes of one number to the other in reverse order. The addresses need not be aligned. Each is a block, as in
+ * the kit, so that the semicolon behind it may be missing.
+ */
 #define REVERSE_BYTES_SHORT(destination, source) \
-    (((PTWO_BYTE)(destination))->AsShort = __builtin_bswap16(((PTWO_BYTE)(source))->AsShort))
+    { \
+        ((PTWO_BYTE)(destination))->AsShort = __builtin_bswap16(((PTWO_BYTE)(source))->AsShort); \
+    }
 #define REVERSE_BYTES(destination, source) \
-    (((PFOUR_BYTE)(destination))->AsULong = __builtin_bswap32(((PFOUR_BYTE)(source))->AsULong))
+    { \
+        ((PFOUR_BYTE)(destination))->AsULong = __builtin_bswap32(((PFOUR_BYTE)(source))->AsULong); \
+    }
 #define REVERSE_BYTES_QUAD(destination, source) \
-    (((PEIGHT_BYTE)(destination))->AsULongLong = __builtin_bswap64(((PEIGHT_BYTE)(source))->AsULongLong))
+    { \
+        ((PEIGHT_BYTE)(destination))->AsULongLong = __builtin_bswap64(((PEIGHT_BYTE)(source))->AsULongLong); \
+    }
 #define REVERSE_SHORT(place) REVERSE_BYTES_SHORT(place, place)
 #define REVERSE_LONG(place) REVERSE_BYTES(place, place)
 

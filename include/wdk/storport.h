@@ -9,7 +9,7 @@
 #include "storport/config.h"
 #include "storport/routines.h"
 #include "storport/physical.h"
-#ifdef _WIN32
+#ifdef __MINGW32__
 #include "storport/mingw.h"
 #endif
 

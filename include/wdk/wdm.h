@@ -8,9 +8,12 @@
 #define _WDMDDK_ /* Windows' own include guard, which some drivers test */
 #endif
 
-#ifdef _WIN32
+#ifdef __MINGW32__
 #include "mingw.h"
 #else
+#ifndef _NTDDK_
+#define _NTDDK_ /* another one, which the kit's wdm.h defines, too */
+#endif
 
 #include "ntdef.h"
 #include "ntstatus.h"

@@ -8,7 +8,7 @@
 #include "../srb.h"
 #include "../wdm/bus.h"
 
-#ifdef _WIN32
+#ifdef __MINGW32__
 #include <ntddstor.h>
 #else
 #include "../ntddstor.h"

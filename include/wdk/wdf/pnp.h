@@ -185,7 +185,7 @@ NTKERNELAPI NTSTATUS WdfDeviceRetrieveDeviceInterfaceString(_In_ WDFDEVICE Devic
 
 /* ---- Resources --------------------------------------------------------------------------------------------------- */
 
-#ifndef _WIN32 /* mingw-w64's wdm.h has them */
+#ifndef __MINGW32__ /* mingw-w64's wdm.h has them */
 #define CmResourceTypeNull 0
 #define CmResourceTypePort 1
 #define CmResourceTypeInterrupt 2

@@ -5,7 +5,7 @@
 
 #include "../ntdef.h"
 
-#ifndef _WIN32 /* mingw-w64's wdm.h has these types */
+#ifndef __MINGW32__ /* mingw-w64's wdm.h has these types */
 
 typedef enum _INTERFACE_TYPE {
     InterfaceTypeUndefined = -1,

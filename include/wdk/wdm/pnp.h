@@ -8,7 +8,7 @@
 
 #include "../ntdef.h"
 
-#ifndef _WIN32 /* mingw-w64's wdm.h has them */
+#ifndef __MINGW32__ /* mingw-w64's wdm.h has them */
 
 #define IRP_MN_USER_FS_REQUEST 0x00
 #define IRP_MN_MOUNT_VOLUME 0x01

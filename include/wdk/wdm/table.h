@@ -14,7 +14,7 @@
 
 #include "../ntdef.h"
 
-#ifndef _WIN32 /* mingw-w64's ntddk.h has them */
+#ifndef __MINGW32__ /* mingw-w64's ntddk.h has them */
 
 EXTERN_C_START
 

@@ -419,6 +419,39 @@ def microsoft(tmp):
               and said[0].startswith('ndk-cc: not built: errors without an explanation'), text)
 
 
+UNLIKE_C = r'''
+#include <wdm.h>
+const char *Text = "sizeof PAIR, 1i64"; 
+static int windows(void)
+{
+    int evaluated = 0;
+    __noop(evaluated = 1);
+#if !_WIN32 || !defined(_NTDDK_)
+#error as the kit
+#endif
+    return !evaluated && Text[0] == 's';
+}
+static int block(void)
+{
+    ULONG from = 0x01020304, to;
+    REVERSE_BYTES(&to, &from)
+    return to == 0x04030201 && SRB_STATUS_SUCCESS == 1;
+}
+'''
+
+
+def unlike_c(tmp):
+    """Names of Microsoft's compiler, and macros of the kit that are blocks."""
+    for name in ('c/unlike.c', 'cpp/unlike.cpp'):
+        put(tmp, {name: '#include <scsi.h>' + UNLIKE_C + ('extern "C" ' if name.endswith('pp') else '') +
+                  'int all(void) { return windows() && block(); }\n' +
+                  ('extern "C" ' if name.endswith('pp') else '') +
+                  'NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING r) { return d && r ? 0 : -1; }\n'})
+        for cc in ('gcc', 'clang'):
+            driver, text = built(f'unlike {cc}', (tmp / name).parent, '--cc', cc)
+            check(f'{cc}: {name}: _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
+
+
 def warnings(tmp):
     """A warning is printed alone: gcc would report options that it does not have beside it, and clang extensions."""
     source = tmp / 'warns.c'
@@ -663,7 +696,7 @@ def libraries(tmp):
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     for case in (spelling, sources_file, vcxproj, sheets, beside, order, languages, dialect, cplusplus, standard,
-                 asked, microsoft, warnings, advice, families, words, malformed, nested, libraries):
+                 asked, microsoft, unlike_c, warnings, advice, families, words, malformed, nested, libraries):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()
