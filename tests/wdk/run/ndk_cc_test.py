@@ -421,7 +421,26 @@ def microsoft(tmp):
 
 UNLIKE_C = r'''
 #include <wdm.h>
-const char *Text = "sizeof PAIR, 1i64"; 
+struct pair { char first, second; };
+typedef struct pair PAIR;
+static PAIR Pairs[3], *Pair = Pairs;
+#define SIZE sizeof PAIR
+#define MAX8 0xffui8
+#define JOINED(value) value##ui64
+#if 1i32 + 0x10i64 != 17 || MAX8 != 255
+#error suffixes
+#endif
+const char *Text = "sizeof PAIR, 1i64"; /* sizeof PAIR, 1i64 */
+static int sizes(void)
+{
+    int first = sizeof PAIR, second = sizeof Pairs[0], third = sizeof Pair->first, all = sizeof Pairs;
+    return first + 10 * second + 100 * third + 1000 * all + 10000 * (sizeof PAIR == 2) + 100000 * (int)(sizeof(PAIR)*SIZE);
+}
+static int integers(void)
+{
+    return sizeof 1i64 == 8 && sizeof 1UI32 == 4 && JOINED(1) << 40 >> 40 == 1 && -1i64 < 0 && 1ui64 - 2 > 0
+           && MAX8 - 256 < 0 && __LINE__ == 21;
+}
 static int windows(void)
 {
     int evaluated = 0;
@@ -441,15 +460,15 @@ static int block(void)
 
 
 def unlike_c(tmp):
-    """Names of Microsoft's compiler, and macros of the kit that are blocks."""
+    """Operators, suffixes, names and jumps of Microsoft's compiler."""
     for name in ('c/unlike.c', 'cpp/unlike.cpp'):
         put(tmp, {name: '#include <scsi.h>' + UNLIKE_C + ('extern "C" ' if name.endswith('pp') else '') +
-                  'int all(void) { return windows() && block(); }\n' +
+                  'int all(void) { return sizes() == 416122 && integers() && windows() && block(); }\n' +
                   ('extern "C" ' if name.endswith('pp') else '') +
                   'NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING r) { return d && r ? 0 : -1; }\n'})
         for cc in ('gcc', 'clang'):
             driver, text = built(f'unlike {cc}', (tmp / name).parent, '--cc', cc)
-            check(f'{cc}: {name}: _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
+            check(f'{cc}: {name}: sizeof, suffixes, _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
 
 
 def warnings(tmp):

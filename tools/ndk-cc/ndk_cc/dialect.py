@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """
-Rewrites what Microsoft's compiler accepts and gcc and clang do not. Nothing else of a source changes, and lines and
-columns stay those of the original.
+Rewrites what Microsoft's compiler accepts and gcc and clang do not. Nothing else of a source changes. Lines stay those
+of the original, and columns too, but for those behind a `sizeof` without parentheses.
 
 - __FUNCTION__ is a string literal: `__FUNCTION__ ": text"`. Before the body of each function a #define gives the name.
 - A comma before an empty __VA_ARGS__ disappears: `f(a, __VA_ARGS__)` becomes `f(a __VA_OPT__(,) __VA_ARGS__)`.
 - `##` beside a bracket or the like, which no token can contain, disappears: `(##x` becomes `(  x`.
+- `sizeof NAME` gets parentheses, because NAME may be a type: `sizeof(NAME)`.
+- The suffixes i8 to i64 and ui8 to ui64 of integers become those of C: `0xffui64` becomes `0xffull`.
 """
 import re
 
@@ -23,6 +25,10 @@ VARIADIC = re.compile(rf'{COMMENT}|{STRING}|,(?P<space>(?:\s|\\\n)*)__VA_ARGS__\
 PASTED = re.compile(rf'{COMMENT}|{STRING}|'
                     r'(?P<behind>[()\[\]{};.!~?]|->)(?P<a>(?:[ \t]|\\\n)*)##|'
                     r'##(?P<b>(?:[ \t]|\\\n)*)(?=[()\[\]{};!~?])', re.S)
+# What follows the name: not what would make the operand longer than the name.
+SIZEOF = re.compile(r'\bsizeof[ \t]+(?P<name>[A-Za-z_]\w*)\b(?![ \t]*(?:[\w("\'\[.<]|->|::|\+\+|--))')
+SUFFIX = re.compile(r'(?P<digits>\b(?:0[xX][0-9a-fA-F]+|\d+)|##[ \t]*)(?P<suffix>[uU]?[iI](?:8|16|32|64))\b')
+UNLIKE_C = re.compile(rf'{COMMENT}|{STRING}|{SIZEOF.pattern}|{SUFFIX.pattern}', re.S)
 DEFINE = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(')
 ANY_DEFINE = re.compile(r'[ \t]*#[ \t]*define\b')
 NOT_A_NAME = re.compile(r'__attribute__|__declspec|noexcept|alignas|_\w+_|DECLSPEC_\w+|if|while|for|switch|'
@@ -47,6 +53,20 @@ def _drop_paste(match):
     if match.group('behind'):
         return match.group('behind') + match.group('a') + '  '
     return match.group(0) if match.group('b') is None else '  ' + match.group('b')
+
+
+def _to_c(match):
+    """Returns `sizeof NAME` with parentheses, and a suffix of C in place of Microsoft's, as long as that was."""
+    if match.group('name'):
+        return match.group()[:match.start('name') - match.start() - 1] + f'({match.group("name")})'
+    if match.group('suffix'):
+        suffix, digits = match.group('suffix'), match.group('digits')
+        unsigned, size = suffix[0] in 'uU', suffix.lstrip('uUiI')
+        ours = ('u' if unsigned and size in ('32', '64') else '') + ('ll' if size == '64' else '')
+        if digits.startswith('##') and not ours:
+            return ' ' * len(match.group())
+        return digits + ours.ljust(len(suffix))
+    return match.group()
 
 
 def unpasted(directive):
@@ -147,6 +167,8 @@ class Functions:
 
 def rewrite(text, literal_function):
     """Returns the text for gcc and clang. `literal_function`: whether __FUNCTION__ has to be a literal."""
+    if SIZEOF.search(text) or SUFFIX.search(text):
+        text = UNLIKE_C.sub(_to_c, text)
     if not literal_function and '__VA_ARGS__' not in text and '##' not in text:
         return text
     parts, at, line, line_at, functions = [], 0, 1, 0, Functions()
