@@ -457,6 +457,26 @@ static int block(void)
     return to == 0x04030201 && SRB_STATUS_SUCCESS == 1;
 }
 '''
+JUMPS = r'''
+#include <ntddk.h>
+#include <new.h>
+extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }
+struct __declspec(empty_bases) object { int value; };
+extern "C" int jumps(int how)
+{
+    char place[sizeof(object)];
+    if (how)
+        goto end;
+    {
+        object *made = new (place) object{ 5 };
+        return made->value;
+    }
+    int value = how;
+    return value;
+end:
+    return 7;
+}
+'''
 
 
 def unlike_c(tmp):
@@ -469,6 +489,12 @@ def unlike_c(tmp):
         for cc in ('gcc', 'clang'):
             driver, text = built(f'unlike {cc}', (tmp / name).parent, '--cc', cc)
             check(f'{cc}: {name}: sizeof, suffixes, _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
+    put(tmp, {'jumps/jumps.cpp': JUMPS})
+    code, text = ndk_cc(tmp / 'jumps', '-o', tmp / 'x.so')
+    check('gcc: a jump past an initialization', code == 1 and 'cpp:17: end: a goto to it passes an initi' in text and
+          'not built: labels behind initializations, which gcc refuses (--cc clang): end' in text, text)
+    driver, text = built('jumps', tmp / 'jumps', '--cc', 'clang')
+    check('clang: a jump past an initialization', driver and driver.jumps(0) == 5 and driver.jumps(1) == 7, text)
 
 
 def warnings(tmp):

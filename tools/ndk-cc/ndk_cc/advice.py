@@ -146,6 +146,11 @@ def exceptions(_, __):
                  'try, throw')
 
 
+def jump(name, _):
+    return Words(f'{name}: a goto to it passes an initialization, which gcc refuses in C++: --cc clang accepts it',
+                 'goto', name)
+
+
 def short_wchar(_, __):
     return Words('compile with -fshort-wchar')
 
@@ -154,6 +159,7 @@ def short_wchar(_, __):
 ADVICE = (
     (r"['‘](?:\w+ )?(abstract|sealed)['’]", keyword),
     (r"exception handling disabled|with exceptions disabled", exceptions),
+    (r"jump to label ['‘](\w+)['’]", jump),
     (r"['‘]?([^':‘’]+)[’']?(?: file not found|: No such file)", missing_header),
     (r"implicit declaration of function ['‘](\w+)", undeclared),
     (r"(?:call to )?undeclared function '(\w+)'", undeclared),
@@ -215,7 +221,8 @@ def some(names):
 KINDS = (('header', 'headers that were not found (-I DIR adds a folder to look in)'),
          ('routine', f'routines that OpenNDK does not have ({LISTS})'),
          ('source', 'functions of missing source files or libraries (ndk-cc takes further folders and files)'),
-         ('exceptions', 'exceptions, which are off (-f=-fexceptions)'), ('include', 'headers to include'),
+         ('exceptions', 'exceptions, which are off (-f=-fexceptions)'),
+         ('goto', 'labels behind initializations, which gcc refuses (--cc clang)'), ('include', 'headers to include'),
          ('name', 'names without a declaration: include their headers'))
 
 
