@@ -82,7 +82,8 @@ VCXPROJ = '''\ufeff<?xml version="1.0" encoding="utf-8"?>
   <PropertyGroup><ConfigurationType>Driver</ConfigurationType><Inc>..\\hdr</Inc></PropertyGroup>
   <Import Project="$(VCTargetsPath)\\Microsoft.Cpp.props" /><Import Project="Common.props" />
   <ItemDefinitionGroup Condition="'$(Configuration)|$(Platform)'=='Debug|x64'"><ClCompile>
-    <PreprocessorDefinitions>N=5;%(PreprocessorDefinitions)</PreprocessorDefinitions>
+    <PreprocessorDefinitions>N=5;KIT=$(WIN32_WINNT_VERSION);TOOLS=$(PlatformToolsetVersion);%(PreprocessorDefinitions)
+    </PreprocessorDefinitions>
     <AdditionalIncludeDirectories>$(Inc);%(AdditionalIncludeDirectories)</AdditionalIncludeDirectories>
   </ClCompile></ItemDefinitionGroup>
   <ItemDefinitionGroup Condition="'$(Configuration)|$(Platform)'=='Release|x64'"><ClCompile>
@@ -102,7 +103,8 @@ def vcxproj(tmp):
         '</ClCompile></ItemDefinitionGroup></Project>',
         'src/a.c': ENTRY + '#include <sub.h>\n#ifdef OWN\n#error not mine\n#endif\n'
         'int sum(void) { return N + FROM_PROPS + SUB; }\nint debug(void) { return DBG; }\n',
-        'src/b.c': '#ifdef FORCED\n#error not mine\n#endif\nint own(void) { return OWN + N; }\n',
+        'src/b.c': '#if defined N && N == 5\nint kit(void) { return KIT == 0x0A00 && TOOLS == 143; }\n#endif\n'
+        '#ifdef FORCED\n#error not mine\n#endif\nint own(void) { return OWN + N; }\n',
         'src/c.c': '#include <own.h>\n#ifdef FROM_PROPS\n#error not undefined\n#endif\n'
         'int options(void) { return OPTION + N + FORCED + SECOND + OWN_H; }\n', 'own/own.h': '#define OWN_H 400\n',
         'forced.h': '#define FORCED 100\n', 'src/second.h': '#define SECOND 200\n', 'src/bad.c': '#error excluded\n',
@@ -113,6 +115,7 @@ def vcxproj(tmp):
     check('vcxproj: Debug', value(driver, 'debug') == 1, text)
     check('vcxproj: a file with defines of its own', value(driver, 'own') == 6, text)
     check('vcxproj: a file with options of its own', value(driver, 'options') == 9 + 5 + 100 + 200 + 400, text)
+    check('vcxproj: properties of the kit', value(driver, 'kit') == 1, text)
     driver, text = built('release', tmp, '--configuration', 'Release')
     check('vcxproj: the other configuration', value(driver, 'own') == 7 and value(driver, 'debug') == 0, text)
     driver, text = built('solution', tmp.parent)

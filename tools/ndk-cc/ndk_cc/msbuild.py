@@ -11,6 +11,9 @@ from .paths import find, match, names
 MAX_CONDITION = 8192
 MAX_UP = 8            # folders above the project's in which a solution and Directory.Build.props are looked for
 ABOVE = r"\$\(\[MSBuild\]::(GetPathOfFileAbove|GetDirectoryNameOfFileAbove)\(([^()]*)\)\)"
+# Properties that the kit and the toolset set: Windows 10, as in ntdef.h, and Visual Studio 2022.
+KIT = {'_nt_target_version': '0x0A00', 'win32_winnt_version': '0x0A00', 'winver_version': '0x0A00',
+       'ntddi_version': '0x0A000000', 'platformtoolsetversion': '143'}
 # Settings of a compilation that ndk-cc uses. Others have no meaning here.
 USED = {'PreprocessorDefinitions', 'AdditionalIncludeDirectories', 'ForcedIncludeFiles', 'ExcludedFromBuild',
         'WppTraceFunction', 'WppAdditionalOptions', 'AdditionalOptions', 'UndefinePreprocessorDefinitions',
@@ -70,6 +73,7 @@ class Evaluator:
                            'solutiondir': os.path.dirname(of) + '/' if of else project.folder + '/',
                            'msbuildprojectdirectory': project.folder, 'msbuildprojectname': project.name}
         self.fixed = set(self.properties)
+        self.properties.update(KIT)
         self.ignored = set()
         self.compiled, self.references, self.metadata, self.seen = [], [], {}, set()
         self.assembly = []
