@@ -6,6 +6,7 @@
 #define ONDK_WDK_NTDDCDRM_H
 
 #include "wdm.h"
+#include "ntddmmc.h"
 #include "ntddstor.h"
 
 EXTERN_C_START

@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_NTDDDISK_H
 #define ONDK_WDK_NTDDDISK_H
+#ifndef _NTDDDISK_H_
+#define _NTDDDISK_H_ /* Windows' own include guard, which some drivers test */
+#endif
 
 #include "wdm.h"
 #include "ntddstor.h"
@@ -185,6 +188,28 @@ typedef struct _PARTITION_INFORMATION_EX {
         PARTITION_INFORMATION_GPT Gpt;
     };
 } PARTITION_INFORMATION_EX, *PPARTITION_INFORMATION_EX;
+
+typedef struct _DRIVE_LAYOUT_INFORMATION_MBR {
+    ULONG Signature;
+    ULONG CheckSum;
+} DRIVE_LAYOUT_INFORMATION_MBR, *PDRIVE_LAYOUT_INFORMATION_MBR;
+
+typedef struct _DRIVE_LAYOUT_INFORMATION_GPT {
+    GUID DiskId;
+    LARGE_INTEGER StartingUsableOffset;
+    LARGE_INTEGER UsableLength;
+    ULONG MaxPartitionCount;
+} DRIVE_LAYOUT_INFORMATION_GPT, *PDRIVE_LAYOUT_INFORMATION_GPT;
+
+typedef struct _DRIVE_LAYOUT_INFORMATION_EX {
+    ULONG PartitionStyle;
+    ULONG PartitionCount;
+    union {
+        DRIVE_LAYOUT_INFORMATION_MBR Mbr;
+        DRIVE_LAYOUT_INFORMATION_GPT Gpt;
+    };
+    PARTITION_INFORMATION_EX PartitionEntry[1];
+} DRIVE_LAYOUT_INFORMATION_EX, *PDRIVE_LAYOUT_INFORMATION_EX;
 
 typedef SET_PARTITION_INFORMATION SET_PARTITION_INFORMATION_MBR;
 typedef PARTITION_INFORMATION_GPT SET_PARTITION_INFORMATION_GPT;

@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_NTDDSCSI_H
 #define ONDK_WDK_NTDDSCSI_H
+#ifndef _NTDDSCSIH_
+#define _NTDDSCSIH_ /* Windows' own include guard, which some drivers test */
+#endif
 
 #include "wdm.h"
 

@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_NTDDSTOR_H
 #define ONDK_WDK_NTDDSTOR_H
+#ifndef _NTDDSTOR_H_
+#define _NTDDSTOR_H_ /* Windows' own include guard, which some drivers test */
+#endif
 
 #include "wdm.h"
 
@@ -66,6 +69,121 @@ typedef enum _STORAGE_BUS_TYPE {
     BusTypeMax,
     BusTypeMaxReserved = 0x7F
 } STORAGE_BUS_TYPE, *PSTORAGE_BUS_TYPE;
+
+/* The media of IOCTL_STORAGE_GET_MEDIA_TYPES_EX. MediaType in these structures may also be a MEDIA_TYPE of ntdddisk.h. */
+typedef enum _STORAGE_MEDIA_TYPE {
+    DDS_4mm = 0x20,
+    MiniQic,
+    Travan,
+    QIC,
+    MP_8mm,
+    AME_8mm,
+    AIT1_8mm,
+    DLT,
+    NCTP,
+    IBM_3480,
+    IBM_3490E,
+    IBM_Magstar_3590,
+    IBM_Magstar_MP,
+    STK_DATA_D3,
+    SONY_DTF,
+    DV_6mm,
+    DMI,
+    SONY_D2,
+    CLEANER_CARTRIDGE,
+    CD_ROM,
+    CD_R,
+    CD_RW,
+    DVD_ROM,
+    DVD_R,
+    DVD_RW,
+    MO_3_RW,
+    MO_5_WO,
+    MO_5_RW,
+    MO_5_LIMDOW,
+    PC_5_WO,
+    PC_5_RW,
+    PD_5_RW,
+    ABL_5_WO,
+    PINNACLE_APEX_5_RW,
+    SONY_12_WO,
+    PHILIPS_12_WO,
+    HITACHI_12_WO,
+    CYGNET_12_WO,
+    KODAK_14_WO,
+    MO_NFR_525,
+    NIKON_12_RW,
+    IOMEGA_ZIP,
+    IOMEGA_JAZ,
+    SYQUEST_EZ135,
+    SYQUEST_EZFLYER,
+    SYQUEST_SYJET,
+    AVATAR_F2,
+    MP2_8mm,
+    DST_S,
+    DST_M,
+    DST_L,
+    VXATape_1,
+    VXATape_2,
+    STK_9840,
+    LTO_Ultrium,
+    LTO_Accelis,
+    DVD_RAM,
+    AIT_8mm,
+    ADR_1,
+    ADR_2,
+    STK_9940,
+    SAIT,
+    VXATape
+} STORAGE_MEDIA_TYPE, *PSTORAGE_MEDIA_TYPE;
+
+#define MEDIA_ERASEABLE 0x00000001
+#define MEDIA_WRITE_ONCE 0x00000002
+#define MEDIA_READ_ONLY 0x00000004
+#define MEDIA_READ_WRITE 0x00000008
+#define MEDIA_WRITE_PROTECTED 0x00000100
+#define MEDIA_CURRENTLY_MOUNTED 0x80000000
+
+typedef struct _DEVICE_MEDIA_INFO {
+    union {
+        struct {
+            LARGE_INTEGER Cylinders;
+            STORAGE_MEDIA_TYPE MediaType;
+            ULONG TracksPerCylinder;
+            ULONG SectorsPerTrack;
+            ULONG BytesPerSector;
+            ULONG NumberMediaSides;
+            ULONG MediaCharacteristics;
+        } DiskInfo;
+        struct {
+            LARGE_INTEGER Cylinders;
+            STORAGE_MEDIA_TYPE MediaType;
+            ULONG TracksPerCylinder;
+            ULONG SectorsPerTrack;
+            ULONG BytesPerSector;
+            ULONG NumberMediaSides;
+            ULONG MediaCharacteristics;
+        } RemovableDiskInfo;
+        struct {
+            STORAGE_MEDIA_TYPE MediaType;
+            ULONG MediaCharacteristics;
+            ULONG CurrentBlockSize;
+            STORAGE_BUS_TYPE BusType;
+            union {
+                struct {
+                    UCHAR MediumType;
+                    UCHAR DensityCode;
+                } ScsiInformation;
+            } BusSpecificData;
+        } TapeInfo;
+    } DeviceSpecific;
+} DEVICE_MEDIA_INFO, *PDEVICE_MEDIA_INFO;
+
+typedef struct _GET_MEDIA_TYPES {
+    ULONG DeviceType;
+    ULONG MediaInfoCount;
+    DEVICE_MEDIA_INFO MediaInfo[1];
+} GET_MEDIA_TYPES, *PGET_MEDIA_TYPES;
 
 typedef enum _STORAGE_QUERY_TYPE {
     PropertyStandardQuery = 0,

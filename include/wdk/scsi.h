@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_SCSI_H
 #define ONDK_WDK_SCSI_H
+#ifndef _NTSCSI_
+#define _NTSCSI_ /* Windows' own include guard, which some drivers test */
+#endif
 
 #include "ntdef.h"
 #ifndef _NTSCSI_USER_MODE_ /* a program's definition that leaves out the requests of drivers */
@@ -11,6 +14,7 @@
 #endif
 #include "scsi/cdb.h"
 #include "scsi/codes.h"
+#include "scsi/mmc.h"
 
 EXTERN_C_START
 

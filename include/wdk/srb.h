@@ -4,6 +4,9 @@
  */
 #ifndef ONDK_WDK_SRB_H
 #define ONDK_WDK_SRB_H
+#ifndef _NTSRB_
+#define _NTSRB_ /* Windows' own include guard, which some drivers test */
+#endif
 
 #include "wdm.h"
 

@@ -285,6 +285,58 @@ typedef union _CDB {
         UCHAR Reserved3;
         UCHAR Control;
     } SECURITY_PROTOCOL_OUT;
+    struct _READ_TOC {
+        UCHAR OperationCode;
+        UCHAR Reserved0 : 1;
+        UCHAR Msf : 1;
+        UCHAR Reserved1 : 3;
+        UCHAR LogicalUnitNumber : 3;
+        UCHAR Format2 : 4;
+        UCHAR Reserved2 : 4;
+        UCHAR Reserved3[3];
+        UCHAR StartingTrack;
+        UCHAR AllocationLength[2];
+        UCHAR Control : 6;
+        UCHAR Format : 2;
+    } READ_TOC;
+    struct _READ_DISK_INFORMATION {
+        UCHAR OperationCode;
+        UCHAR Reserved1 : 5;
+        UCHAR Lun : 3;
+        UCHAR Reserved2[5];
+        UCHAR AllocationLength[2];
+        UCHAR Control;
+    } READ_DISK_INFORMATION, READ_DISC_INFORMATION;
+    struct _READ_TRACK_INFORMATION {
+        UCHAR OperationCode;
+        UCHAR Track : 2;
+        UCHAR Reserved4 : 3;
+        UCHAR Lun : 3;
+        UCHAR BlockAddress[4];
+        UCHAR Reserved3;
+        UCHAR AllocationLength[2];
+        UCHAR Control;
+    } READ_TRACK_INFORMATION;
+    struct _GET_CONFIGURATION {
+        UCHAR OperationCode;
+        UCHAR RequestType : 2;
+        UCHAR Reserved1 : 6;
+        UCHAR StartingFeature[2];
+        UCHAR Reserved2[3];
+        UCHAR AllocationLength[2];
+        UCHAR Control;
+    } GET_CONFIGURATION;
+    struct _GET_EVENT_STATUS_NOTIFICATION {
+        UCHAR OperationCode;
+        UCHAR Immediate : 1;
+        UCHAR Reserved : 4;
+        UCHAR Lun : 3;
+        UCHAR Reserved2[2];
+        UCHAR NotificationClassRequest;
+        UCHAR Reserved3[2];
+        UCHAR EventListLength[2];
+        UCHAR Control;
+    } GET_EVENT_STATUS_NOTIFICATION;
     UCHAR AsByte[16];
     ULONG AsUlong[4];
 } CDB, *PCDB;

@@ -47,7 +47,8 @@
 #define FILE_SPECIAL_ACCESS FILE_ANY_ACCESS
 #define FILE_READ_ACCESS 0x0001
 #define FILE_WRITE_ACCESS 0x0002
-#define CTL_CODE(type, function, method, access) (((type) << 16) | ((access) << 14) | ((function) << 2) | (method))
+#define CTL_CODE(type, function, method, access) \
+    ((((type) + 0u) << 16) | (((access) + 0u) << 14) | ((function) << 2) | (method))
 #define METHOD_FROM_CTL_CODE(code) ((ULONG)((code) & 3))
 #define IoGetFunctionCodeFromCtlCode(code) ((ULONG)(((code) >> 2) & 0xfff))
 #define DEVICE_TYPE_FROM_CTL_CODE(code) (((ULONG)((code) & 0xffff0000)) >> 16)
