@@ -85,6 +85,7 @@ static const struct {
     { WDFQUEUES_COMPLETE_CREATED, "wdf-request in WdfRequestComplete", "was created by the driver" },
     { WDFQUEUES_SEND_CANCELABLE, "wdf-request in WdfRequestSend", "is cancelable" },
     { WDFQUEUES_SEND_UNWATCHED, "wdf-request in WdfRequestSend", "without a completion routine" },
+    { WDFQUEUES_TARGET_DELETED_INSIDE, "wdf-callback in WdfObjectDelete", "waits for its own end" },
     { WDFQUEUES_WORK_FLUSHES, "wdf-callback in WdfWorkItemFlush", "waits for its own end" },
 };
 

@@ -107,7 +107,12 @@ NTKERNELAPI NTSTATUS WdfIoTargetCreate(_In_ WDFDEVICE Device, _In_opt_ PWDF_OBJE
  * open. Extended attributes are refused with STATUS_NOT_SUPPORTED. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfIoTargetOpen(_In_ WDFIOTARGET IoTarget, _In_ PWDF_IO_TARGET_OPEN_PARAMS OpenParams);
-/* Cancels the requests that were sent to the target, waits for them, and closes the target. PASSIVE_LEVEL. */
+/*
+ * Cancels the requests that were sent to the target, waits until their completion routines have returned, and closes the
+ * target. A completion routine that closes its target does not wait for other completion routines. The deletion of a
+ * target also closes it, after EvtCleanupCallback; in a completion routine of the target it breaks rule `wdf-callback`.
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI VOID WdfIoTargetClose(_In_ WDFIOTARGET IoTarget);
 NTKERNELAPI WDF_IO_TARGET_STATE WdfIoTargetGetState(_In_ WDFIOTARGET IoTarget);
 NTKERNELAPI WDFDEVICE WdfIoTargetGetDevice(_In_ WDFIOTARGET IoTarget);

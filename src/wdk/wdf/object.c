@@ -427,11 +427,13 @@ static struct wdf_object *wdf_object_next_child(struct wdf_object *o, enum pass 
 
 static void wdf_object_call_cleanups(struct wdf_object *o)
 {
-    if (o->stop)
+    if (o->stop && !o->cleans_up_first)
         o->stop(o);
     for (struct wdf_context *c = o->contexts; c; c = c->next)
         if (c->cleanup)
             c->cleanup(o);
+    if (o->stop && o->cleans_up_first)
+        o->stop(o);
 }
 
 /* Calls the cleanup callbacks of all objects below the object, then the object's own callbacks. */

@@ -66,6 +66,7 @@ struct wdf_object {
     bool passive;          /* execution level: callbacks run at PASSIVE_LEVEL */
     WDF_SYNCHRONIZATION_SCOPE scope;
     struct wdf_sync *sync;                 /* the lock of a device or queue; otherwise NULL */
+    bool cleans_up_first;                  /* the cleanup callbacks are called before `stop`, and not after it */
     void (*stop)(struct wdf_object *o);    /* called before the cleanup callbacks; may be NULL */
     void (*destroy)(struct wdf_object *o); /* called before the object is freed; may be NULL */
     struct wdf_context *contexts;

@@ -16,6 +16,14 @@
 
 #define SEND_TAG 'tdWF'
 
+/* A completion routine that this thread runs, or the wake-up of a thread that waits. */
+struct finish_frame {
+    const struct wdf_target *target;
+    struct finish_frame *outer;
+};
+
+static _Thread_local struct finish_frame *finish_frames __attribute__((tls_model("initial-exec")));
+
 pthread_mutex_t wdf_target_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t wdf_target_changed = PTHREAD_COND_INITIALIZER;
 
@@ -224,18 +232,15 @@ static void send_add_span(struct wdf_span *to, const struct wdf_span *from)
         wdf_object_ref(to->memory);
 }
 
-NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const struct wdf_what *what)
+/* Prepares the request's IRP for the target. The caller keeps the target open. */
+static NTSTATUS send_format_for(const struct wdf_target_device *open, struct wdf_send *s, const struct wdf_what *what)
 {
-    struct wdf_send *s = wdf_send_of(r);
+    struct wdf_request *r = s->request;
     PIO_STACK_LOCATION next;
     NTSTATUS status;
 
-    if (!s)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    if (!t->target)
-        return STATUS_INVALID_DEVICE_STATE;
     send_release(s);
-    status = send_prepare_irp(r, t->target);
+    status = send_prepare_irp(r, open->device);
     if (!NT_SUCCESS(status))
         return status;
     s->saved.system = r->irp->AssociatedIrp.SystemBuffer;
@@ -247,14 +252,47 @@ NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const stru
     next = IoGetNextIrpStackLocation(r->irp);
     RtlZeroMemory(next, sizeof *next);
     next->MajorFunction = what->major;
-    next->FileObject = t->file;
+    next->FileObject = open->file;
     send_set_params(s, what);
     status = what->major == IRP_MJ_READ || what->major == IRP_MJ_WRITE
-                 ? send_format_transfer(s, r->irp, t->target, what)
+                 ? send_format_transfer(s, r->irp, open->device, what)
                  : send_format_control(s, r->irp, what->code);
     s->ready = NT_SUCCESS(status);
     if (!s->ready)
         send_release(s);
+    return status;
+}
+
+/* Prevents the release of the target's device. Returns false if the target is closed. */
+static bool send_begin_use(struct wdf_target *t, struct wdf_target_device *open)
+{
+    pthread_mutex_lock(&wdf_target_lock);
+    *open = t->open;
+    t->users += open->device != NULL;
+    pthread_mutex_unlock(&wdf_target_lock);
+    return open->device != NULL;
+}
+
+static void send_end_use(struct wdf_target *t)
+{
+    pthread_mutex_lock(&wdf_target_lock);
+    t->users--;
+    pthread_cond_broadcast(&wdf_target_changed);
+    pthread_mutex_unlock(&wdf_target_lock);
+}
+
+NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const struct wdf_what *what)
+{
+    struct wdf_send *s = wdf_send_of(r);
+    struct wdf_target_device open;
+    NTSTATUS status;
+
+    if (!s)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    if (!send_begin_use(t, &open))
+        return STATUS_INVALID_DEVICE_STATE;
+    status = send_format_for(&open, s, what);
+    send_end_use(t);
     return status;
 }
 
@@ -308,6 +346,36 @@ static void send_set_results(struct wdf_send *s)
         p->Parameters.Ioctl.Output.Length = bytes;
 }
 
+bool wdf_send_is_finishing(const struct wdf_target *t)
+{
+    const struct finish_frame *f = finish_frames;
+
+    while (f && f->target != t)
+        f = f->outer;
+    return f != NULL;
+}
+
+/* Makes the request IDLE, so that the completion routine may send it again. */
+static void send_begin_finish(struct wdf_send *s)
+{
+    pthread_mutex_lock(&wdf_target_lock);
+    RemoveEntryList(&s->link);
+    InitializeListHead(&s->link);
+    s->target->finishing++;
+    s->target = NULL;
+    atomic_store(&s->state, SEND_IDLE);
+    pthread_cond_broadcast(&wdf_target_changed);
+    pthread_mutex_unlock(&wdf_target_lock);
+}
+
+static void send_end_finish(struct wdf_target *t)
+{
+    pthread_mutex_lock(&wdf_target_lock);
+    t->finishing--;
+    pthread_cond_broadcast(&wdf_target_changed);
+    pthread_mutex_unlock(&wdf_target_lock);
+}
+
 /* The completion routine may delete or complete the request, or send it again. */
 static void send_finish(struct wdf_send *s)
 {
@@ -315,6 +383,7 @@ static void send_finish(struct wdf_send *s)
     struct wdf_target *t = s->target;
     struct wdf_object *root = wdf_root_of(&t->object);
     PFN_WDF_REQUEST_COMPLETION_ROUTINE routine = s->routine;
+    struct finish_frame frame = { t, finish_frames };
     WDF_REQUEST_COMPLETION_PARAMS params;
     bool synchronous = s->synchronous;
     WDFCONTEXT context = s->context;
@@ -325,13 +394,8 @@ static void send_finish(struct wdf_send *s)
     params = s->params;
     s->routine = NULL; /* only for this send */
     s->context = NULL;
-    pthread_mutex_lock(&wdf_target_lock);
-    s->target = NULL;
-    RemoveEntryList(&s->link);
-    InitializeListHead(&s->link);
-    atomic_store(&s->state, SEND_IDLE);
-    pthread_cond_broadcast(&wdf_target_changed);
-    pthread_mutex_unlock(&wdf_target_lock);
+    send_begin_finish(s);
+    finish_frames = &frame;
     if (synchronous) {
         KeSetEvent(&s->done, IO_NO_INCREMENT, FALSE);
     } else if (routine) {
@@ -339,6 +403,8 @@ static void send_finish(struct wdf_send *s)
         routine((WDFREQUEST)r, (WDFIOTARGET)t, &params, context);
         wdf_call_end(&call, "a completion routine", (const void *)(uintptr_t)routine);
     }
+    finish_frames = frame.outer;
+    send_end_finish(t);
     wdf_object_unref(&r->object);
     wdf_object_unref(&t->object);
     wdf_activity_end(root);
@@ -424,7 +490,7 @@ static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUE
 
     pthread_mutex_lock(&wdf_target_lock);
     begun = t->state == WdfIoTargetStarted;
-    if (begun && s->request->irp->CurrentLocation <= t->target->StackSize) {
+    if (begun && s->request->irp->CurrentLocation <= t->open.device->StackSize) {
         s->status = STATUS_REQUEST_NOT_ACCEPTED;
         begun = false;
     }
@@ -467,7 +533,7 @@ bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEN
     if (synchronous)
         wdf_object_ref(&r->object);
     IoSetCompletionRoutine(r->irp, send_completed, s, TRUE, TRUE, TRUE);
-    (void)IoCallDriver(t->target, r->irp);
+    (void)IoCallDriver(t->open.device, r->irp); /* the target stays open while the request is sent */
     if (synchronous) {
         (void)KeWaitForSingleObject(&s->done, Executive, KernelMode, FALSE, NULL);
         wdf_object_unref(&r->object);

@@ -5,6 +5,7 @@
 #include "wdf.h"
 #include "ntifs.h"
 
+#include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/target.h"
@@ -43,7 +44,7 @@ static unsigned target_count_sent(struct wdf_target *t)
     return n;
 }
 
-/* Cancels the requests that are sent now, and waits for them. */
+/* Cancels the requests that are sent now. */
 static void target_cancel_sent(struct wdf_target *t)
 {
     for (unsigned n = target_count_sent(t); n; n--) {
@@ -57,32 +58,60 @@ static void target_cancel_sent(struct wdf_target *t)
         (void)wdf_send_cancel(r);
         wdf_object_unref(&r->object);
     }
-    pthread_mutex_lock(&wdf_target_lock);
-    while (!IsListEmpty(&t->sent))
-        pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
-    pthread_mutex_unlock(&wdf_target_lock);
 }
 
-static void target_close(struct wdf_target *t)
+/*
+ * Waits until no request is sent and no completion routine runs. A completion routine of this target waits for the
+ * requests alone: it would wait for its own end, or for another one that waits for it. Requires the lock.
+ */
+static void target_wait(struct wdf_target *t)
 {
+    bool inside = wdf_send_is_finishing(t);
+
+    while (t->users || !IsListEmpty(&t->sent) || (t->finishing && !inside))
+        pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
+}
+
+static void target_release(const struct wdf_target *t, const struct wdf_target_device *open)
+{
+    if (open->file)
+        ObDereferenceObject(open->file);
+    else if (open->device && !t->local)
+        ObDereferenceObject(open->device);
+    if (open->handle)
+        (void)ZwClose(open->handle);
+}
+
+/* If several threads close the target, the first one whose wait is over releases the device. */
+static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
+{
+    struct wdf_target_device open;
+
     pthread_mutex_lock(&wdf_target_lock);
-    t->state = WdfIoTargetClosed;
+    while (t->opening)
+        pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
+    if (t->state != WdfIoTargetDeleted)
+        t->state = state;
     pthread_mutex_unlock(&wdf_target_lock);
     target_cancel_sent(t);
-    if (t->file)
-        ObDereferenceObject(t->file);
-    else if (t->target && !t->local)
-        ObDereferenceObject(t->target);
-    if (t->handle)
-        (void)ZwClose(t->handle);
-    t->file = NULL;
-    t->target = NULL;
-    t->handle = NULL;
+    pthread_mutex_lock(&wdf_target_lock);
+    target_wait(t);
+    open = t->open;
+    t->open = (struct wdf_target_device){ NULL };
+    pthread_mutex_unlock(&wdf_target_lock);
+    target_release(t, &open);
 }
 
+/* A deleted target cannot be opened any more. */
 static void target_stop(struct wdf_object *o)
 {
-    target_close(CONTAINING_RECORD(o, struct wdf_target, object));
+    struct wdf_target *t = CONTAINING_RECORD(o, struct wdf_target, object);
+
+    if (wdf_send_is_finishing(t) && check_on())
+        check_failed(CHECK_WDF_CALLBACK, "WdfObjectDelete", WDF_WAITS_FOR_ITSELF, (uintptr_t)o, 0, 0,
+                     "a completion routine deletes its target, WDFIOTARGET %p, and so waits for its own end",
+                     (void *)o);
+    target_close(t, WdfIoTargetDeleted);
 }
 
 static void target_destroy(struct wdf_object *o)
@@ -97,7 +126,7 @@ VOID WdfIoTargetClose(WDFIOTARGET IoTarget)
     struct wdf_target *t = target_of("WdfIoTargetClose", IoTarget, PASSIVE_LEVEL);
 
     if (t && !t->local)
-        target_close(t);
+        target_close(t, WdfIoTargetClosed);
 }
 
 /* ---- Creating and opening ---------------------------------------------------------------------------------------- */
@@ -117,6 +146,7 @@ static NTSTATUS target_new(struct wdf_device *d, PWDF_OBJECT_ATTRIBUTES attribut
     (*out)->state = WdfIoTargetClosed;
     InitializeListHead(&(*out)->sent);
     o->stop = target_stop;
+    o->cleans_up_first = true;
     o->destroy = target_destroy;
     return STATUS_SUCCESS;
 }
@@ -147,7 +177,7 @@ NTSTATUS wdf_target_create_local(struct wdf_device *d)
         return status;
     t->local = true;
     t->object.framework = true;
-    t->target = d->pnp.below;
+    t->open.device = d->pnp.below;
     t->state = WdfIoTargetStarted;
     status = wdf_object_publish(&t->object);
     if (NT_SUCCESS(status))
@@ -155,7 +185,7 @@ NTSTATUS wdf_target_create_local(struct wdf_device *d)
     return status;
 }
 
-static NTSTATUS target_open_by_name(struct wdf_target *t)
+static NTSTATUS target_open_by_name(struct wdf_target *t, struct wdf_target_device *open)
 {
     UNICODE_STRING name = t->reopen.name;
     OBJECT_ATTRIBUTES attributes;
@@ -163,20 +193,17 @@ static NTSTATUS target_open_by_name(struct wdf_target *t)
     NTSTATUS status;
 
     InitializeObjectAttributes(&attributes, &name, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
-    status = ZwCreateFile(&t->handle, t->reopen.access, &attributes, &result, NULL, t->reopen.attributes,
+    status = ZwCreateFile(&open->handle, t->reopen.access, &attributes, &result, NULL, t->reopen.attributes,
                           t->reopen.share, t->reopen.disposition, t->reopen.options, NULL, 0);
+    if (!NT_SUCCESS(status))
+        return status;
+    status = ObReferenceObjectByHandle(open->handle, t->reopen.access, *IoFileObjectType, KernelMode,
+                                       (PVOID *)&open->file, NULL);
     if (!NT_SUCCESS(status)) {
-        t->handle = NULL;
+        (void)ZwClose(open->handle);
         return status;
     }
-    status = ObReferenceObjectByHandle(t->handle, t->reopen.access, *IoFileObjectType, KernelMode, (PVOID *)&t->file,
-                                       NULL);
-    if (!NT_SUCCESS(status)) {
-        (void)ZwClose(t->handle);
-        t->handle = NULL;
-        return status;
-    }
-    t->target = IoGetRelatedDeviceObject(t->file);
+    open->device = IoGetRelatedDeviceObject(open->file);
     return STATUS_SUCCESS;
 }
 
@@ -201,50 +228,72 @@ static NTSTATUS target_keep_name(struct wdf_target *t, const WDF_IO_TARGET_OPEN_
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS target_use_existing(struct wdf_target *t, const WDF_IO_TARGET_OPEN_PARAMS *p)
+static NTSTATUS target_use_existing(const WDF_IO_TARGET_OPEN_PARAMS *p, struct wdf_target_device *open)
 {
     if (!p->TargetDeviceObject)
         return STATUS_INVALID_PARAMETER;
-    t->target = p->TargetDeviceObject;
-    t->file = p->TargetFileObject;
-    ObReferenceObject(t->file ? (PVOID)t->file : (PVOID)t->target);
+    open->device = p->TargetDeviceObject;
+    open->file = p->TargetFileObject;
+    ObReferenceObject(open->file ? (PVOID)open->file : (PVOID)open->device);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS target_open(struct wdf_target *t, const WDF_IO_TARGET_OPEN_PARAMS *p)
+static NTSTATUS target_open(struct wdf_target *t, const WDF_IO_TARGET_OPEN_PARAMS *p, struct wdf_target_device *open)
 {
     NTSTATUS status;
 
     switch (p->Type) {
     case WdfIoTargetOpenUseExistingDevice:
-        return target_use_existing(t, p);
+        return target_use_existing(p, open);
     case WdfIoTargetOpenByName:
         status = target_keep_name(t, p);
-        return NT_SUCCESS(status) ? target_open_by_name(t) : status;
+        return NT_SUCCESS(status) ? target_open_by_name(t, open) : status;
     case WdfIoTargetOpenReopen:
-        return t->reopen.name.Buffer ? target_open_by_name(t) : STATUS_INVALID_DEVICE_STATE;
+        return t->reopen.name.Buffer ? target_open_by_name(t, open) : STATUS_INVALID_DEVICE_STATE;
     default:
         return STATUS_INVALID_PARAMETER;
     }
 }
 
+/* Returns false if the target is open, is being opened, or is deleted. */
+static bool target_begin_open(struct wdf_target *t)
+{
+    bool begun;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    begun = !t->open.device && !t->opening && t->state != WdfIoTargetDeleted;
+    t->opening = t->opening || begun;
+    pthread_mutex_unlock(&wdf_target_lock);
+    return begun;
+}
+
+/* `open` is NULL if the target could not be opened. */
+static void target_end_open(struct wdf_target *t, const struct wdf_target_device *open)
+{
+    pthread_mutex_lock(&wdf_target_lock);
+    t->opening = false;
+    if (open) {
+        t->open = *open;
+        t->state = WdfIoTargetStarted;
+    }
+    pthread_cond_broadcast(&wdf_target_changed); /* a close waits */
+    pthread_mutex_unlock(&wdf_target_lock);
+}
+
 NTSTATUS WdfIoTargetOpen(WDFIOTARGET IoTarget, PWDF_IO_TARGET_OPEN_PARAMS OpenParams)
 {
     struct wdf_target *t = target_of("WdfIoTargetOpen", IoTarget, PASSIVE_LEVEL);
+    struct wdf_target_device open = { NULL };
     NTSTATUS status;
 
     if (!t || !wdf_check_pointer("WdfIoTargetOpen", OpenParams, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
     if (OpenParams->Size != sizeof *OpenParams)
         return STATUS_INFO_LENGTH_MISMATCH;
-    if (t->local || t->target)
+    if (!target_begin_open(t))
         return STATUS_INVALID_DEVICE_STATE;
-    status = target_open(t, OpenParams);
-    if (!NT_SUCCESS(status))
-        return status;
-    pthread_mutex_lock(&wdf_target_lock);
-    t->state = WdfIoTargetStarted;
-    pthread_mutex_unlock(&wdf_target_lock);
+    status = target_open(t, OpenParams, &open);
+    target_end_open(t, NT_SUCCESS(status) ? &open : NULL);
     return status;
 }
 
@@ -263,6 +312,20 @@ WDF_IO_TARGET_STATE WdfIoTargetGetState(WDFIOTARGET IoTarget)
     return state;
 }
 
+/* Returns what the target is open for now. */
+static struct wdf_target_device target_get_open(const char *routine, WDFIOTARGET target)
+{
+    struct wdf_target *t = target_of(routine, target, DISPATCH_LEVEL);
+    struct wdf_target_device open = { NULL };
+
+    if (!t)
+        return open;
+    pthread_mutex_lock(&wdf_target_lock);
+    open = t->open;
+    pthread_mutex_unlock(&wdf_target_lock);
+    return open;
+}
+
 WDFDEVICE WdfIoTargetGetDevice(WDFIOTARGET IoTarget)
 {
     struct wdf_target *t = target_of("WdfIoTargetGetDevice", IoTarget, DISPATCH_LEVEL);
@@ -272,23 +335,17 @@ WDFDEVICE WdfIoTargetGetDevice(WDFIOTARGET IoTarget)
 
 PDEVICE_OBJECT WdfIoTargetWdmGetTargetDeviceObject(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetWdmGetTargetDeviceObject", IoTarget, DISPATCH_LEVEL);
-
-    return t ? t->target : NULL;
+    return target_get_open("WdfIoTargetWdmGetTargetDeviceObject", IoTarget).device;
 }
 
 PFILE_OBJECT WdfIoTargetWdmGetTargetFileObject(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetWdmGetTargetFileObject", IoTarget, DISPATCH_LEVEL);
-
-    return t ? t->file : NULL;
+    return target_get_open("WdfIoTargetWdmGetTargetFileObject", IoTarget).file;
 }
 
 HANDLE WdfIoTargetWdmGetTargetFileHandle(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetWdmGetTargetFileHandle", IoTarget, DISPATCH_LEVEL);
-
-    return t ? t->handle : NULL;
+    return target_get_open("WdfIoTargetWdmGetTargetFileHandle", IoTarget).handle;
 }
 
 WDFIOTARGET WdfDeviceGetIoTarget(WDFDEVICE Device)

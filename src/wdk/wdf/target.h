@@ -12,25 +12,34 @@
 #include "wdk/wdf/object.h"
 #include "wdk/wdf/request.h"
 
+/* The device that an open target has. */
+struct wdf_target_device {
+    PDEVICE_OBJECT device; /* with a reference, unless the target is local or has a file; NULL: closed */
+    PFILE_OBJECT file;     /* with a reference, or NULL */
+    HANDLE handle;         /* of `file`, if the target was opened by name */
+};
+
+/* The state machine is in docs/threads.md. wdf_target_lock guards the members from `state` on. */
 struct wdf_target {
     struct wdf_object object;
     struct wdf_device *device; /* the target's owner */
-    bool local;                /* the target is the device below the owner, and is always open */
-    PDEVICE_OBJECT target;     /* with a reference, unless the target is local; NULL: closed */
-    PFILE_OBJECT file;         /* with a reference, or NULL */
-    HANDLE handle;             /* of `file`, if the target was opened by name */
+    bool local;                /* the target is the device below the owner, and is open until it is deleted */
     struct {
         UNICODE_STRING name;
         ACCESS_MASK access;
         ULONG share, attributes, disposition, options;
-    } reopen;
-    WDF_IO_TARGET_STATE state; /* under wdf_target_lock */
-    LIST_ENTRY sent;           /* struct wdf_send; under wdf_target_lock */
+    } reopen; /* used only while `opening` is true */
+    WDF_IO_TARGET_STATE state;
+    bool opening; /* WdfIoTargetOpen runs */
+    struct wdf_target_device open;
+    unsigned users;     /* threads that use `open` although they have sent no request yet */
+    LIST_ENTRY sent;    /* struct wdf_send */
+    unsigned finishing; /* requests that are no longer in `sent`, and whose completion routines have not returned */
 };
 
 /* Guards the states of all targets and of the requests that are sent to them. No other lock is acquired under it. */
 extern pthread_mutex_t wdf_target_lock;
-extern pthread_cond_t wdf_target_changed; /* a request was finished */
+extern pthread_cond_t wdf_target_changed; /* a wait of a target may be over */
 
 /* A buffer of a request to a target: memory of a driver. */
 struct wdf_span {
@@ -101,6 +110,8 @@ void wdf_send_reset(struct wdf_send *s, NTSTATUS status);
 void wdf_send_format_current(struct wdf_send *s);
 /* Returns the request if the driver has created it and it is not sent, and otherwise NULL. */
 struct wdf_request *wdf_request_created(const char *routine, WDFREQUEST request);
+/* Returns true if this thread runs a completion routine of a request that was sent to the target. */
+bool wdf_send_is_finishing(const struct wdf_target *t);
 /* Creates the local target of `d`: the device below `d`. Requires that `d` is an enumerated device. */
 NTSTATUS wdf_target_create_local(struct wdf_device *d);
 /*

@@ -270,10 +270,10 @@ BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND
     }
     if (!Options || !(Options->Flags & WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET))
         return wdf_send(t, r, Options);
-    s->failed = r->created || !t->target;
+    s->failed = r->created || !t->open.device;
     s->status = r->created ? STATUS_INVALID_DEVICE_REQUEST : STATUS_INVALID_DEVICE_STATE;
     if (!s->failed)
-        wdf_request_pass_on(r, t->target);
+        wdf_request_pass_on(r, t->open.device);
     return !s->failed;
 }
 

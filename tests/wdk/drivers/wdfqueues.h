@@ -26,6 +26,11 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_CANCELS, /* by WdfRequestCancelSentRequest and WdfIoTargetClose */
     WDFQUEUES_TARGET_FORWARDS,
     WDFQUEUES_TARGET_REFORMATS, /* a received request is sent with other buffers */
+    WDFQUEUES_TARGET_CLOSE_WAITS,   /* WdfIoTargetClose waits for a completion routine */
+    WDFQUEUES_TARGET_DELETE_WAITS,  /* and so does the deletion */
+    WDFQUEUES_TARGET_CLOSED_INSIDE, /* a completion routine closes its target */
+    WDFQUEUES_TARGET_CLEANUP_FIRST, /* EvtCleanupCallback comes before the requests are cancelled */
+    WDFQUEUES_TARGET_NOT_REOPENED,  /* after the deletion */
     WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
     WDFQUEUES_DRAIN_STOPPED,
@@ -39,6 +44,8 @@ enum wdfqueues_case {
     WDFQUEUES_COMPLETE_CREATED,
     WDFQUEUES_SEND_CANCELABLE,
     WDFQUEUES_SEND_UNWATCHED,
+    WDFQUEUES_TARGET_RULES, /* the cases from here on are in break_target_state */
+    WDFQUEUES_TARGET_DELETED_INSIDE = WDFQUEUES_TARGET_RULES,
     WDFQUEUES_CASES
 };
 

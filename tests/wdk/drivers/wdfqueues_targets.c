@@ -2,20 +2,15 @@
 /* Cases of wdfqueues: I/O targets. The driver is the target of its own requests. */
 #include <ntifs.h>
 
-#include "wdfqueues_driver.h"
+#include "wdfqueues_targets.h"
 
 #define REVERSE(method) (0x220000u | 0x40u << 2 | (ULONG)(method)) /* output: the input, reversed */
 #define FORWARD 0x220104u                                         /* sent on to scene.target as MARK */
 #define REFORMAT 0x220108u                                        /* sent on with a buffer of the driver */
 
-static WDFIOTARGET target;
+WDFIOTARGET target;
+struct completed completed;
 static BOOLEAN shrinks; /* the scene's device needs only one stack location when it forwards a request */
-static struct {
-    KEVENT done;
-    WDF_REQUEST_COMPLETION_PARAMS params;
-    NTSTATUS status;
-    WDFCONTEXT context;
-} completed;
 
 /* ---- The target -------------------------------------------------------------------------------------------------- */
 
@@ -140,8 +135,7 @@ static VOID write(WDFQUEUE Queue, WDFREQUEST Request, size_t Length)
         WdfRequestComplete(Request, STATUS_INVALID_PARAMETER);
 }
 
-/* Opens scene.device by the name that the system has made. */
-static NTSTATUS open_target(WDFIOTARGET *Target)
+NTSTATUS open_target(PWDF_OBJECT_ATTRIBUTES Attributes, WDFIOTARGET *Target)
 {
     struct {
         OBJECT_NAME_INFORMATION info;
@@ -153,14 +147,14 @@ static NTSTATUS open_target(WDFIOTARGET *Target)
 
     status = ObQueryNameString(WdfDeviceWdmGetDeviceObject(scene.device), &name.info, sizeof name, &size);
     if (NT_SUCCESS(status))
-        status = WdfIoTargetCreate(scene.device, WDF_NO_OBJECT_ATTRIBUTES, Target);
+        status = WdfIoTargetCreate(scene.device, Attributes, Target);
     if (!NT_SUCCESS(status))
         return status;
     WDF_IO_TARGET_OPEN_PARAMS_INIT_OPEN_BY_NAME(&open, &name.info.Name, GENERIC_READ | GENERIC_WRITE);
     return WdfIoTargetOpen(*Target, &open);
 }
 
-static NTSTATUS open_scene(VOID)
+NTSTATUS open_scene(VOID)
 {
     WDF_IO_QUEUE_CONFIG config;
     WDFQUEUE queue = NULL;
@@ -177,7 +171,7 @@ static NTSTATUS open_scene(VOID)
         if (type == WdfRequestTypeRead || type == WdfRequestTypeWrite || type == WdfRequestTypeDeviceControl)
             status = WdfDeviceConfigureRequestDispatching(scene.device, queue, type);
     KeInitializeEvent(&completed.done, SynchronizationEvent, FALSE);
-    return NT_SUCCESS(status) ? open_target(&target) : status;
+    return NT_SUCCESS(status) ? open_target(WDF_NO_OBJECT_ATTRIBUTES, &target) : status;
 }
 
 /* ---- Synchronous requests ---------------------------------------------------------------------------------------- */
@@ -218,7 +212,7 @@ static ULONG check_synchronous(VOID)
 
 /* ---- Requests of the driver -------------------------------------------------------------------------------------- */
 
-static VOID on_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+VOID on_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
                           WDFCONTEXT Context)
 {
     completed.params = *Params;
@@ -275,18 +269,24 @@ static ULONG check_asynchronous(VOID)
     return 0;
 }
 
-static NTSTATUS send_marked(WDFREQUEST *Request)
+NTSTATUS send_marked_with(WDFREQUEST *Request, PFN_WDF_REQUEST_COMPLETION_ROUTINE Routine)
 {
     NTSTATUS status = WdfRequestCreate(NULL, target, Request);
 
     if (!NT_SUCCESS(status))
         return status;
     status = WdfIoTargetFormatRequestForIoctl(target, *Request, MARK, NULL, NULL, NULL, NULL);
-    WdfRequestSetCompletionRoutine(*Request, on_completion, NULL);
+    WdfRequestSetCompletionRoutine(*Request, Routine, NULL);
     if (NT_SUCCESS(status) && !WdfRequestSend(*Request, target, NULL))
         status = WdfRequestGetStatus(*Request);
-    wait_for(&scene.arrived);
+    if (NT_SUCCESS(status))
+        wait_for(&scene.arrived);
     return status;
+}
+
+NTSTATUS send_marked(WDFREQUEST *Request)
+{
+    return send_marked_with(Request, on_completion);
 }
 
 static ULONG check_cancel_sent(VOID)
@@ -377,10 +377,14 @@ ULONG run_target_case(ULONG Case)
     case WDFQUEUES_TARGET_REFORMATS:
         line = check_reformatted();
         break;
-    default:
+    case WDFQUEUES_TARGET_FORWARDS:
         line = check_forwarded();
+        break;
+    default:
+        line = check_target_state(Case);
     }
-    WdfObjectDelete(target);
+    if (target)
+        WdfObjectDelete(target);
     scene_close();
     return line;
 }
@@ -392,7 +396,13 @@ VOID break_target_rule(ULONG Case)
     WDF_REQUEST_REUSE_PARAMS reuse;
     WDFREQUEST request;
 
-    if (!NT_SUCCESS(open_scene()) || !NT_SUCCESS(send_marked(&request)))
+    if (!NT_SUCCESS(open_scene()))
+        return;
+    if (Case >= WDFQUEUES_TARGET_RULES) {
+        break_target_state(Case);
+        return;
+    }
+    if (!NT_SUCCESS(send_marked(&request)))
         return;
     if (Case == WDFQUEUES_REUSE_SENT) {
         WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_SUCCESS);

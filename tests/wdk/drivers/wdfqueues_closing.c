@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Cases of wdfqueues: I/O targets that are closed and deleted while requests are sent or complete. */
+#include "wdfqueues_targets.h"
+
+static WDFREQUEST request;
+
+/* ---- Completion routines that run meanwhile ---------------------------------------------------------------------- */
+
+static VOID linger(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Request);
+    UNREFERENCED_PARAMETER(Target);
+    UNREFERENCED_PARAMETER(Params);
+    UNREFERENCED_PARAMETER(Context);
+    KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
+    wait_for(&scene.go);
+    InterlockedIncrement(&scene.first);
+}
+
+static VOID cancel_request(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)WdfRequestCancelSentRequest(request);
+}
+
+/* Lets `linger` end after another thread has begun to close the target. A shorter time only weakens the test. */
+static VOID end_linger(PVOID Context)
+{
+    LARGE_INTEGER time = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &time);
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+}
+
+/* Starts two threads: `linger` runs on the first one, and the second one lets it end. */
+static NTSTATUS begin_linger(PVOID Threads[2])
+{
+    NTSTATUS status = send_marked_with(&request, linger);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    Threads[0] = thread_begin(cancel_request);
+    wait_for(&scene.arrived);
+    Threads[1] = thread_begin(end_linger);
+    return status;
+}
+
+static VOID finish_linger(PVOID Threads[2])
+{
+    thread_end(Threads[0]);
+    thread_end(Threads[1]);
+    WdfObjectDelete(request);
+}
+
+static VOID close_target(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfIoTargetClose(target);
+}
+
+static ULONG check_close_waits(VOID)
+{
+    PVOID threads[2], closer;
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    LONG ended;
+
+    CHECK(NT_SUCCESS(begin_linger(threads)));
+    closer = thread_begin(close_target); /* two closes at the same time */
+    WdfIoTargetClose(target);
+    ended = ReadAcquire(&scene.first);
+    thread_end(closer);
+    finish_linger(threads);
+    CHECK(ended == 1 && WdfIoTargetGetState(target) == WdfIoTargetClosed);
+    CHECK(!WdfIoTargetWdmGetTargetFileObject(target) && !WdfIoTargetWdmGetTargetFileHandle(target));
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
+    return 0;
+}
+
+static ULONG check_delete_waits(VOID)
+{
+    PVOID threads[2];
+    LONG ended;
+
+    CHECK(NT_SUCCESS(begin_linger(threads)));
+    WdfObjectDelete(target);
+    target = NULL;
+    ended = ReadAcquire(&scene.first);
+    finish_linger(threads);
+    CHECK(ended == 1);
+    return 0;
+}
+
+/* ---- Calls in a completion routine ------------------------------------------------------------------------------- */
+
+static VOID close_inside(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                         WDFCONTEXT Context)
+{
+    on_completion(Request, Target, Params, Context);
+    WdfIoTargetClose(Target);
+    scene.first = WdfIoTargetGetState(Target);
+}
+
+/* The close cancels a second request, and waits for its routine, but not for its own one. */
+static ULONG check_closed_inside(VOID)
+{
+    WDFREQUEST second;
+
+    CHECK(NT_SUCCESS(send_marked_with(&request, close_inside)));
+    CHECK(NT_SUCCESS(send_marked(&second)));
+    CHECK(WdfRequestCancelSentRequest(request));
+    CHECK(scene.first == WdfIoTargetClosed && WdfRequestGetStatus(second) == STATUS_CANCELLED);
+    WdfObjectDelete(second);
+    WdfObjectDelete(request);
+    return 0;
+}
+
+/* ---- The deletion ------------------------------------------------------------------------------------------------ */
+
+static WDFIOTARGET deleted;
+
+/* The deletion has cancelled nothing yet. */
+static VOID check_pending(WDFOBJECT Object)
+{
+    WDFIOTARGET cleaned = (WDFIOTARGET)Object;
+
+    if (cleaned == deleted && WdfIoTargetGetState(cleaned) == WdfIoTargetStarted && !KeReadStateEvent(&completed.done))
+        InterlockedIncrement(&scene.first);
+}
+
+/* No completion routine runs any more. */
+static VOID check_finished(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    if (KeReadStateEvent(&completed.done) && completed.status == STATUS_CANCELLED)
+        InterlockedIncrement(&scene.second);
+}
+
+static ULONG check_cleanup_first(VOID)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+
+    WdfObjectDelete(target);
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtCleanupCallback = check_pending;
+    attributes.EvtDestroyCallback = check_finished;
+    CHECK(NT_SUCCESS(open_target(&attributes, &target)));
+    deleted = target;
+    CHECK(NT_SUCCESS(send_marked(&request)));
+    WdfObjectDelete(target);
+    target = NULL;
+    CHECK(scene.first == 1 && scene.second == 1);
+    WdfObjectDelete(request);
+    return 0;
+}
+
+/* The driver keeps the object, but a deleted target stays closed. */
+static ULONG check_not_reopened(VOID)
+{
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    WDFIOTARGET kept = target;
+
+    WdfObjectReference(kept);
+    WdfObjectDelete(kept);
+    target = NULL;
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    CHECK(WdfIoTargetOpen(kept, &open) == STATUS_INVALID_DEVICE_STATE);
+    CHECK(WdfIoTargetGetState(kept) == WdfIoTargetDeleted);
+    WdfObjectDereference(kept);
+    return 0;
+}
+
+ULONG check_target_state(ULONG Case)
+{
+    switch (Case) {
+    case WDFQUEUES_TARGET_CLOSE_WAITS:
+        return check_close_waits();
+    case WDFQUEUES_TARGET_DELETE_WAITS:
+        return check_delete_waits();
+    case WDFQUEUES_TARGET_CLOSED_INSIDE:
+        return check_closed_inside();
+    case WDFQUEUES_TARGET_CLEANUP_FIRST:
+        return check_cleanup_first();
+    default:
+        return check_not_reopened();
+    }
+}
+
+/* ---- Rules ------------------------------------------------------------------------------------------------------- */
+
+static VOID delete_inside(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                          WDFCONTEXT Context)
+{
+    on_completion(Request, Target, Params, Context);
+    WdfObjectDelete(Target);
+}
+
+VOID break_target_state(ULONG Case)
+{
+    UNREFERENCED_PARAMETER(Case);
+    if (!NT_SUCCESS(send_marked_with(&request, delete_inside)))
+        return;
+    (VOID)WdfRequestCancelSentRequest(request);
+    WdfObjectDelete(request);
+    scene_close();
+}
