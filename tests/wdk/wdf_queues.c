@@ -61,7 +61,8 @@ static void test_cases(void **state)
 /* The races once more, with random delays. */
 static void test_races(void **state)
 {
-    static const unsigned races[] = { WDFQUEUES_PURGE_RACE, WDFQUEUES_MARK_RACE, WDFQUEUES_CANCEL_DELAYED };
+    static const unsigned races[] = { WDFQUEUES_PURGE_RACE, WDFQUEUES_MARK_RACE, WDFQUEUES_CANCEL_DELAYED,
+                                      WDFQUEUES_TARGET_STOP_RACE };
 
     (void)state;
     schedule_set_seed(1);
@@ -86,6 +87,9 @@ static const struct {
     { WDFQUEUES_SEND_CANCELABLE, "wdf-request in WdfRequestSend", "is cancelable" },
     { WDFQUEUES_SEND_UNWATCHED, "wdf-request in WdfRequestSend", "without a completion routine" },
     { WDFQUEUES_TARGET_DELETED_INSIDE, "wdf-callback in WdfObjectDelete", "waits for its own end" },
+    { WDFQUEUES_TARGET_STOP_INSIDE, "wdf-target in WdfIoTargetStop", "must not wait" },
+    { WDFQUEUES_TARGET_PURGED_BY_HANDLER, "wdf-target in WdfIoTargetPurge", "must not wait" },
+    { WDFQUEUES_TARGET_OVERLAP, "wdf-target in WdfIoTargetStart", "has not returned yet" },
     { WDFQUEUES_WORK_FLUSHES, "wdf-callback in WdfWorkItemFlush", "waits for its own end" },
 };
 

@@ -12,6 +12,7 @@
 
 EXTERN_C_START
 
+#define STATUS_WDF_DEVICE_REMOVED_NOT_SENT ((NTSTATUS)0xC0200206)
 #define STATUS_WDF_REQUEST_INVALID_STATE ((NTSTATUS)0xC0200208)
 
 /* ---- Targets ----------------------------------------------------------------------------------------------------- */
@@ -25,6 +26,20 @@ typedef enum _WDF_IO_TARGET_STATE {
     WdfIoTargetDeleted,
     WdfIoTargetPurged
 } WDF_IO_TARGET_STATE, *PWDF_IO_TARGET_STATE;
+
+/* All but the last one wait until the sent requests' completion routines have returned. */
+typedef enum _WDF_IO_TARGET_SENT_IO_ACTION {
+    WdfIoTargetSentIoUndefined = 0,
+    WdfIoTargetCancelSentIo,
+    WdfIoTargetWaitForSentIoToComplete,
+    WdfIoTargetLeaveSentIoPending
+} WDF_IO_TARGET_SENT_IO_ACTION;
+
+typedef enum _WDF_IO_TARGET_PURGE_IO_ACTION {
+    WdfIoTargetPurgeIoUndefined = 0,
+    WdfIoTargetPurgeIoAndWait,
+    WdfIoTargetPurgeIo
+} WDF_IO_TARGET_PURGE_IO_ACTION;
 
 typedef enum _WDF_IO_TARGET_OPEN_TYPE {
     WdfIoTargetOpenUndefined = 0,
@@ -114,6 +129,18 @@ NTKERNELAPI NTSTATUS WdfIoTargetOpen(_In_ WDFIOTARGET IoTarget, _In_ PWDF_IO_TAR
  * PASSIVE_LEVEL.
  */
 NTKERNELAPI VOID WdfIoTargetClose(_In_ WDFIOTARGET IoTarget);
+/*
+ * Change the state of an open target: started, stopped or purged. A stopped target accepts requests, which wait until the
+ * next start; WdfRequestSend returns TRUE for them. A purge completes the requests that wait with
+ * STATUS_WDF_DEVICE_REMOVED_NOT_SENT, cancels those that were sent, and refuses others. Requests with
+ * WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE are sent in each state, and neither cancelled nor waited for. The three
+ * routines are called one after the other, and a wait is not for request handlers and completion routines: rule
+ * `wdf-target`. WdfIoTargetStart returns STATUS_INVALID_DEVICE_STATE for a closed target. IRQL <= DISPATCH_LEVEL, but
+ * with an action that waits PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS WdfIoTargetStart(_In_ WDFIOTARGET IoTarget);
+NTKERNELAPI VOID WdfIoTargetStop(_In_ WDFIOTARGET IoTarget, _In_ WDF_IO_TARGET_SENT_IO_ACTION Action);
+NTKERNELAPI VOID WdfIoTargetPurge(_In_ WDFIOTARGET IoTarget, _In_ WDF_IO_TARGET_PURGE_IO_ACTION Action);
 NTKERNELAPI WDF_IO_TARGET_STATE WdfIoTargetGetState(_In_ WDFIOTARGET IoTarget);
 NTKERNELAPI WDFDEVICE WdfIoTargetGetDevice(_In_ WDFIOTARGET IoTarget);
 /* Return NULL for a closed target. The file object and handle are those of a target that was opened by name. */

@@ -65,6 +65,7 @@ enum check_rule {
     CHECK_WDF_REQUEST,
     CHECK_WDF_DELETE,
     CHECK_WDF_QUEUE,
+    CHECK_WDF_TARGET,
     CHECK_WDF_LOCK,
     CHECK_WDF_CALLBACK,
     CHECK_CNG_HANDLE, /* p1 is not a valid handle of CNG, or p2 objects of provider p1 are left */

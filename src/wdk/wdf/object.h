@@ -15,16 +15,18 @@
 /* Parameter 1 of bug check WDF_VIOLATION, as on Windows. */
 enum {
     WDF_LOCK_RECURSIVE = 0x2,
-    WDF_MEMORY_REFERENCED = 0x3,  /* p2 request, p3 number of references */
-    WDF_NULL_PARAMETER = 0x4,     /* p3 address of the caller */
-    WDF_WRONG_HANDLE = 0x5,       /* p2 handle */
-    WDF_REQUEST_ERROR = 0x6,      /* p2 the error, p3 request */
-    WDF_WRONG_DELETE = 0x7,       /* p2 object */
-    WDF_QUEUE_ERROR = 0xA,        /* p2 queue */
-    WDF_LOCK_ERROR = 0xB,         /* p2 object, p3 0: the object has no lock, 1: another thread has acquired it */
-    WDF_IRQL_CHANGED = 0xE,       /* p2 IRQL before, p3 IRQL after the callback */
-    WDF_CRITICAL_REGION = 0xF,    /* p2 callback */
-    WDF_WAITS_FOR_ITSELF = 0x101, /* p2 object; OpenNDK's: Windows' verifier only breaks into the debugger */
+    WDF_MEMORY_REFERENCED = 0x3, /* p2 request, p3 number of references */
+    WDF_NULL_PARAMETER = 0x4,    /* p3 address of the caller */
+    WDF_WRONG_HANDLE = 0x5,      /* p2 handle */
+    WDF_REQUEST_ERROR = 0x6,     /* p2 the error, p3 request */
+    WDF_WRONG_DELETE = 0x7,      /* p2 object */
+    WDF_QUEUE_ERROR = 0xA,       /* p2 queue */
+    WDF_LOCK_ERROR = 0xB,        /* p2 object, p3 0: the object has no lock, 1: another thread has acquired it */
+    WDF_IRQL_CHANGED = 0xE,      /* p2 IRQL before, p3 IRQL after the callback */
+    WDF_CRITICAL_REGION = 0xF,   /* p2 callback */
+    /* OpenNDK's, where Windows' verifier only breaks into the debugger. */
+    WDF_WAITS_FOR_ITSELF = 0x101, /* p2 object */
+    WDF_TARGET_ERROR = 0x102,     /* p2 I/O target */
 };
 
 enum wdf_kind {

@@ -21,11 +21,11 @@ struct frame {
 
 static _Thread_local struct frame *frames __attribute__((tls_model("initial-exec")));
 
-bool wdf_in_request_handler(struct wdf_queue *q)
+bool wdf_in_request_handler(struct wdf_object *o)
 {
     struct frame *f = frames;
 
-    while (f && wdf_root_of(&f->queue->object) != wdf_root_of(&q->object))
+    while (f && wdf_root_of(&f->queue->object) != wdf_root_of(o))
         f = f->outer;
     return f != NULL;
 }

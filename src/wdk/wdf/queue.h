@@ -122,8 +122,8 @@ struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *
 void wdf_device_set_power(struct wdf_device *d, bool on);
 /* Acknowledges the stop of a request that stays with the driver. Returns false if the request is not being stopped. */
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r);
-/* Returns true if this thread is in a request handler of the queue's driver. */
-bool wdf_in_request_handler(struct wdf_queue *q);
+/* Returns true if this thread is in a request handler of the object's driver. */
+bool wdf_in_request_handler(struct wdf_object *o);
 /* Returns whether this thread runs a request handler of the queue. */
 bool wdf_queue_has_frame(const struct wdf_queue *q);
 

@@ -347,7 +347,7 @@ static void queue_change_synchronously(WDFQUEUE queue, const struct change *c)
 
     irql_check_max(c->routine, PASSIVE_LEVEL);
     q = wdf_queue_of(c->routine, queue);
-    if (q && wdf_in_request_handler(q))
+    if (q && wdf_in_request_handler(&q->object))
         wdf_report_queue(c->routine, q, "a request handler must not wait for a queue");
     else if (q && queue_change(q, c))
         queue_wait(q, change_goal(c));
@@ -444,7 +444,7 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     pthread_mutex_lock(&q->lock);
     emptied = wdf_queue_has_reached(q, GOAL_EMPTIED);
     pthread_mutex_unlock(&q->lock);
-    if (!emptied && wdf_in_request_handler(q)) {
+    if (!emptied && wdf_in_request_handler(&q->object)) {
         wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
         return;
     }

@@ -16,6 +16,7 @@
 /* A completion routine that this thread runs, or the wake-up of a thread that waits. */
 struct finish_frame {
     const struct wdf_target *target;
+    const struct wdf_object *root; /* of the target */
     struct finish_frame *outer;
 };
 
@@ -48,6 +49,15 @@ static void send_set_results(struct wdf_send *s)
         p->Parameters.Ioctl.Output.Length = bytes;
 }
 
+bool wdf_send_is_in_routine(const struct wdf_object *root)
+{
+    const struct finish_frame *f = finish_frames;
+
+    while (f && f->root != root)
+        f = f->outer;
+    return f != NULL;
+}
+
 bool wdf_send_is_finishing(const struct wdf_target *t)
 {
     const struct finish_frame *f = finish_frames;
@@ -63,17 +73,17 @@ static void send_begin_finish(struct wdf_send *s)
     pthread_mutex_lock(&wdf_target_lock);
     RemoveEntryList(&s->link);
     InitializeListHead(&s->link);
-    s->target->finishing++;
+    s->sent->finishing++;
     s->target = NULL;
     atomic_store(&s->state, SEND_IDLE);
     pthread_cond_broadcast(&wdf_target_changed);
     pthread_mutex_unlock(&wdf_target_lock);
 }
 
-static void send_end_finish(struct wdf_target *t)
+static void send_end_finish(struct wdf_sent *sent)
 {
     pthread_mutex_lock(&wdf_target_lock);
-    t->finishing--;
+    sent->finishing--;
     pthread_cond_broadcast(&wdf_target_changed);
     pthread_mutex_unlock(&wdf_target_lock);
 }
@@ -85,7 +95,8 @@ static void send_finish(struct wdf_send *s)
     struct wdf_target *t = s->target;
     struct wdf_object *root = wdf_root_of(&t->object);
     PFN_WDF_REQUEST_COMPLETION_ROUTINE routine = s->routine;
-    struct finish_frame frame = { t, finish_frames };
+    struct finish_frame frame = { t, root, finish_frames };
+    struct wdf_sent *sent = s->sent;
     WDF_REQUEST_COMPLETION_PARAMS params;
     bool synchronous = s->synchronous;
     WDFCONTEXT context = s->context;
@@ -106,7 +117,7 @@ static void send_finish(struct wdf_send *s)
         wdf_call_end(&call, "a completion routine", (const void *)(uintptr_t)routine);
     }
     finish_frames = frame.outer;
-    send_end_finish(t);
+    send_end_finish(sent);
     wdf_object_unref(&r->object);
     wdf_object_unref(&t->object);
     wdf_activity_end(root);
@@ -124,27 +135,31 @@ static void send_drop(struct wdf_send *s)
         send_finish(s);
 }
 
+/* Drops the holders of a request that the target returns: the target, and the timer unless it has expired. */
+static void send_return(struct wdf_send *s)
+{
+    if (s->dpc.DeferredRoutine && timer_cancel(&s->timer))
+        send_drop(s);
+    send_drop(s);
+}
+
 static NTSTATUS send_completed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
 {
-    struct wdf_send *s = context;
-
     UNREFERENCED_PARAMETER(device);
     UNREFERENCED_PARAMETER(irp);
-    if (s->dpc.DeferredRoutine && timer_cancel(&s->timer))
-        send_drop(s); /* the timer's */
-    send_drop(s);
+    send_return(context);
     return STATUS_MORE_PROCESSING_REQUIRED;
 }
 
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
-/* Adds a holder if the request is sent. */
+/* Adds a holder if the request is SENT or WAITING. */
 static bool send_try_ref(struct wdf_send *s)
 {
     bool sent;
 
     pthread_mutex_lock(&wdf_target_lock);
-    sent = atomic_load(&s->state) == SEND_SENT && s->holders;
+    sent = atomic_load(&s->state) != SEND_IDLE && s->holders;
     s->holders += sent;
     pthread_mutex_unlock(&wdf_target_lock);
     return sent;
@@ -152,7 +167,7 @@ static bool send_try_ref(struct wdf_send *s)
 
 bool wdf_send_is_sent(const struct wdf_request *r)
 {
-    return r->send && atomic_load(&r->send->state) == SEND_SENT;
+    return r->send && atomic_load(&r->send->state) != SEND_IDLE;
 }
 
 bool wdf_send_cancel(struct wdf_request *r)
@@ -179,35 +194,122 @@ static VOID send_expire(PKDPC dpc, PVOID context, PVOID a, PVOID b)
     send_drop(s);
 }
 
-/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+/* ---- Waiting in a stopped target --------------------------------------------------------------------------------- */
+
+/* Makes a waiting request SENT. The caller has removed the IRP's cancel routine. Requires the lock. */
+static void send_remove_waiting(struct wdf_send *s)
+{
+    RemoveEntryList(&s->link);
+    InsertTailList(&s->sent->requests, &s->link);
+    IoSkipCurrentIrpStackLocation(s->request->irp);
+    atomic_store(&s->state, SEND_SENT);
+    pthread_cond_broadcast(&wdf_target_changed);
+}
+
+/* The cancel routine of a waiting request's IRP. */
+static VOID send_cancel_waiting(PDEVICE_OBJECT device, PIRP irp)
+{
+    struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
+    struct wdf_send *s = r->send; /* valid, because only this routine may remove the request from the list */
+
+    UNREFERENCED_PARAMETER(device);
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+    pthread_mutex_lock(&wdf_target_lock);
+    send_remove_waiting(s);
+    pthread_mutex_unlock(&wdf_target_lock);
+    wdf_send_refuse(s, STATUS_CANCELLED);
+}
+
+struct wdf_send *wdf_send_pop_waiting(struct wdf_target *t)
+{
+    for (LIST_ENTRY *e = t->waiting.Flink; e != &t->waiting; e = e->Flink) {
+        struct wdf_send *s = CONTAINING_RECORD(e, struct wdf_send, link);
+
+        if (IoSetCancelRoutine(s->request->irp, NULL)) {
+            send_remove_waiting(s);
+            return s;
+        }
+    }
+    return NULL;
+}
+
+void wdf_send_refuse(struct wdf_send *s, NTSTATUS status)
+{
+    s->request->irp->IoStatus.Status = status;
+    s->request->irp->IoStatus.Information = 0;
+    send_return(s);
+}
 
 /*
- * Makes the request the target's. Returns false if the target is closed, or needs more stack locations than the IRP has
- * left.
+ * Puts a SENT request into the list `waiting` if its target is stopped. Its IRP gets a valid current stack location,
+ * which IoCancelIrp needs. Returns false if the request has to be sent.
+ */
+static bool send_wait_if_stopped(struct wdf_send *s)
+{
+    struct wdf_target *t = s->target;
+    PIRP irp = s->request->irp;
+    bool waits, cancelled = false;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    waits = s->sent == &t->sent && t->state == WdfIoTargetStopped;
+    if (waits) {
+        RemoveEntryList(&s->link);
+        InsertTailList(&t->waiting, &s->link);
+        atomic_store(&s->state, SEND_WAITING);
+        irp->Tail.Overlay.DriverContext[3] = s->request;
+        IoSetNextIrpStackLocation(irp);
+        (void)IoSetCancelRoutine(irp, send_cancel_waiting);
+        cancelled = __atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST) && IoSetCancelRoutine(irp, NULL);
+        if (cancelled)
+            send_remove_waiting(s);
+        pthread_cond_broadcast(&wdf_target_changed); /* a stop waits for the requests that are sent */
+    }
+    pthread_mutex_unlock(&wdf_target_lock);
+    if (cancelled)
+        wdf_send_refuse(s, STATUS_CANCELLED);
+    return waits;
+}
+
+/* ---- Sending ----------------------------------------------------------------------------------------------------- */
+
+/* Returns STATUS_SUCCESS if the target accepts the request in its state. Requires the lock. */
+static NTSTATUS send_check(const struct wdf_target *t, const struct wdf_send *s, bool ignores)
+{
+    bool accepts = t->state == WdfIoTargetStarted || t->state == WdfIoTargetStopped;
+
+    if (!t->open.device || !(accepts || ignores))
+        return STATUS_INVALID_DEVICE_STATE;
+    return s->request->irp->CurrentLocation <= t->open.device->StackSize ? STATUS_REQUEST_NOT_ACCEPTED : STATUS_SUCCESS;
+}
+
+/*
+ * Makes the request the target's. Returns false if the target does not accept it, or needs more stack locations than the
+ * IRP has left.
  */
 static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUEST_SEND_OPTIONS *options)
 {
-    bool timed = options && options->Flags & WDF_REQUEST_SEND_OPTION_TIMEOUT && options->Timeout;
-    bool begun;
+    ULONG flags = options ? options->Flags : 0;
+    bool timed = flags & WDF_REQUEST_SEND_OPTION_TIMEOUT && options->Timeout;
+    bool ignores = flags & WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE;
+    NTSTATUS status;
 
     pthread_mutex_lock(&wdf_target_lock);
-    begun = t->state == WdfIoTargetStarted;
-    if (begun && s->request->irp->CurrentLocation <= t->open.device->StackSize) {
-        s->status = STATUS_REQUEST_NOT_ACCEPTED;
-        begun = false;
-    }
-    if (begun) {
+    status = send_check(t, s, ignores);
+    if (NT_SUCCESS(status)) {
         s->target = t;
+        s->sent = ignores ? &t->ignoring : &t->sent;
         s->holders = 1 + timed;
         s->timed_out = false;
-        s->synchronous = options && options->Flags & WDF_REQUEST_SEND_OPTION_SYNCHRONOUS;
+        s->synchronous = flags & WDF_REQUEST_SEND_OPTION_SYNCHRONOUS;
         KeClearEvent(&s->done);
         atomic_store(&s->state, SEND_SENT);
-        InsertTailList(&t->sent, &s->link);
+        InsertTailList(&s->sent->requests, &s->link);
     }
     pthread_mutex_unlock(&wdf_target_lock);
-    if (!begun)
+    if (!NT_SUCCESS(status)) {
+        s->status = status;
         return false;
+    }
     wdf_object_ref(&t->object);
     wdf_object_ref(&s->request->object);
     s->dpc.DeferredRoutine = NULL;
@@ -219,13 +321,22 @@ static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUE
     return true;
 }
 
+/* The target stays open while the request is sent. */
+void wdf_send_resume(struct wdf_send *s)
+{
+    PIRP irp = s->request->irp;
+
+    IoSetCompletionRoutine(irp, send_completed, s, TRUE, TRUE, TRUE);
+    (void)IoCallDriver(s->target->open.device, irp);
+}
+
 bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEND_OPTIONS *options)
 {
     struct wdf_send *s = r->send;
     bool synchronous = options && options->Flags & WDF_REQUEST_SEND_OPTION_SYNCHRONOUS;
 
     s->failed = true;
-    s->status = !s->ready ? STATUS_INVALID_DEVICE_REQUEST : STATUS_INVALID_DEVICE_STATE;
+    s->status = STATUS_INVALID_DEVICE_REQUEST;
     if (!r->created && r->irp->CurrentLocation <= 1)
         s->status = STATUS_REQUEST_NOT_ACCEPTED;
     if (!s->ready || !send_begin(t, s, options))
@@ -234,8 +345,8 @@ bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEN
     s->ready = false;
     if (synchronous)
         wdf_object_ref(&r->object);
-    IoSetCompletionRoutine(r->irp, send_completed, s, TRUE, TRUE, TRUE);
-    (void)IoCallDriver(t->open.device, r->irp); /* the target stays open while the request is sent */
+    if (!send_wait_if_stopped(s))
+        wdf_send_resume(s);
     if (synchronous) {
         (void)KeWaitForSingleObject(&s->done, Executive, KernelMode, FALSE, NULL);
         wdf_object_unref(&r->object);

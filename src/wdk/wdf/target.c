@@ -10,67 +10,13 @@
 #include "wdk/wdf/memory.h"
 #include "wdk/wdf/target.h"
 
-static struct wdf_target *target_of(const char *routine, WDFIOTARGET target, KIRQL irql)
+struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql)
 {
     irql_check_max(routine, irql);
     return wdf_object_lookup(routine, target, WDF_TARGET);
 }
 
 /* ---- Closing ----------------------------------------------------------------------------------------------------- */
-
-/* Returns a sent request with a reference on it, or NULL. Requires the lock. */
-static struct wdf_request *target_first_sent(struct wdf_target *t)
-{
-    struct wdf_request *r;
-
-    if (IsListEmpty(&t->sent))
-        return NULL;
-    r = CONTAINING_RECORD(t->sent.Flink, struct wdf_send, link)->request;
-    wdf_object_ref(&r->object);
-    /* The next call returns another request. */
-    RemoveEntryList(&r->send->link);
-    InsertTailList(&t->sent, &r->send->link);
-    return r;
-}
-
-static unsigned target_count_sent(struct wdf_target *t)
-{
-    unsigned n = 0;
-
-    pthread_mutex_lock(&wdf_target_lock);
-    for (LIST_ENTRY *e = t->sent.Flink; e != &t->sent; e = e->Flink)
-        n++;
-    pthread_mutex_unlock(&wdf_target_lock);
-    return n;
-}
-
-/* Cancels the requests that are sent now. */
-static void target_cancel_sent(struct wdf_target *t)
-{
-    for (unsigned n = target_count_sent(t); n; n--) {
-        struct wdf_request *r;
-
-        pthread_mutex_lock(&wdf_target_lock);
-        r = target_first_sent(t);
-        pthread_mutex_unlock(&wdf_target_lock);
-        if (!r)
-            break;
-        (void)wdf_send_cancel(r);
-        wdf_object_unref(&r->object);
-    }
-}
-
-/*
- * Waits until no request is sent and no completion routine runs. A completion routine of this target waits for the
- * requests alone: it would wait for its own end, or for another one that waits for it. Requires the lock.
- */
-static void target_wait(struct wdf_target *t)
-{
-    bool inside = wdf_send_is_finishing(t);
-
-    while (t->users || !IsListEmpty(&t->sent) || (t->finishing && !inside))
-        pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
-}
 
 static void target_release(const struct wdf_target *t, const struct wdf_target_device *open)
 {
@@ -80,6 +26,13 @@ static void target_release(const struct wdf_target *t, const struct wdf_target_d
         ObDereferenceObject(open->device);
     if (open->handle)
         (void)ZwClose(open->handle);
+}
+
+/* Returns true if nothing uses the target's device any more. Requires the lock. */
+static bool target_is_unused(const struct wdf_target *t)
+{
+    return !t->users && IsListEmpty(&t->waiting) && wdf_target_is_back(t, &t->sent) &&
+           wdf_target_is_back(t, &t->ignoring);
 }
 
 /* If several threads close the target, the first one whose wait is over releases the device. */
@@ -93,9 +46,12 @@ static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
     if (t->state != WdfIoTargetDeleted)
         t->state = state;
     pthread_mutex_unlock(&wdf_target_lock);
-    target_cancel_sent(t);
+    wdf_target_refuse_waiting(t);
+    wdf_target_cancel(&t->sent);
+    wdf_target_cancel(&t->ignoring);
     pthread_mutex_lock(&wdf_target_lock);
-    target_wait(t);
+    while (!target_is_unused(t))
+        pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
     open = t->open;
     t->open = (struct wdf_target_device){ NULL };
     pthread_mutex_unlock(&wdf_target_lock);
@@ -123,7 +79,7 @@ static void target_destroy(struct wdf_object *o)
 
 VOID WdfIoTargetClose(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetClose", IoTarget, PASSIVE_LEVEL);
+    struct wdf_target *t = wdf_target_of("WdfIoTargetClose", IoTarget, PASSIVE_LEVEL);
 
     if (t && !t->local)
         target_close(t, WdfIoTargetClosed);
@@ -144,7 +100,9 @@ static NTSTATUS target_new(struct wdf_device *d, PWDF_OBJECT_ATTRIBUTES attribut
     *out = CONTAINING_RECORD(o, struct wdf_target, object);
     (*out)->device = d;
     (*out)->state = WdfIoTargetClosed;
-    InitializeListHead(&(*out)->sent);
+    InitializeListHead(&(*out)->waiting);
+    InitializeListHead(&(*out)->sent.requests);
+    InitializeListHead(&(*out)->ignoring.requests);
     o->stop = target_stop;
     o->cleans_up_first = true;
     o->destroy = target_destroy;
@@ -282,7 +240,7 @@ static void target_end_open(struct wdf_target *t, const struct wdf_target_device
 
 NTSTATUS WdfIoTargetOpen(WDFIOTARGET IoTarget, PWDF_IO_TARGET_OPEN_PARAMS OpenParams)
 {
-    struct wdf_target *t = target_of("WdfIoTargetOpen", IoTarget, PASSIVE_LEVEL);
+    struct wdf_target *t = wdf_target_of("WdfIoTargetOpen", IoTarget, PASSIVE_LEVEL);
     struct wdf_target_device open = { NULL };
     NTSTATUS status;
 
@@ -301,7 +259,7 @@ NTSTATUS WdfIoTargetOpen(WDFIOTARGET IoTarget, PWDF_IO_TARGET_OPEN_PARAMS OpenPa
 
 WDF_IO_TARGET_STATE WdfIoTargetGetState(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetGetState", IoTarget, DISPATCH_LEVEL);
+    struct wdf_target *t = wdf_target_of("WdfIoTargetGetState", IoTarget, DISPATCH_LEVEL);
     WDF_IO_TARGET_STATE state;
 
     if (!t)
@@ -315,7 +273,7 @@ WDF_IO_TARGET_STATE WdfIoTargetGetState(WDFIOTARGET IoTarget)
 /* Returns what the target is open for now. */
 static struct wdf_target_device target_get_open(const char *routine, WDFIOTARGET target)
 {
-    struct wdf_target *t = target_of(routine, target, DISPATCH_LEVEL);
+    struct wdf_target *t = wdf_target_of(routine, target, DISPATCH_LEVEL);
     struct wdf_target_device open = { NULL };
 
     if (!t)
@@ -328,7 +286,7 @@ static struct wdf_target_device target_get_open(const char *routine, WDFIOTARGET
 
 WDFDEVICE WdfIoTargetGetDevice(WDFIOTARGET IoTarget)
 {
-    struct wdf_target *t = target_of("WdfIoTargetGetDevice", IoTarget, DISPATCH_LEVEL);
+    struct wdf_target *t = wdf_target_of("WdfIoTargetGetDevice", IoTarget, DISPATCH_LEVEL);
 
     return t ? (WDFDEVICE)t->device : NULL;
 }

@@ -19,6 +19,12 @@ struct wdf_target_device {
     HANDLE handle;         /* of `file`, if the target was opened by name */
 };
 
+/* The requests that are sent to a target. */
+struct wdf_sent {
+    LIST_ENTRY requests; /* struct wdf_send */
+    unsigned finishing;  /* requests that are no longer in the list, and whose completion routines have not returned */
+};
+
 /* The state machine is in docs/threads.md. wdf_target_lock guards the members from `state` on. */
 struct wdf_target {
     struct wdf_object object;
@@ -30,11 +36,12 @@ struct wdf_target {
         ULONG share, attributes, disposition, options;
     } reopen; /* used only while `opening` is true */
     WDF_IO_TARGET_STATE state;
-    bool opening; /* WdfIoTargetOpen runs */
+    bool opening;     /* WdfIoTargetOpen runs */
+    unsigned changes; /* calls of WdfIoTargetStart, WdfIoTargetStop and WdfIoTargetPurge that run */
     struct wdf_target_device open;
-    unsigned users;     /* threads that use `open` although they have sent no request yet */
-    LIST_ENTRY sent;    /* struct wdf_send */
-    unsigned finishing; /* requests that are no longer in `sent`, and whose completion routines have not returned */
+    unsigned users;                 /* threads that use `open` although they have sent no request yet */
+    LIST_ENTRY waiting;             /* struct wdf_send; WdfIoTargetStart sends them */
+    struct wdf_sent sent, ignoring; /* ignoring: with WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE */
 };
 
 /* Guards the states of all targets and of the requests that are sent to them. No other lock is acquired under it. */
@@ -50,16 +57,19 @@ struct wdf_span {
 };
 
 /*
- * The state of a request to a target. IDLE: the driver may use the request. SENT: the target owns the IRP.
- * `holders` counts the target, the timer if the send has a timeout, and the threads that are cancelling the IRP. The
- * last holder finishes the request, so the IRP exists while a thread cancels it.
+ * The state of a request to a target. IDLE: the driver may use the request. SENT: the target's driver owns the IRP.
+ * WAITING: the target is stopped, and the IRP has the cancel routine of send.c. Only the code that has removed this
+ * routine, or the routine itself, removes the request from the target's list `waiting`. `holders` counts the target,
+ * the timer if the send has a timeout, and the threads that are cancelling the IRP. The last holder finishes the
+ * request, so the IRP exists while a thread cancels it.
  */
-enum wdf_send_state { SEND_IDLE, SEND_SENT };
+enum wdf_send_state { SEND_IDLE, SEND_WAITING, SEND_SENT };
 
 struct wdf_send {
     struct wdf_request *request;
-    struct wdf_target *target; /* with a reference; NULL unless the request is sent */
-    LIST_ENTRY link;
+    struct wdf_target *target; /* with a reference; NULL if the request is IDLE */
+    struct wdf_sent *sent;     /* the target's requests of this kind */
+    LIST_ENTRY link;           /* in `sent`, or in the target's list `waiting` */
     _Atomic(enum wdf_send_state) state;
     unsigned holders;
     bool formatted; /* the IRP has the buffers of the last format */
@@ -112,6 +122,30 @@ void wdf_send_format_current(struct wdf_send *s);
 struct wdf_request *wdf_request_created(const char *routine, WDFREQUEST request);
 /* Returns true if this thread runs a completion routine of a request that was sent to the target. */
 bool wdf_send_is_finishing(const struct wdf_target *t);
+/* Returns true if this thread runs a completion routine of the driver whose object is `root`. */
+bool wdf_send_is_in_routine(const struct wdf_object *root);
+/*
+ * Removes a request from the target's list `waiting`, makes it SENT and returns it. The caller must then call
+ * wdf_send_resume or wdf_send_refuse. Returns NULL if no request waits, except requests that are being cancelled.
+ * Requires the lock.
+ */
+struct wdf_send *wdf_send_pop_waiting(struct wdf_target *t);
+/* Sends the IRP of a request that wdf_send_pop_waiting has returned. */
+void wdf_send_resume(struct wdf_send *s);
+/* Finishes such a request without sending it. */
+void wdf_send_refuse(struct wdf_send *s, NTSTATUS status);
+/* Returns the target, or NULL if the handle is wrong. Reports an IRQL above `irql`. */
+struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql);
+/* Cancels the requests that are sent now. */
+void wdf_target_cancel(struct wdf_sent *sent);
+/* Finishes the requests that wait now. */
+void wdf_target_refuse_waiting(struct wdf_target *t);
+/*
+ * Returns true if all requests have come back and their completion routines have returned. For a completion routine of
+ * the target the requests alone count: it would wait for its own end, or for a routine that waits for it. Requires the
+ * lock.
+ */
+bool wdf_target_is_back(const struct wdf_target *t, const struct wdf_sent *sent);
 /* Creates the local target of `d`: the device below `d`. Requires that `d` is an enumerated device. */
 NTSTATUS wdf_target_create_local(struct wdf_device *d);
 /*

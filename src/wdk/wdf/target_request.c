@@ -57,7 +57,7 @@ static void created_stop(struct wdf_object *o)
 {
     struct wdf_request *r = CONTAINING_RECORD(o, struct wdf_request, object);
 
-    if (r->send && atomic_load(&r->send->state) == SEND_SENT)
+    if (wdf_send_is_sent(r))
         wdf_report_request("WdfObjectDelete", r, WDF_REQUEST_SENT, "is sent to an I/O target");
 }
 

@@ -31,6 +31,13 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_CLOSED_INSIDE, /* a completion routine closes its target */
     WDFQUEUES_TARGET_CLEANUP_FIRST, /* EvtCleanupCallback comes before the requests are cancelled */
     WDFQUEUES_TARGET_NOT_REOPENED,  /* after the deletion */
+    WDFQUEUES_TARGET_STOPPED,       /* what happens to requests that wait in a stopped target */
+    WDFQUEUES_TARGET_STOP_CANCELS,
+    WDFQUEUES_TARGET_STOP_WAITS, /* for a completion routine */
+    WDFQUEUES_TARGET_PURGE_WAITS,
+    WDFQUEUES_TARGET_PURGED,
+    WDFQUEUES_TARGET_FORWARDED_WAITS, /* a received request waits in a stopped target */
+    WDFQUEUES_TARGET_STOP_RACE,       /* requests are sent and cancelled while the target is stopped and purged */
     WDFQUEUES_CHECKS,           /* the number of the cases above; those below break a rule */
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
     WDFQUEUES_DRAIN_STOPPED,
@@ -46,6 +53,9 @@ enum wdfqueues_case {
     WDFQUEUES_SEND_UNWATCHED,
     WDFQUEUES_TARGET_RULES, /* the cases from here on are in break_target_state */
     WDFQUEUES_TARGET_DELETED_INSIDE = WDFQUEUES_TARGET_RULES,
+    WDFQUEUES_TARGET_STOP_INSIDE,
+    WDFQUEUES_TARGET_PURGED_BY_HANDLER,
+    WDFQUEUES_TARGET_OVERLAP,
     WDFQUEUES_CASES
 };
 

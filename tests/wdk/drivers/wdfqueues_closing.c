@@ -6,7 +6,7 @@ static WDFREQUEST request;
 
 /* ---- Completion routines that run meanwhile ---------------------------------------------------------------------- */
 
-static VOID linger(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
+static VOID linger_on(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
 {
     UNREFERENCED_PARAMETER(Request);
     UNREFERENCED_PARAMETER(Target);
@@ -23,7 +23,7 @@ static VOID cancel_request(PVOID Context)
     (VOID)WdfRequestCancelSentRequest(request);
 }
 
-/* Lets `linger` end after another thread has begun to close the target. A shorter time only weakens the test. */
+/* Lets `linger_on` end after another thread has begun to close the target. A shorter time only weakens the test. */
 static VOID end_linger(PVOID Context)
 {
     LARGE_INTEGER time = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
@@ -33,23 +33,37 @@ static VOID end_linger(PVOID Context)
     KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
 }
 
-/* Starts two threads: `linger` runs on the first one, and the second one lets it end. */
-static NTSTATUS begin_linger(PVOID Threads[2])
+static NTSTATUS start_linger(struct linger *Linger)
 {
-    NTSTATUS status = send_marked_with(&request, linger);
+    NTSTATUS status = send_marked_with(&request, linger_on);
 
     if (!NT_SUCCESS(status))
         return status;
-    Threads[0] = thread_begin(cancel_request);
+    Linger->runs = thread_begin(cancel_request);
     wait_for(&scene.arrived);
-    Threads[1] = thread_begin(end_linger);
     return status;
 }
 
-static VOID finish_linger(PVOID Threads[2])
+NTSTATUS begin_linger_until_set(struct linger *Linger)
 {
-    thread_end(Threads[0]);
-    thread_end(Threads[1]);
+    Linger->ends = NULL;
+    return start_linger(Linger);
+}
+
+NTSTATUS begin_linger(struct linger *Linger)
+{
+    NTSTATUS status = start_linger(Linger);
+
+    if (NT_SUCCESS(status))
+        Linger->ends = thread_begin(end_linger);
+    return status;
+}
+
+VOID finish_linger(struct linger *Linger)
+{
+    thread_end(Linger->runs);
+    if (Linger->ends)
+        thread_end(Linger->ends);
     WdfObjectDelete(request);
 }
 
@@ -61,16 +75,17 @@ static VOID close_target(PVOID Context)
 
 static ULONG check_close_waits(VOID)
 {
-    PVOID threads[2], closer;
+    struct linger linger;
+    PVOID closer;
     WDF_IO_TARGET_OPEN_PARAMS open;
     LONG ended;
 
-    CHECK(NT_SUCCESS(begin_linger(threads)));
+    CHECK(NT_SUCCESS(begin_linger(&linger)));
     closer = thread_begin(close_target); /* two closes at the same time */
     WdfIoTargetClose(target);
     ended = ReadAcquire(&scene.first);
     thread_end(closer);
-    finish_linger(threads);
+    finish_linger(&linger);
     CHECK(ended == 1 && WdfIoTargetGetState(target) == WdfIoTargetClosed);
     CHECK(!WdfIoTargetWdmGetTargetFileObject(target) && !WdfIoTargetWdmGetTargetFileHandle(target));
     WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
@@ -80,14 +95,14 @@ static ULONG check_close_waits(VOID)
 
 static ULONG check_delete_waits(VOID)
 {
-    PVOID threads[2];
+    struct linger linger;
     LONG ended;
 
-    CHECK(NT_SUCCESS(begin_linger(threads)));
+    CHECK(NT_SUCCESS(begin_linger(&linger)));
     WdfObjectDelete(target);
     target = NULL;
     ended = ReadAcquire(&scene.first);
-    finish_linger(threads);
+    finish_linger(&linger);
     CHECK(ended == 1);
     return 0;
 }
@@ -182,8 +197,10 @@ ULONG check_target_state(ULONG Case)
         return check_closed_inside();
     case WDFQUEUES_TARGET_CLEANUP_FIRST:
         return check_cleanup_first();
-    default:
+    case WDFQUEUES_TARGET_NOT_REOPENED:
         return check_not_reopened();
+    default:
+        return check_target_stopping(Case);
     }
 }
 
@@ -198,7 +215,10 @@ static VOID delete_inside(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_C
 
 VOID break_target_state(ULONG Case)
 {
-    UNREFERENCED_PARAMETER(Case);
+    if (Case != WDFQUEUES_TARGET_DELETED_INSIDE) {
+        break_target_stopping(Case);
+        return;
+    }
     if (!NT_SUCCESS(send_marked_with(&request, delete_inside)))
         return;
     (VOID)WdfRequestCancelSentRequest(request);

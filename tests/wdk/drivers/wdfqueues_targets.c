@@ -4,10 +4,6 @@
 
 #include "wdfqueues_targets.h"
 
-#define REVERSE(method) (0x220000u | 0x40u << 2 | (ULONG)(method)) /* output: the input, reversed */
-#define FORWARD 0x220104u                                         /* sent on to scene.target as MARK */
-#define REFORMAT 0x220108u                                        /* sent on with a buffer of the driver */
-
 WDFIOTARGET target;
 struct completed completed;
 static BOOLEAN shrinks; /* the scene's device needs only one stack location when it forwards a request */
@@ -91,6 +87,11 @@ static VOID control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLengt
     }
     if (IoControlCode == FORWARD) {
         forward(Request);
+        return;
+    }
+    if (IoControlCode == PURGE) {
+        WdfIoTargetPurge(target, WdfIoTargetPurgeIoAndWait);
+        WdfRequestComplete(Request, STATUS_SUCCESS);
         return;
     }
     if (IoControlCode == REFORMAT) {
@@ -338,22 +339,29 @@ static ULONG check_forwarded(VOID)
     return 0;
 }
 
+static CHAR buffer[4] = "abc";
+
+NTSTATUS send_with_location(struct sent *Sent, ULONG Code)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
+
+    KeInitializeEvent(&Sent->done, NotificationEvent, FALSE);
+    device->StackSize = 2; /* one location more for the target */
+    Sent->irp = IoBuildDeviceIoControlRequest(Code, device, buffer, 4, buffer, 4, FALSE, &Sent->done, &Sent->result);
+    device->StackSize = 1;
+    return Sent->irp ? IoCallDriver(device, Sent->irp) : STATUS_INSUFFICIENT_RESOURCES;
+}
+
 static ULONG check_reformatted(VOID)
 {
     PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
     WDF_IO_TARGET_OPEN_PARAMS open;
     struct sent sent;
-    CHAR buffer[4] = "abc";
 
     WdfIoTargetClose(target);
     WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, device);
     CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
-    KeInitializeEvent(&sent.done, NotificationEvent, FALSE);
-    device->StackSize = 2; /* one location more for the target */
-    sent.irp = IoBuildDeviceIoControlRequest(REFORMAT, device, buffer, 4, buffer, 4, FALSE, &sent.done, &sent.result);
-    device->StackSize = 1;
-    CHECK(sent.irp);
-    (VOID)IoCallDriver(device, sent.irp);
+    (VOID)send_with_location(&sent, REFORMAT);
     CHECK(NT_SUCCESS(sent_status(&sent)) && scene.second == 0);
     return 0;
 }
