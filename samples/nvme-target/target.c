@@ -186,8 +186,9 @@ static const char *target_init_subsystem(struct target *target, struct disk *con
 /* ---- Start ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the maximum number of entries of a queue pair whose results fit into a CQ: for each entry a receive and
- * TARGET_SLOT_REQUESTS requests, but altogether not more requests than the adapter's initiator queues contain.
+ * Returns the maximum number of entries of a queue pair whose results fit into a CQ. Each entry has a receive and
+ * TARGET_SLOT_REQUESTS requests. But all entries together have at most as many requests as an initiator queue of the
+ * adapter can contain.
  */
 static uint32_t target_cq_entries(const NDK_ADAPTER_INFO *info)
 {

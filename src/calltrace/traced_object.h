@@ -6,7 +6,9 @@
  *
  * A struct traced_object is the context of callbacks, so it is allocated before the provider creates the object. It is
  * removed from the table before the provider closes the object. It is freed when the close has completed, because no
- * callback follows. The consumer's callback may close the object, so nothing accesses the struct after that callback.
+ * callback follows. Exception: if the consumer closes the object without a completion routine, the struct stays in the
+ * table until another object gets the same address. The consumer's callback may close the object, so nothing accesses
+ * the struct after that callback.
  */
 #ifndef CALLTRACE_TRACED_OBJECT_H
 #define CALLTRACE_TRACED_OBJECT_H

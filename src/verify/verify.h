@@ -73,10 +73,10 @@ bool verify_is_wrapped(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_wrap
 
 /*
  * Closes a wrapped adapter. Waits until everything that was created from it is closed. Then returns the provider's
- * adapter, which the caller must close. If the wrapped adapter was closed before, or the calling thread is in one of
- * its callbacks, only reports this and returns NULL. If some objects are not closed in time, reports them, gives up and
- * returns NULL; the provider's adapter must then stay open. `routine` is the name of the call that the consumer has
- * made.
+ * adapter, which the caller must close. If the wrapped adapter was closed before, or verify_is_in_callback returns
+ * true, only reports this and returns NULL. If some objects are not closed in time, reports them, gives up and returns
+ * NULL; the provider's adapter must then stay open. For an adapter that a child of fork has inherited, does not wait.
+ * `routine` is the name of the call that the consumer has made.
  */
 NDK_ADAPTER *verify_close(NDK_ADAPTER *adapter, const char *routine) PRIVATE_EXPORT(verify_close);
 
@@ -93,7 +93,7 @@ void verify_report_adapters_left(const char *routine, unsigned adapters) PRIVATE
 unsigned verify_stall_ms(void) PRIVATE_EXPORT(verify_stall_ms);
 
 /*
- * Returns true if the calling thread is in a callback of the wrapped adapter. During such a callback, verify_close
+ * Returns true if checks are on and the calling thread is in a callback of the wrapped adapter. verify_close then
  * leaves the adapter open.
  */
 bool verify_is_in_callback(const NDK_ADAPTER *adapter) PRIVATE_EXPORT(verify_is_in_callback);

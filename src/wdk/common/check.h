@@ -31,8 +31,8 @@ enum check_rule {
     CHECK_IRQL_TOO_LOW,         /* p1 IRQL now, p2 lowest allowed */
     CHECK_IRQL_LOWERED_WRONG,   /* KeLowerIrql is called with a higher IRQL, or KeRaiseIrql with a lower one */
     CHECK_IRQL_CHANGED,         /* a callback or thread routine has returned at another IRQL */
-    CHECK_LOCK_RECURSIVE,       /* p1 lock */
-    CHECK_LOCK_NOT_HELD,        /* a thread releases a lock that it does not hold: p1 lock, p2 owner or 0 */
+    CHECK_LOCK_RECURSIVE,       /* p1 lock, or registered callback whose removal would wait for its own return */
+    CHECK_LOCK_NOT_HELD,        /* a thread releases what it does not hold: p1 lock, or 0 for a region; p2 owner or 0 */
     CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread has ended with a lock held */
     CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
     CHECK_POOL_UNDERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
@@ -54,7 +54,7 @@ enum check_rule {
     CHECK_REFERENCE,        /* p2 is not the address of an object on which the driver has a reference */
     CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
-    CHECK_ASSERTION,        /* an NT_ASSERT of the driver has failed: p2 line */
+    CHECK_ASSERTION,        /* an NT_ASSERT of the driver has failed (p2 line), or a call of StorPortNotification */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket is used after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,   /* list p1 is released but not retained, or socket p1 is closed with p2 bytes retained */

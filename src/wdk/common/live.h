@@ -16,7 +16,7 @@
 
 enum live_kind {
     LIVE_THREAD,
-    LIVE_TIMER,     /* set and not yet expired or cancelled */
+    LIVE_TIMER,     /* a KTIMER that is set and not yet expired or cancelled, or an EX_TIMER that is not freed */
     LIVE_DPC,       /* queued */
     LIVE_WORK_ITEM, /* an allocated IO_WORKITEM, or any work item that is queued or running */
     LIVE_LOCK,      /* held */
