@@ -52,7 +52,10 @@ NTSTATUS registry_open_handle(struct registry_key *key, PHANDLE handle);
 /* Returns the key of a handle, with a reference. Reports a handle that is not open. Requires PASSIVE_LEVEL. */
 struct registry_key *registry_key_of_handle(const char *routine, HANDLE handle, NTSTATUS *status);
 
-/* registry_find, registry_set, registry_remove_value and registry_remove require the lock. */
+/*
+ * registry_find, registry_set, registry_remove_value and registry_remove require the lock. registry_find returns NULL
+ * if the key has no such value. registry_set copies the data, and replaces the value if the key has it already.
+ */
 struct registry_value *registry_find(const struct registry_key *key, PCUNICODE_STRING name);
 NTSTATUS registry_set(struct registry_key *key, PCUNICODE_STRING name, ULONG type, const void *data, ULONG size);
 NTSTATUS registry_remove_value(struct registry_key *key, PCUNICODE_STRING name);

@@ -86,6 +86,7 @@ ULONG cng_object_size(const struct cng_provider *p);
  */
 NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
                         void **out);
+/* Makes the object's handle valid: registers the object (live.h). */
 void cng_object_publish(struct cng_object *o);
 /* Zeroes what is secret in the key, and frees what the key has allocated. */
 void cng_key_fini(struct cng_key *k);

@@ -20,7 +20,7 @@ struct kernel_call {
 };
 
 /*
- * Records that the call of a routine begins. The other arguments initialise the event's fields. They are evaluated only
+ * Records that the call of a routine begins. The other arguments initialize the event's fields. They are evaluated only
  * while tracing is on.
  *   const struct kernel_call call = KERNEL_CALL(WskListen, .object = (uintptr_t)Socket, .irp = (uintptr_t)Irp);
  */

@@ -22,8 +22,11 @@ struct worker_call {
     PIO_WORKITEM item;
 };
 
+/* Returns a copy of the call that the item requests. */
 struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item);
+/* Returns the address of the driver's routine, for reports. */
 const void *worker_call_routine(const struct worker_call *c);
+/* Calls the driver's routine. Afterwards drops the reference that an IO_WORKITEM has acquired on the object. */
 void worker_call_run(const struct worker_call *c);
 
 /*

@@ -62,7 +62,7 @@ static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL, false
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serialises loading and unloading */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* serializes loading and unloading */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 /*
  * Guards `drivers` for reports. A report does not acquire `lock`, because a load that hangs holds it. A thread must
