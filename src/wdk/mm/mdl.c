@@ -21,12 +21,6 @@
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
 
-/* These values exist since Linux 5.14; the host's headers may be older. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
-
 enum { TAG_CONTIGUOUS = 0x6d436d4d /* "MmCm" */, TAG_PAGES = 0x206c644d /* "Mdl " */ };
 
 static const uint64_t MAX_MDL_BYTES = ((uint64_t)1 << 32) - PAGE_SIZE;

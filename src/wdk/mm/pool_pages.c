@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/spin.h"
+#include "wdk/mm/accessible.h"
 #include "wdk/mm/pool_pages.h"
 
 enum { MAGAZINE_PAGES = 32, MAGAZINE_BATCH = MAGAZINE_PAGES / 2, NEW_PAGES = 16 };
