@@ -34,17 +34,19 @@ static int32_t host_irql(void)
     return irql_now();
 }
 
-/* Returns the IRQL and the number of locks that the thread holds, in one number. */
+/* Returns the thread's mark in one number: joins of queues, the number of locks that the thread holds, the IRQL. */
 static uint64_t host_callback_begin(void)
 {
     struct thread_mark mark = thread_mark_get();
 
-    return (uint64_t)mark.held << 8 | mark.irql;
+    return (uint64_t)mark.queue_joins << 32 | (uint64_t)mark.held << 8 | mark.irql;
 }
 
 static void host_callback_end(uint64_t mark, const char *callback, const void *routine)
 {
-    const struct thread_mark before = { .irql = (KIRQL)mark, .held = (unsigned)(mark >> 8) };
+    const struct thread_mark before = { .irql = (KIRQL)mark,
+                                        .held = (unsigned)(mark >> 8) & 0xffffff,
+                                        .queue_joins = (unsigned)(mark >> 32) };
 
     thread_mark_check(&before, callback, routine);
 }
