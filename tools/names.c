@@ -102,9 +102,17 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
         names_add(l, text, text_len, has_uid ? &uid : NULL);
 }
 
+/* Returns the errno that the kernel has reported, or EPROTO if `h` is not such a report. */
+static int names_error(const struct nlmsghdr *h)
+{
+    const struct nlmsgerr *e = NLMSG_DATA(h);
+
+    return h->nlmsg_type == NLMSG_ERROR && h->nlmsg_len >= NLMSG_LENGTH(sizeof *e) && e->error < 0 ? -e->error : EPROTO;
+}
+
 /*
- * Handles one datagram of answers. Returns 1 if more answers may follow, 0 at the end, -1 after another answer, for
- * example because the kernel has no sock_diag.
+ * Handles one datagram of answers. Returns 1 if more answers may follow, and 0 at the end. After another answer, for
+ * example because the kernel has no sock_diag, sets errno and returns -1.
  */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {
@@ -113,8 +121,10 @@ static int names_handle_answers(struct list *l, const char *answers, size_t len)
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
         if (h->nlmsg_type == NLMSG_DONE)
             return 0;
-        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg))) {
+            errno = names_error(h);
             return -1;
+        }
         names_handle_socket(l, h);
     }
     return 1;
