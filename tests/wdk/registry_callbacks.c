@@ -531,7 +531,7 @@ static void *set_slowly(void *unused)
 /* Lets block_thread return once CmUnRegisterCallback has removed the routine, and waits for the routine's return. */
 static void *allow_return(void *context)
 {
-    const struct watcher *w = context;
+    struct watcher *w = context;
     PVOID object;
     ULONG_PTR id;
 
