@@ -54,7 +54,7 @@ struct fabric_config {
     uint32_t srq_share_percent; /* the share of the queue's receives that incomplete messages may occupy, in percent */
     uint32_t srq_stall_ms;      /* maximum time that a message may stall while the share is exceeded */
     /* Threads. */
-    uint32_t shards;    /* the number of threads; 0: one for each processor, at most 4 */
+    uint32_t shards;    /* the number of threads, which a fabric may limit; 0: one for each processor, at most 4 */
     uint32_t spin_us;   /* the time for which a shard's thread polls before it sleeps */
     uint32_t notify_us; /* the shortest moderation interval of a CQ, even if the consumer sets no interval */
     struct fabric_iwarp_config iwarp;

@@ -39,7 +39,7 @@ struct fabric_endpoint; /* the address of a shared endpoint */
 enum fabric_reason {
     FABRIC_OK,
     FABRIC_NO_ROUTE,          /* no route to the network */
-    FABRIC_NO_HOST,           /* no entry in the neighbour table, or ICMP host unreachable */
+    FABRIC_NO_HOST,           /* ARP or NDP found no host, or ICMP or a route reports it unreachable */
     FABRIC_REFUSED,           /* the peer's host has no listener at the address */
     FABRIC_REJECTED,          /* the peer rejected, maybe with private data */
     FABRIC_CONNECT_TIMEOUT,   /* the peer's host did not answer */
@@ -66,7 +66,7 @@ enum fabric_reason {
     FABRIC_NO_READY_FORM,    /* the reply selects a ready-to-receive form that the request did not offer */
     FABRIC_NOT_CONNECTING,   /* the state did not allow the call, for example conn_complete or conn_accept */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
-    FABRIC_LOCAL_ERROR,      /* a local work request could not be carried out: its memory was invalidated */
+    FABRIC_LOCAL_ERROR,      /* a local work request failed because its memory was no longer registered or mapped */
     FABRIC_LOCAL_FLUSH,      /* ended by a flush, or by the queue pair's close */
     FABRIC_LOCAL_DISCONNECT, /* ended by the local side's disconnect */
     FABRIC_CQ_OVERFLOW,      /* more requests completed than the completion queue has room for */
