@@ -70,7 +70,7 @@ const struct rule check_rules[CHECK_RULES] = {
         "An entry is in at most one list and is removed once; its memory stays allocated until then." },
     [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "The memory of an event, timer, DPC, work item or lock stays allocated while a thread waits for it or it is "
-        "queued or held." },
+        "queued or held, and the buffer of a request until the request has completed." },
     [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is not initialized again while a thread waits for it or it is queued or held." },
     [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
@@ -79,7 +79,8 @@ const struct rule check_rules[CHECK_RULES] = {
         "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
     [CHECK_MDL_MISUSED] = { "mdl-misused", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An MDL is built or locked once, over memory of the routine's kind, mapped once, and freed by the routine "
-        "that matches the one that allocated it." },
+        "that matches the one that allocated it. It stays locked, mapped and allocated until the requests that use it "
+        "have completed." },
     [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "MmUnlockPages comes before IoFreeMdl." },
     [CHECK_UNLOAD_OUTSTANDING] = { "unload-outstanding", DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS,

@@ -42,11 +42,12 @@ enum check_rule {
     CHECK_POOL_BAD_ADDRESS,     /* the driver frees an address that was never allocated */
     CHECK_POOL_BAD_REQUEST,     /* size zero, tag zero, or paged pool above APC_LEVEL */
     CHECK_LIST_CORRUPT,         /* p1 is 3, as on Windows; p2 is the entry whose neighbours do not point back at it */
-    CHECK_OBJECT_FREED_IN_USE,  /* pool is freed while an object in it is waited for, queued or held */
+    CHECK_OBJECT_FREED_IN_USE,  /* pool is freed while an object in it is waited for, queued or held, or is a buffer */
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
     CHECK_MDL_NOT_LOCKED, /* the driver uses an MDL that is neither locked nor built */
-    CHECK_MDL_MISUSED,    /* an MDL is locked or mapped twice, or built over paged pool or a stack: p1 MDL, p2 flags */
+    /* p1 MDL, p2 flags: it is locked or mapped twice, built over paged pool or a stack, or unlocked while in use */
+    CHECK_MDL_MISUSED,
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl is called for an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload has returned before everything was released */
     CHECK_IRP_COMPLETED_TWICE,

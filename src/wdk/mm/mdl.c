@@ -18,6 +18,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/mm/accessible.h"
 #include "wdk/mm/locked_pages.h"
+#include "wdk/mm/mdl_use.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
 
@@ -159,6 +160,7 @@ VOID MmUnlockPages(PMDL MemoryDescriptorList)
         return;
     }
     locked_pages_remove(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
+    mdl_use_check(__func__, mdl, "unlocked");
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
 }
@@ -262,6 +264,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
         mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "unmapped, but it is not mapped there");
         return;
     }
+    mdl_use_check(__func__, mdl, "unmapped");
     mdl_set_flags(mdl, 0, MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
     if (!mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL))
         mdl->MappedSystemVa = NULL;

@@ -15,6 +15,7 @@
 #include "wdk/common/outside.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
+#include "wdk/mm/mdl_use.h"
 #include "wdk/wsk/socket.h"
 
 enum { NO_MORE_IRP_STACK_LOCATIONS = 0x35 };
@@ -202,6 +203,7 @@ static void wsk_request_complete(struct wsk_request *r)
     ULONG_PTR information = r->information;
     struct wsk_socket *connected = r->connected;
 
+    mdl_use_end(r->use);
     wsk_trace_completed(&r->call, irp, status, information);
     free(r);
     wsk_request_complete_irp(irp, status, information);
@@ -286,8 +288,22 @@ static void wsk_request_run(struct wsk_post *post)
         wsk_request_start(r);
 }
 
+/* Records the MDLs of the request's buffers, so that a report is made if the driver unlocks or frees one too early. */
+static void wsk_request_begin_use(struct wsk_request *r)
+{
+    const struct mdl_user user = { r->call.routine, "WSK_SOCKET", r->socket };
+
+    if (!r->list)
+        mdl_use_add(&r->use, r->cursor.mdl, r->cursor.offset + r->cursor.remaining);
+    for (PWSK_BUF_LIST b = r->list; b; b = b->Next)
+        mdl_use_add(&r->use, b->Buffer.Mdl, b->Buffer.Length ? b->Buffer.Offset + b->Buffer.Length : 0);
+    mdl_use_begin(r->use, &user);
+}
+
 NTSTATUS wsk_request_post(struct wsk_request *r)
 {
+    if (check_on())
+        wsk_request_begin_use(r);
     IoMarkIrpPending(r->irp);
     wsk_thread_post(&r->post, wsk_request_run);
     return STATUS_PENDING;

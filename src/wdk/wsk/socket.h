@@ -205,6 +205,7 @@ struct wsk_request {
     ULONG_PTR information;
     ULONG flags;
     struct wsk_cursor cursor;
+    struct mdl_use *use; /* the record of the MDLs while the request is pending and checks are on, or NULL */
     SIZE_T done;
     struct wsk_address address, local;
     PSOCKADDR local_out, remote_out;
