@@ -97,12 +97,14 @@ static void test_length_beyond_buffer(void **state)
     uint8_t out[4];
 
     (void)state;
+    ondk_verify_set_mode(ONDK_VERIFY_OFF);
     assert_int_equal(control(CONTROL(BREAK_LENGTH, 3), NULL, 0, out, sizeof out, &length), 0);
     assert_int_equal(length, sizeof out);
     assert_int_equal(control(CONTROL(BREAK_LENGTH, 3), NULL, 0, NULL, 0, &length), 0);
     assert_int_equal(length, 0);
     assert_int_equal(ondk_wdk_write(device, 0, "\x01\x02", 2, &length, &status), 0);
     assert_int_equal(length, 2); /* the driver returns 3 */
+    ondk_verify_set_mode(ONDK_VERIFY_STOP);
 }
 
 static void test_names(void **state)
@@ -351,18 +353,45 @@ static void breaks(uint32_t function, const char *rule, const char *words)
 static void test_rules(void **state)
 {
     (void)state;
-    breaks(BREAK_PENDING, "irp-misuse", "returned STATUS_PENDING without IoMarkIrpPending");
+    breaks(BREAK_PENDING, "irp-misuse",
+           "which ended with STATUS_SUCCESS: the routine returned STATUS_PENDING without IoMarkIrpPending");
     breaks(BREAK_MARK, "irp-misuse", "called IoMarkIrpPending and did not return STATUS_PENDING");
-    breaks(BREAK_NOT_COMPLETED, "irp-misuse", "it returned 0x00000000 and has not completed IRP");
+    breaks(BREAK_NOT_COMPLETED, "irp-misuse", "it returned STATUS_SUCCESS and has not completed IRP ");
     breaks(BREAK_TWICE, "irp-completed-twice", "completed or freed by");
     breaks(BREAK_STATUS, "irp-misuse", "ends with STATUS_PENDING");
     breaks(BREAK_CANCEL, "irp-misuse", "IoSetCancelRoutine(Irp, NULL) comes first");
-    breaks(BREAK_LENGTH, "irp-misuse", "Information is 5, and there is room for 4 bytes");
     breaks(BREAK_FREE, "irp-misuse", "is not one of IoAllocateIrp");
     breaks(BREAK_FREE_TWICE, "irp-misuse", "is completed or freed already");
     breaks(BREAK_INITIALIZE, "irp-misuse", "IoReuseIrp prepares it again");
     breaks(BREAK_DELETE, "reference", "is no device, or has been deleted");
     breaks(BREAK_ATTACHED, "reference", "IoDetachDevice comes first");
+}
+
+static uint32_t broken_code;
+
+static void break_length(void)
+{
+    uint8_t out[4];
+    uint32_t length;
+
+    open_all(NULL);
+    (void)control(broken_code, "ab", 2, out, sizeof out, &length);
+}
+
+/* More output than the buffer has room for is reported for each method. The report names the request and its status. */
+static void test_length_reported(void **state)
+{
+    char words[160];
+
+    (void)state;
+    for (uint32_t method = 0; method < 4; method++) {
+        broken_code = CONTROL(BREAK_LENGTH, method);
+        snprintf(words, sizeof words,
+                 ", IRP_MJ_DEVICE_CONTROL code 0x%08X, ends with STATUS_SUCCESS: IoStatus.Information is 5, and there "
+                 "is room for 4 bytes",
+                 broken_code);
+        host_breaks(break_length, "irp-misuse", words);
+    }
 }
 
 /* Its sender does not wait any more, so the output is dropped. */
@@ -413,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_deleted_open),
         cmocka_unit_test(test_unload_race),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_length_reported),
         cmocka_unit_test(test_cancel_lock),
         cmocka_unit_test(test_error_log),
         cmocka_unit_test(test_completed_late),

@@ -242,32 +242,37 @@ static void irp_check_pending(struct irp_block *b, int fact)
 {
     int all = atomic_fetch_or(&b->pending_facts, fact) | fact;
     bool pending = all & RETURNED_PENDING, marked = all & COMPLETED_MARKED;
+    char text[IRP_TEXT_SIZE], status[IRP_STATUS_TEXT_SIZE];
+    PIRP irp = irp_from_block(b);
 
     if (!(all & RETURNED) || !(all & COMPLETED) || pending == marked || !check_on())
         return;
-    check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp_from_block(b), pending, marked, 0,
-                 pending ? "it returned STATUS_PENDING without IoMarkIrpPending"
-                         : "it called IoMarkIrpPending and did not return STATUS_PENDING");
+    check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp, pending, marked, 0,
+                 "%s, which ended with %s: %s", irp_text(irp, text), irp_status_text(irp->IoStatus.Status, status),
+                 pending ? "the routine returned STATUS_PENDING without IoMarkIrpPending"
+                         : "the routine called IoMarkIrpPending and did not return STATUS_PENDING");
 }
 
 /* Returns false if the IRP must not be completed, because it was completed already. */
 static bool irp_check_completion(PIRP irp)
 {
+    char text[IRP_TEXT_SIZE], status[IRP_STATUS_TEXT_SIZE];
     PDRIVER_CANCEL routine;
 
     if (irp_is_released(irp) || irp->CurrentLocation > irp->StackCount) {
         irp_add_release_stack(irp);
         check_failed(CHECK_IRP_COMPLETED_TWICE, "IoCompleteRequest", (uintptr_t)irp, 0, 0, 0,
-                     "IRP %p has been completed already", (void *)irp);
+                     "%s, has been completed already", irp_text(irp, text));
         return false;
     }
     if (irp->IoStatus.Status == STATUS_PENDING)
         check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, STATUS_PENDING, 0, 0,
-                     "IRP %p ends with STATUS_PENDING", (void *)irp);
+                     "%s, ends with STATUS_PENDING", irp_text(irp, text));
     routine = __atomic_load_n(&irp->CancelRoutine, __ATOMIC_SEQ_CST);
     if (routine)
         check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, (uintptr_t)routine, 0, 0,
-                     "IRP %p ends with a cancel routine: IoSetCancelRoutine(Irp, NULL) comes first", (void *)irp);
+                     "%s, ends with %s and a cancel routine: IoSetCancelRoutine(Irp, NULL) comes first",
+                     irp_text(irp, text), irp_status_text(irp->IoStatus.Status, status));
     return true;
 }
 
@@ -402,6 +407,7 @@ static void irp_wait_completed(const struct irp_block *b, bool pending)
 NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
 {
     struct irp_block *b = irp_block_from_irp(irp);
+    char text[IRP_TEXT_SIZE], status_text[IRP_STATUS_TEXT_SIZE];
     IO_STATUS_BLOCK result;
     KPROCESSOR_MODE outer;
     NTSTATUS status;
@@ -426,7 +432,8 @@ NTSTATUS irp_send(PIRP irp, ULONG_PTR *information)
         result.Information = 0;
         if (check_on())
             check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp, (uint32_t)status, 0, 0,
-                         "it returned 0x%08X and has not completed IRP %p", (uint32_t)status, (void *)irp);
+                         "it returned %s and has not completed %s", irp_status_text(status, status_text),
+                         irp_text(irp, text));
     }
     ob_unref(b->device);
     irp_block_unref(b);

@@ -28,8 +28,8 @@ struct irp_block {
     PDEVICE_OBJECT device;    /* the IRP was allocated for this device; NULL for an IRP of IoAllocateIrp */
     bool refs_device;         /* the IRP has a reference on `device`, which irp_send or irp_free_unsent drops */
     IO_STATUS_BLOCK result;
-    void *out_buffer; /* buffered output is copied here on completion, at most out_capacity bytes */
-    ULONG out_capacity;
+    void *out_buffer;   /* buffered output is copied here on completion, at most out_capacity bytes */
+    ULONG out_capacity; /* size of the sender's output buffer, for every method; 0: the sender expects no output */
     struct irp_block *sending_next;
     /* irp_send sets the members below, except `released`. */
     PFILE_OBJECT file; /* the request's file, while irp_send waits */
@@ -127,6 +127,16 @@ NTSTATUS irp_set_buffered(PIRP irp, const struct irp_buffers *buffers);
 NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *buffers, int64_t offset);
 /* Copies buffered output back, frees the system's buffer and the MDLs. Called before the completion is signalled. */
 void irp_release_buffers(PIRP irp, struct irp_block *b);
+
+enum { IRP_TEXT_SIZE = 96, IRP_STATUS_TEXT_SIZE = 96 };
+/*
+ * Describes the IRP, for example "IRP 0x7f..., IRP_MJ_DEVICE_CONTROL code 0x00222003". Omits the major function if the
+ * IRP was sent to no device. Returns `text`.
+ */
+const char *irp_text(PIRP irp, char text[IRP_TEXT_SIZE]);
+/* Describes the status, for example "STATUS_SUCCESS", or "status 0xE0001234" if it has no name. Returns `text`. */
+const char *irp_status_text(NTSTATUS status, char text[IRP_STATUS_TEXT_SIZE]);
+
 /* Returns the IRP's block, or NULL if the driver allocated the IRP itself. */
 struct irp_block *irp_block_from_irp(PIRP irp);
 

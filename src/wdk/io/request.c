@@ -105,6 +105,7 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
     struct irp_buffers input = { b->in, b->in_length, NULL, 0 };
+    struct irp_block *block = irp_block_from_irp(irp);
     ULONG method = METHOD_FROM_CTL_CODE(code);
     NTSTATUS status;
 
@@ -117,12 +118,15 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
         status = irp_set_buffered(irp, &input);
+        if (!status)
+            block->out_capacity = b->out_capacity;
         return status ? status
                       : request_set_direct(irp, b->out, b->out_capacity,
                                            method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
     default:
         next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
         irp->UserBuffer = b->out;
+        block->out_capacity = b->out_capacity;
         return STATUS_SUCCESS;
     }
 }
@@ -130,12 +134,14 @@ NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
 NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *b, int64_t offset)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
-    ULONG flags = irp_block_from_irp(irp)->device->Flags;
+    struct irp_block *block = irp_block_from_irp(irp);
+    ULONG flags = block->device->Flags;
     const void *start = b->in ? b->in : b->out;
     ULONG size = b->in ? b->in_length : b->out_capacity;
 
     next->Parameters.Read.Length = size; /* Parameters.Write has the same layout */
     next->Parameters.Read.ByteOffset.QuadPart = offset;
+    block->out_capacity = b->out_capacity;
     if (flags & DO_BUFFERED_IO)
         return irp_set_buffered(irp, b);
     if (flags & DO_DIRECT_IO)
@@ -146,27 +152,36 @@ NTSTATUS irp_set_transfer(PIRP irp, const struct irp_buffers *b, int64_t offset)
 
 static void request_copy_output(PIRP irp, struct irp_block *b)
 {
-    ULONG_PTR size = irp->IoStatus.Information;
+    ULONG_PTR size = min(irp->IoStatus.Information, b->out_capacity);
 
-    if (size > b->out_capacity) {
-        if (check_on())
-            check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->out_capacity, 0,
-                         "IoStatus.Information is %llu, and there is room for %u bytes", (unsigned long long)size,
-                         b->out_capacity);
-        size = b->out_capacity;
-    }
     if (size)
         memcpy(b->out_buffer, irp->AssociatedIrp.SystemBuffer, size);
 }
 
+/* Reports an IRP with more output than its sender's buffer has room for, whatever the method of the buffer is. */
+static void request_check_output(PIRP irp, const struct irp_block *b)
+{
+    char text[IRP_TEXT_SIZE], status[IRP_STATUS_TEXT_SIZE];
+    ULONG_PTR size = irp->IoStatus.Information;
+
+    if (!b->out_capacity || size <= b->out_capacity || !check_on())
+        return;
+    check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->out_capacity, 0,
+                 "%s, ends with %s: IoStatus.Information is %llu, and there is room for %u bytes", irp_text(irp, text),
+                 irp_status_text(irp->IoStatus.Status, status), (unsigned long long)size, b->out_capacity);
+}
+
 /*
- * Copies buffered output, and frees the buffer and the MDLs. The output is copied unless the status is an error. A
- * warning, for example STATUS_BUFFER_OVERFLOW, is no error.
+ * Checks and copies buffered output, and frees the buffer and the MDLs. There is output unless the status is an error.
+ * A warning, for example STATUS_BUFFER_OVERFLOW, is no error.
  */
 void irp_release_buffers(PIRP irp, struct irp_block *b)
 {
-    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))
-        request_copy_output(irp, b);
+    if (!NT_ERROR(irp->IoStatus.Status)) {
+        request_check_output(irp, b);
+        if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION)
+            request_copy_output(irp, b);
+    }
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
     while (irp->MdlAddress) {
