@@ -97,6 +97,29 @@ static void test_bad_questions(void **state)
     kit_detach();
 }
 
+/* The report of a list that is not freed has the stack of the caller, though a thread of the library makes the list. */
+static void test_list_left(void **state)
+{
+    ADDRINFOEXW hints = { .ai_flags = AI_NUMERICHOST }, *result = NULL;
+    char *text = NULL;
+    const char *list;
+    size_t length = 0;
+    FILE *out;
+
+    (void)state;
+    kit_attach();
+    assert_int_equal(resolve(u"::1", NULL, &hints, &result), STATUS_SUCCESS);
+    out = open_memstream(&text, &length);
+    live_report(out);
+    fclose(out);
+    list = strstr(text, "left: WSK address list");
+    assert_non_null(list);
+    assert_non_null(strstr(list, "test_list_left"));
+    free(text);
+    kit_npi.Dispatch->WskFreeAddressInfo(kit_npi.Client, result);
+    kit_detach();
+}
+
 static NTSTATUS name_of(const kit_address *a, ULONG flags, UNICODE_STRING *node, UNICODE_STRING *service)
 {
     struct kit_call c;
@@ -133,6 +156,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_a_name),
         cmocka_unit_test(test_bad_questions),
+        cmocka_unit_test(test_list_left),
         cmocka_unit_test(test_name_of_an_address),
     };
 

@@ -24,6 +24,7 @@ struct wsk_query {
     char *node, *service; /* of WskGetAddressInfo */
     struct wsk_names_hints hints;
     struct addrinfoexW **result;
+    struct stack by;            /* the caller of WskGetAddressInfo */
     struct wsk_address address; /* of WskGetNameInfo */
     ULONG flags;
     PUNICODE_STRING node_out, service_out;
@@ -155,7 +156,7 @@ static void wsk_query_resolve(struct wsk_query *q)
         free(names);
     }
     if (list)
-        live_add(LIVE_WSK_ADDRESS_LIST, list, "ADDRINFOEXW");
+        live_add_made(LIVE_WSK_ADDRESS_LIST, list, "ADDRINFOEXW", &q->by);
     *q->result = list ? &list->info : NULL;
     wsk_query_finish(q, status);
 }
@@ -207,6 +208,8 @@ NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeNa
         q->client = c;
         q->call = call;
         q->irp = Irp;
+        if (check_on())
+            stack_capture(&q->by, __builtin_return_address(0));
         status = wsk_query_start(q, wsk_query_resolve);
     } else {
         if (q)
