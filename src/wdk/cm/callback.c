@@ -39,7 +39,7 @@ struct registry_seen {
 /* The context that CmSetCallbackObjectContext has stored for one object and one routine. */
 struct object_context {
     struct object_context *next;
-    const struct key_object *object;
+    struct key_object *object;
     struct callback *callback;
     PVOID value;
 };
@@ -181,16 +181,15 @@ static NTSTATUS callback_register(const char *who, PEX_CALLBACK_FUNCTION functio
     pthread_mutex_lock(&lock);
     c->cookie = ++last_cookie;
     inserted = callback_insert(c);
-    if (inserted)
+    if (inserted) {
         atomic_fetch_add(&callback_count, 1);
-    else
+        cookie->QuadPart = c->cookie;
+        live_add(LIVE_CALLBACK, c, who); /* before another thread can remove the routine */
+    } else {
         callback_unref(c);
+    }
     pthread_mutex_unlock(&lock);
-    if (!inserted)
-        return STATUS_FLT_INSTANCE_ALTITUDE_COLLISION;
-    cookie->QuadPart = c->cookie;
-    live_add(LIVE_CALLBACK, c, who);
-    return STATUS_SUCCESS;
+    return inserted ? STATUS_SUCCESS : STATUS_FLT_INSTANCE_ALTITUDE_COLLISION;
 }
 
 NTSTATUS CmRegisterCallbackEx(PEX_CALLBACK_FUNCTION Function, PCUNICODE_STRING Altitude, PVOID Driver, PVOID Context,
@@ -348,9 +347,21 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
 /*
+ * Returns true if the context belongs to the object. If `object` is NULL, returns true if the context belongs to the
+ * routine c and its object gets a reference. An object that is dying gets none. Requires the lock.
+ */
+static bool context_may_remove(const struct object_context *x, const struct key_object *object,
+                               const struct callback *c)
+{
+    if (object)
+        return x->object == object;
+    return x->callback == c && !x->object->is_dying && ob_try_ref(x->object);
+}
+
+/*
  * Removes a context of the object from the list or, if `object` is NULL, a context of the routine c. Returns the
- * context with a reference on its routine, or NULL if there is none. Also increments `running` of the routine, because
- * the caller then calls the routine.
+ * context with a reference on its routine and, if `object` is NULL, on its object. Returns NULL if there is none. Also
+ * increments `running` of the routine, because the caller then calls the routine.
  */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {
@@ -358,7 +369,7 @@ static struct object_context *context_remove(const struct key_object *object, co
 
     pthread_mutex_lock(&lock);
     for (at = &contexts; (found = *at); at = &found->next)
-        if (object ? found->object == object : found->callback == c)
+        if (context_may_remove(found, object, c))
             break;
     if (found) {
         *at = found->next;
@@ -375,15 +386,33 @@ static void context_clean_up(const struct key_object *object, const struct callb
     struct object_context *x;
 
     while ((x = context_remove(object, c))) {
-        REG_CALLBACK_CONTEXT_CLEANUP_INFORMATION info = { .Object = (PVOID)(uintptr_t)x->object,
-                                                          .ObjectContext = x->value };
+        REG_CALLBACK_CONTEXT_CLEANUP_INFORMATION info = { .Object = x->object, .ObjectContext = x->value };
 
         (void)callback_run(x->callback, RegNtCallbackObjectContextCleanup, &info);
         pthread_mutex_lock(&lock);
         callback_returned(x->callback);
         callback_unref(x->callback);
         pthread_mutex_unlock(&lock);
+        if (!object)
+            ob_unref(x->object);
         free(x);
+    }
+}
+
+/*
+ * Waits until all contexts of the removed routine were passed back. Other threads pass back those of dying objects.
+ * Requires the lock.
+ */
+static void context_wait(const struct callback *c)
+{
+    const struct object_context *x;
+
+    for (;;) {
+        for (x = contexts; x && x->callback != c; x = x->next)
+            ;
+        if (!x && !c->running)
+            return;
+        pthread_cond_wait(&returned, &lock);
     }
 }
 
@@ -395,6 +424,10 @@ NTSTATUS CmSetCallbackObjectContext(PVOID Object, PLARGE_INTEGER Cookie, PVOID N
     irql_check_max("CmSetCallbackObjectContext", APC_LEVEL);
     if (!new)
         return STATUS_INSUFFICIENT_RESOURCES;
+    if (!Object || ob_type(Object) != *CmKeyObjectType) {
+        free(new);
+        return STATUS_INVALID_PARAMETER;
+    }
     pthread_mutex_lock(&lock);
     c = callback_find(Cookie->QuadPart);
     for (x = contexts; x && (x->object != Object || x->callback != c); x = x->next)
@@ -426,18 +459,19 @@ void registry_notify_close(struct key_object *object)
     (void)registry_call_end(&call, STATUS_SUCCESS);
 }
 
-bool registry_has_contexts(const struct key_object *object)
+bool registry_begin_destroy(struct key_object *object)
 {
     const struct object_context *at;
 
     pthread_mutex_lock(&lock);
+    object->is_dying = true;
     for (at = contexts; at && at->object != object; at = at->next)
         ;
     pthread_mutex_unlock(&lock);
     return at != NULL;
 }
 
-void registry_clean_up_contexts(const struct key_object *object)
+void registry_clean_up_contexts(struct key_object *object)
 {
     context_clean_up(object, NULL);
 }
@@ -475,7 +509,7 @@ NTSTATUS CmUnRegisterCallback(LARGE_INTEGER Cookie)
     context_clean_up(NULL, c);
     (void)live_remove(LIVE_CALLBACK, c);
     pthread_mutex_lock(&lock);
-    callback_wait(c); /* another thread may be passing a context of c back to the routine */
+    context_wait(c);
     callback_unref(c);
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;

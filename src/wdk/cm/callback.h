@@ -54,9 +54,12 @@ bool registry_has_callbacks(void);
 /* Notifies the routines that the last handle of the object was closed. The caller holds a reference on the object. */
 void registry_notify_close(struct key_object *object);
 
-/* Returns true if a routine has stored a context for the object. */
-bool registry_has_contexts(const struct key_object *object);
+/*
+ * Called when the last reference on the object was dropped, and before the object gets a new one. From now on only
+ * registry_clean_up_contexts passes the object's contexts back. Returns true if there are such contexts.
+ */
+bool registry_begin_destroy(struct key_object *object);
 /* Removes all contexts of the object, and passes each of them back to its routine. */
-void registry_clean_up_contexts(const struct key_object *object);
+void registry_clean_up_contexts(struct key_object *object);
 
 #endif

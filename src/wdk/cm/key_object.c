@@ -19,20 +19,21 @@ static void *key_object_clean_up(void *object)
 
 /*
  * The registered routines (callback.h) receive their contexts back at PASSIVE_LEVEL. If the last reference was dropped
- * at a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. The routines
- * may acquire and drop references on the object: this function adds a reference and never drops it, so no routine drops
- * the last one.
+ * at a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. If the thread
+ * cannot be created, this thread calls the routines at its IRQL. The routines may acquire and drop references on the
+ * object: this function adds a reference and never drops it, so no routine drops the last one.
  */
 static void key_object_destroy(void *object)
 {
     struct key_object *o = object;
+    bool has_contexts = registry_begin_destroy(o);
     pthread_t thread;
 
     ob_ref(o);
-    if (registry_has_contexts(o)) {
-        if (irql_now() == PASSIVE_LEVEL)
+    if (has_contexts) {
+        if (irql_now() == PASSIVE_LEVEL || thread_create(&thread, NULL, key_object_clean_up, o))
             registry_clean_up_contexts(o);
-        else if (!thread_create(&thread, NULL, key_object_clean_up, o))
+        else
             pthread_join(thread, NULL);
     }
     free(o->path);

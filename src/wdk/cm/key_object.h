@@ -12,6 +12,7 @@
 struct key_object {
     struct registry_key *key;
     UNICODE_STRING *path; /* for CmCallbackGetKeyObjectID; NULL until it is called. Guarded by the registry's lock */
+    bool is_dying;        /* the last reference was dropped; guarded by callback.c's lock */
 };
 
 /* Returns an object with one reference. Takes over the caller's reference on the key, also if it fails. */
