@@ -241,18 +241,23 @@ static void test_names(void **state)
     assert_int_equal(ZwOpenSection(&section, SECTION_MAP_READ, &a), STATUS_OBJECT_PATH_SYNTAX_BAD);
 }
 
-static HANDLE open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition)
+static NTSTATUS try_open_file(HANDLE *file, PCWSTR name, ACCESS_MASK access, ULONG disposition)
 {
     UNICODE_STRING wide;
     OBJECT_ATTRIBUTES a;
     IO_STATUS_BLOCK block;
-    HANDLE file;
 
     RtlInitUnicodeString(&wide, name);
     InitializeObjectAttributes(&a, &wide, OBJ_KERNEL_HANDLE, NULL, NULL);
-    assert_int_equal(ZwCreateFile(&file, access, &a, &block, NULL, FILE_ATTRIBUTE_NORMAL, 0, disposition,
-                                  FILE_SYNCHRONOUS_IO_NONALERT, NULL, 0),
-                     STATUS_SUCCESS);
+    return ZwCreateFile(file, access, &a, &block, NULL, FILE_ATTRIBUTE_NORMAL, 0, disposition,
+                        FILE_SYNCHRONOUS_IO_NONALERT, NULL, 0);
+}
+
+static HANDLE open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition)
+{
+    HANDLE file;
+
+    assert_int_equal(try_open_file(&file, name, access, disposition), STATUS_SUCCESS);
     return file;
 }
 
@@ -289,6 +294,51 @@ static void test_file(void **state)
     ZwClose(directory);
     ZwClose(file);
     ZwClose(empty);
+}
+
+static NTSTATUS set_size(HANDLE file, FILE_INFORMATION_CLASS class, int64_t size)
+{
+    LARGE_INTEGER value = { .QuadPart = size };
+    IO_STATUS_BLOCK block;
+
+    return ZwSetInformationFile(file, &block, &value, sizeof value, class);
+}
+
+static void check_overwrites(NTSTATUS expected)
+{
+    static const ULONG dispositions[] = { FILE_SUPERSEDE, FILE_OVERWRITE, FILE_OVERWRITE_IF };
+
+    for (size_t i = 0; i < RTL_NUMBER_OF(dispositions); i++) {
+        HANDLE file = NULL;
+
+        assert_int_equal(try_open_file(&file, L"\\??\\C:\\data", GENERIC_WRITE, dispositions[i]), expected);
+        if (file)
+            ZwClose(file);
+    }
+}
+
+/* A file does not become shorter while a section or a view of it exists. */
+static void test_truncate(void **state)
+{
+    HANDLE file = open_file(L"\\??\\C:\\data", GENERIC_READ | GENERIC_WRITE, FILE_OPEN), section;
+    char *view;
+
+    (void)state;
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 8192), STATUS_SUCCESS);
+    assert_int_equal(create(&section, NULL, 0, 0, PAGE_READWRITE, file), STATUS_SUCCESS);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 100), STATUS_USER_MAPPED_FILE);
+    view = map(section, PAGE_READWRITE, 8192);
+    ZwClose(section);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 8191), STATUS_USER_MAPPED_FILE);
+    assert_int_equal(set_size(file, FileAllocationInformation, 100), STATUS_USER_MAPPED_FILE);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 8192), STATUS_SUCCESS);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 9000), STATUS_SUCCESS);
+    check_overwrites(STATUS_USER_MAPPED_FILE);
+    view[8191] = 'v';
+    unmap(view);
+    assert_int_equal(set_size(file, FileEndOfFileInformation, 100), STATUS_SUCCESS);
+    check_overwrites(STATUS_SUCCESS);
+    ZwClose(file);
 }
 
 /* A handle of the process object serves as NtCurrentProcess() does; a handle of something else does not. */
@@ -377,9 +427,9 @@ static void test_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_map_refuses),
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_names),          cmocka_unit_test(test_file),
-        cmocka_unit_test(test_misuse), cmocka_unit_test(test_system_space),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_map_refuses),
+        cmocka_unit_test(test_parts),    cmocka_unit_test(test_names),          cmocka_unit_test(test_file),
+        cmocka_unit_test(test_truncate), cmocka_unit_test(test_misuse),         cmocka_unit_test(test_system_space),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

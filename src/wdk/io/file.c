@@ -27,6 +27,7 @@
 #include "wdk/io/device.h"
 #include "wdk/io/file.h"
 #include "wdk/io/irp.h"
+#include "wdk/io/section.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
@@ -210,13 +211,17 @@ static NTSTATUS file_open_host(int below, char *name, ACCESS_MASK access, ULONG 
         status = STATUS_INVALID_PARAMETER;
     if (status)
         return status;
-    descriptor = file_open_beneath(below, name, flags);
+    descriptor = file_open_beneath(below, name, flags & ~O_TRUNC);
     if (descriptor < 0)
         return file_status_from_errno(errno);
     if (fstat(descriptor, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-        (S_ISDIR(st.st_mode) && options & FILE_NON_DIRECTORY_FILE)) {
+        (S_ISDIR(st.st_mode) && options & FILE_NON_DIRECTORY_FILE))
+        status = S_ISDIR(st.st_mode) ? STATUS_FILE_IS_A_DIRECTORY : STATUS_ACCESS_DENIED;
+    else if (flags & O_TRUNC)
+        status = section_set_file_size(descriptor, 0);
+    if (status) {
         close(descriptor);
-        return S_ISDIR(st.st_mode) ? STATUS_FILE_IS_A_DIRECTORY : STATUS_ACCESS_DENIED;
+        return status;
     }
     *file = file_object_of_host(descriptor, access);
     if (!*file) {

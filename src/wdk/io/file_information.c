@@ -18,6 +18,7 @@
 #include "wdk/io/device.h"
 #include "wdk/io/file.h"
 #include "wdk/io/irp.h"
+#include "wdk/io/section.h"
 #include "wdk/ob/object.h"
 
 static const int64_t UNIX_EPOCH = 116444736000000000; /* in units of 100 ns since 1601 */
@@ -151,7 +152,7 @@ static NTSTATUS file_set_size(PFILE_OBJECT file, FILE_INFORMATION_CLASS class, i
         return size > st.st_size ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
     if (class == FileAllocationInformation && size >= st.st_size)
         return STATUS_SUCCESS;
-    return ftruncate(descriptor, size) ? file_status_from_errno(errno) : STATUS_SUCCESS;
+    return section_set_file_size(descriptor, size);
 }
 
 static NTSTATUS file_set_disposition(PFILE_OBJECT file, const FILE_DISPOSITION_INFORMATION *in)

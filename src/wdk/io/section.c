@@ -24,16 +24,32 @@
 #include "wdk/ob/object.h"
 
 static const uint64_t MAX_SECTION = 1ULL << 46;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `handles` of all sections */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* guards `handles` of all sections */
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `file_sections` and the sizes of their files */
+static struct section *file_sections;                          /* the sections of files */
+
+static void section_remove_file(struct section *s)
+{
+    struct section **at = &file_sections;
+
+    pthread_mutex_lock(&files_lock);
+    while (*at && *at != s)
+        at = &(*at)->next;
+    if (*at)
+        *at = s->next;
+    pthread_mutex_unlock(&files_lock);
+}
 
 static void section_destroy(void *object)
 {
     struct section *s = object;
 
-    if (s->file)
+    if (s->file) {
+        section_remove_file(s);
         ob_unref(s->file);
-    else if (s->descriptor >= 0)
+    } else if (s->descriptor >= 0) {
         close(s->descriptor);
+    }
 }
 
 static void section_on_close(void *object, bool was_last_handle)
@@ -74,7 +90,10 @@ static NTSTATUS section_create_memory(struct section *s, int64_t size)
     return STATUS_SUCCESS;
 }
 
-/* Determines the size of a section of a file, and extends the file if that is necessary. */
+/*
+ * Determines the size of a section of a file, and extends the file if that is necessary. Adds the section to the list.
+ * Requires files_lock.
+ */
 static NTSTATUS section_size_file(struct section *s, int64_t size)
 {
     bool can_write = s->protection & (PAGE_READWRITE | PAGE_EXECUTE_READWRITE);
@@ -91,6 +110,10 @@ static NTSTATUS section_size_file(struct section *s, int64_t size)
     if (size > st.st_size && ftruncate(s->descriptor, size))
         return file_status_from_errno(errno);
     s->size = (uint64_t)(size ? size : st.st_size);
+    s->device = st.st_dev;
+    s->inode = st.st_ino;
+    s->next = file_sections;
+    file_sections = s;
     return STATUS_SUCCESS;
 }
 
@@ -104,7 +127,36 @@ static NTSTATUS section_create_file(struct section *s, HANDLE file, int64_t size
     if (s->file->DeviceObject)
         return STATUS_INVALID_FILE_FOR_SECTION;
     s->descriptor = file_object_descriptor(s->file);
-    return section_size_file(s, size);
+    pthread_mutex_lock(&files_lock);
+    status = section_size_file(s, size);
+    pthread_mutex_unlock(&files_lock);
+    return status;
+}
+
+/* Returns true if a section of the file exists. Requires files_lock. */
+static bool section_has_file(const struct stat *st)
+{
+    const struct section *s = file_sections;
+
+    while (s && (s->device != st->st_dev || s->inode != st->st_ino))
+        s = s->next;
+    return s != NULL;
+}
+
+NTSTATUS section_set_file_size(int descriptor, int64_t size)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    struct stat st;
+
+    pthread_mutex_lock(&files_lock);
+    if (fstat(descriptor, &st))
+        status = file_status_from_errno(errno);
+    else if (size < st.st_size && section_has_file(&st))
+        status = STATUS_USER_MAPPED_FILE;
+    else if (ftruncate(descriptor, size))
+        status = file_status_from_errno(errno);
+    pthread_mutex_unlock(&files_lock);
+    return status;
 }
 
 /* Returns a section without a name and with one handle counted. On failure returns NULL and sets *status. */
