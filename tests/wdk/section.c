@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sections of memory and of files, their names, and views of them. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -241,6 +242,35 @@ static void test_names(void **state)
     assert_int_equal(ZwOpenSection(&section, SECTION_MAP_READ, &a), STATUS_OBJECT_PATH_SYNTAX_BAD);
 }
 
+static void *create_and_close(void *unused)
+{
+    enum { ROUNDS = 3000 };
+
+    for (int i = 0; i < ROUNDS; i++) {
+        HANDLE section;
+        NTSTATUS status = create(&section, L"\\BaseNamedObjects\\Raced", OBJ_OPENIF, 4096, PAGE_READWRITE, NULL);
+
+        if (status != STATUS_OBJECT_NAME_EXISTS)
+            assert_int_equal(status, STATUS_SUCCESS);
+        assert_int_equal(ZwClose(section), STATUS_SUCCESS);
+    }
+    return unused;
+}
+
+/* OBJ_OPENIF creates or opens the section, even while other threads open it and close its last handle. */
+static void test_open_if_race(void **state)
+{
+    uint32_t before = live_count();
+    pthread_t threads[3];
+
+    (void)state;
+    for (size_t i = 0; i < RTL_NUMBER_OF(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, create_and_close, NULL), 0);
+    for (size_t i = 0; i < RTL_NUMBER_OF(threads); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(live_count(), before);
+}
+
 static NTSTATUS try_open_file(HANDLE *file, PCWSTR name, ACCESS_MASK access, ULONG disposition)
 {
     UNICODE_STRING wide;
@@ -427,9 +457,10 @@ static void test_misuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_map_refuses),
-        cmocka_unit_test(test_parts),    cmocka_unit_test(test_names),          cmocka_unit_test(test_file),
-        cmocka_unit_test(test_truncate), cmocka_unit_test(test_misuse),         cmocka_unit_test(test_system_space),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_create_refuses), cmocka_unit_test(test_map_refuses),
+        cmocka_unit_test(test_parts),        cmocka_unit_test(test_names),          cmocka_unit_test(test_file),
+        cmocka_unit_test(test_truncate),     cmocka_unit_test(test_open_if_race),   cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_system_space),
     };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -24,7 +24,7 @@
 #include "wdk/ob/object.h"
 
 static const uint64_t MAX_SECTION = 1ULL << 46;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* guards `handles` of all sections */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* guards `handles` and the names of all sections */
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `file_sections` and the sizes of their files */
 static struct section *file_sections;                          /* the sections of files */
 
@@ -55,14 +55,12 @@ static void section_destroy(void *object)
 static void section_on_close(void *object, bool was_last_handle)
 {
     struct section *s = object;
-    bool was_last;
 
     UNREFERENCED_PARAMETER(was_last_handle); /* `handles` also counts the handles that are being opened */
     pthread_mutex_lock(&lock);
-    was_last = --s->handles == 0;
-    pthread_mutex_unlock(&lock);
-    if (was_last)
+    if (--s->handles == 0)
         name_remove_object(s);
+    pthread_mutex_unlock(&lock);
 }
 
 static struct _OBJECT_TYPE section_type = { "section", section_destroy, section_on_close, false, NULL };
@@ -198,29 +196,57 @@ static NTSTATUS section_open_handle(struct section *s, PHANDLE handle)
     return status;
 }
 
-static NTSTATUS section_open_named(PCUNICODE_STRING name, PHANDLE handle)
+/*
+ * Finds the section, counts a handle, and returns a reference. On failure returns NULL and sets *status. Requires the
+ * lock.
+ */
+static struct section *section_find(PCUNICODE_STRING name, NTSTATUS *status)
 {
     UNICODE_STRING rest = { 0 };
-    NTSTATUS status;
-    struct section *s = name_find(name, &rest, &status);
-    bool is_open = false;
+    struct section *s = name_find(name, &rest, status);
 
     free(rest.Buffer);
     if (!s)
-        return status;
-    if (rest.Length || ob_type(s) != &section_type) {
-        status = rest.Length ? STATUS_OBJECT_NAME_NOT_FOUND : STATUS_OBJECT_TYPE_MISMATCH;
-    } else {
-        pthread_mutex_lock(&lock);
-        is_open = s->handles > 0;
-        s->handles += is_open;
-        pthread_mutex_unlock(&lock);
-        status = STATUS_OBJECT_NAME_NOT_FOUND; /* the last handle has just been closed */
+        return NULL;
+    if (!rest.Length && ob_type(s) == &section_type) {
+        s->handles++;
+        return s;
     }
-    if (is_open)
-        return section_open_handle(s, handle);
+    *status = rest.Length ? STATUS_OBJECT_NAME_NOT_FOUND : STATUS_OBJECT_TYPE_MISMATCH;
     ob_unref(s);
-    return status;
+    return NULL;
+}
+
+static NTSTATUS section_open_named(PCUNICODE_STRING name, PHANDLE handle)
+{
+    struct section *s;
+    NTSTATUS status;
+
+    pthread_mutex_lock(&lock);
+    s = section_find(name, &status);
+    pthread_mutex_unlock(&lock);
+    return s ? section_open_handle(s, handle) : status;
+}
+
+/*
+ * Gives the new section *s its name. If a section has this name already and `open_existing` is true, replaces *s by
+ * that section, counts a handle of it, and returns STATUS_OBJECT_NAME_EXISTS.
+ */
+static NTSTATUS section_add_name(struct section **s, PCUNICODE_STRING name, bool open_existing)
+{
+    struct section *existing = NULL;
+    NTSTATUS status;
+
+    pthread_mutex_lock(&lock);
+    status = name_add_object(name, *s);
+    if (status == STATUS_OBJECT_NAME_COLLISION && open_existing)
+        existing = section_find(name, &status);
+    pthread_mutex_unlock(&lock);
+    if (!existing)
+        return status;
+    ob_unref(*s);
+    *s = existing;
+    return STATUS_OBJECT_NAME_EXISTS;
 }
 
 /* Checks the attributes. Sets *name to the name in them, or to NULL if they have none. */
@@ -254,7 +280,7 @@ NTSTATUS ZwCreateSection(PHANDLE SectionHandle, ACCESS_MASK DesiredAccess, POBJE
 {
     PCUNICODE_STRING name;
     struct section *s = NULL;
-    NTSTATUS status = section_check_attributes(ObjectAttributes, &name);
+    NTSTATUS status = section_check_attributes(ObjectAttributes, &name), opened;
 
     UNREFERENCED_PARAMETER(DesiredAccess);
     irql_check_max("ZwCreateSection", PASSIVE_LEVEL);
@@ -266,14 +292,13 @@ NTSTATUS ZwCreateSection(PHANDLE SectionHandle, ACCESS_MASK DesiredAccess, POBJE
     if (status)
         return status;
     if (name)
-        status = name_add_object(name, s);
-    if (!status)
-        return section_open_handle(s, SectionHandle);
-    ob_unref(s);
-    if (status != STATUS_OBJECT_NAME_COLLISION || !(ObjectAttributes->Attributes & OBJ_OPENIF))
+        status = section_add_name(&s, name, ObjectAttributes->Attributes & OBJ_OPENIF);
+    if (!NT_SUCCESS(status)) {
+        ob_unref(s);
         return status;
-    status = section_open_named(name, SectionHandle);
-    return NT_SUCCESS(status) ? STATUS_OBJECT_NAME_EXISTS : status;
+    }
+    opened = section_open_handle(s, SectionHandle);
+    return opened ? opened : status;
 }
 
 NTSTATUS ZwOpenSection(PHANDLE SectionHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
