@@ -355,7 +355,9 @@ const char *options_check(struct options *o)
     if (o->net_count && o->has_host_network)
         return "--net host uses this machine's network: --net INDEX=ADDRESS/PREFIX cannot be given with it";
     if (o->nbd && o->server_count + o->client_count)
-        return "--server and --client run commands beside ndkrun, which --nbd replaces by nbdkit";
+        return "--nbd replaces ndkrun by nbdkit, which cannot run --server and --client: run these commands in a shell "
+               "of "
+               "your own, and the drivers in this machine's network, without --net or with --net host";
     if (o->nbd && o->repeat > 1)
         return "--nbd serves the disks of one round: --repeat cannot be given with it";
     if (o->schedule == SCHEDULE_RANDOM && o->verify.mode == ONDK_VERIFY_OFF)

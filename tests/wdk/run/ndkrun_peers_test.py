@@ -63,7 +63,7 @@ def clients():
     check('a client in each round, a server in all', (text.count('the driver answers'), text.count('once\n')) == (2, 1), text)
     expect('no driver listens', 0, [r'(?s)no driver has listened for 3 seconds; --client is started now\n.*spoke'],
            '--client', 'echo spoke', driver('tee'))
-    expect('not beside nbdkit', 2, '--nbd replaces', '--nbd', 'x', '--client', 'true', driver('tee'))
+    expect('not beside nbdkit', 2, ['--nbd replaces', 'run these commands in a shell of your own'], '--nbd', 'x', '--client', 'true', driver('tee'))
 
 
 def ends():
