@@ -160,6 +160,7 @@ int32_t ondk_verify_configure(const ondk_verify_config_t *config)
 {
     /* The current values. If an older program's struct lacks a field, the field keeps its current value. */
     ondk_verify_config_t new = { .size = sizeof(new),
+                                 .full = verify_is_full(),
                                  .format = (uint32_t)report_get_format(),
                                  .max_written = report_get_max_written(),
                                  .stall_ms = stall_limit_ms(),

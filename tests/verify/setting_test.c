@@ -183,6 +183,30 @@ static void test_reports(void **state)
     assert_int_equal(config.max_written, 7);
 }
 
+/* A field that a program's struct lacks keeps its value, for each length of the struct. */
+static void test_shorter_structs(void **state)
+{
+    ondk_verify_config_t set, config, after;
+
+    (void)state;
+    ondk_verify_config_init(&set);
+    set.full = 1;
+    set.stall_ms = 1234;
+    set.exit_status = 9;
+    assert_int_equal(ondk_verify_configure(&set), STATUS_SUCCESS);
+    for (uint32_t size = offsetof(ondk_verify_config_t, full); size < sizeof config; size += sizeof(uint32_t)) {
+        config = set;
+        config.size = size;
+        memset((char *)&config + size, 0xee, sizeof config - size);
+        assert_int_equal(ondk_verify_configure(&config), STATUS_SUCCESS);
+        ondk_verify_config_init(&after);
+        assert_memory_equal(&after, &set, sizeof after);
+    }
+    set.full = 0;
+    set.exit_status = 0;
+    assert_int_equal(ondk_verify_configure(&set), STATUS_SUCCESS);
+}
+
 /* ---- the text of ONDK_VERIFY ---- */
 
 static bool file_is(const struct verify_name *file, const char *name)
@@ -485,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_configured),
         cmocka_unit_test(test_wrong_settings),
         cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_shorter_structs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
