@@ -13,11 +13,12 @@
 #define EXCLUSIVE_BREACH (EXCLUSIVE_MET | EXCLUSIVE_TAKEN | EXCLUSIVE_LATER_WRITTEN | EXCLUSIVE_EARLIER_WRITTEN)
 #define EXCLUSIVE_NUMBER (1ull << 32)
 
-void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what)
+void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what, uint64_t p3)
 {
     atomic_init(&e->word, 0);
     e->rule = rule;
     e->what = what;
+    e->p3 = p3;
 }
 
 /* Returns the number (an ID) of the breach that is not reported yet. Returns 0 if there is no such breach. */
@@ -62,7 +63,7 @@ static void exclusive_report(struct exclusive *e, const struct call *c, const st
     if (verify_on()) {
         report_add_stack("the other call, at the same time, by", &other->stack);
         proxy_set_report_object(c->p);
-        report_breach(&verify_rules[e->rule], c->routine, (uintptr_t)c->p, (uint64_t)other->thread, e->what != NULL, 0,
+        report_breach(&verify_rules[e->rule], c->routine, (uintptr_t)c->p, (uint64_t)other->thread, e->p3, 0,
                       "thread %d called %s of %s%s%p, and thread %d was in %s of it", verify_this_thread(), c->routine,
                       e->what ? e->what : "", e->what ? " of " : "", (const void *)c->p, other->thread, other->routine);
     }

@@ -34,6 +34,7 @@ struct exclusive {
     struct exclusive_side later, earlier; /* each call writes its own side, then sets EXCLUSIVE_*_WRITTEN */
     enum verify_rule rule;
     const char *what; /* the thing that the calls share, for example "the receive queue"; NULL: the object itself */
+    uint64_t p3;      /* parameter p3 of the report */
 };
 
 /* The state of one call between exclusive_begin and exclusive_end. */
@@ -44,7 +45,7 @@ struct exclusive_visit {
     uint32_t seen;        /* what exclusive_breach (exclusive.c) returned when the call entered */
 };
 
-void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what);
+void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what, uint64_t p3);
 /*
  * Makes the innermost call of the calling thread enter *e. The call leaves *e when it ends. If an outer call of the
  * thread is inside *e, the innermost call does not enter, because it was made in a callback of the provider. If

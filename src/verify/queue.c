@@ -229,11 +229,11 @@ static void queue_free(struct proxy *p)
 static void queue_init_exclusive(struct queue *q)
 {
     if (q->p.type == NdkObjectTypeCq) {
-        exclusive_init(&q->exclusive[QUEUE_POLL], RULE_CQ_CONCURRENT, NULL);
-        exclusive_init(&q->exclusive[QUEUE_MODERATE], RULE_MODERATION_CONCURRENT, NULL);
+        exclusive_init(&q->exclusive[QUEUE_POLL], RULE_CQ_CONCURRENT, NULL, 0);
+        exclusive_init(&q->exclusive[QUEUE_MODERATE], RULE_MODERATION_CONCURRENT, NULL, 0);
     } else {
-        exclusive_init(&q->exclusive[QUEUE_RECEIVE], RULE_QUEUE_CONCURRENT, "the receive queue");
-        exclusive_init(&q->exclusive[QUEUE_INITIATE], RULE_QUEUE_CONCURRENT, "the initiator queue");
+        exclusive_init(&q->exclusive[QUEUE_RECEIVE], RULE_QUEUE_CONCURRENT, "the receive queue", 1);
+        exclusive_init(&q->exclusive[QUEUE_INITIATE], RULE_QUEUE_CONCURRENT, "the initiator queue", 2);
     }
 }
 

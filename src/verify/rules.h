@@ -9,28 +9,28 @@
 #include "verify/report.h"
 
 enum verify_rule {
-    RULE_CQ_CONCURRENT,             /* p1 completion queue, p2 ID of the other thread */
-    RULE_QUEUE_CONCURRENT,          /* p1 queue pair or SRQ, p2 ID of the other thread, p3 is always 1 */
-    RULE_MODERATION_CONCURRENT,     /* p1 completion queue, p2 ID of the other thread */
-    RULE_COMPLETION_MISSING,        /* p1 object */
-    RULE_NOTIFICATION_MISSING,      /* p1 adapter, p2 type of the object to create */
-    RULE_CLOSE_WRONG_ENTRY,         /* p1 object, p2 its type, p3 type of the objects that the entry closes */
-    RULE_VERSION_TOO_NEW,           /* p1 object, p2 adapter's version, p3 entry's version: major << 16 | minor */
-    RULE_ARM_TYPE,                  /* p1 completion queue, p2 type */
-    RULE_MODERATION_RANGE,          /* p1 completion queue, p2 interval, p3 count, p4 depth */
-    RULE_MODERATION_UNSUPPORTED,    /* p1 completion queue, p2 AdapterFlags */
-    RULE_RESIZE_UNSUPPORTED,        /* p1 completion queue, p2 AdapterFlags */
-    RULE_IRQL_TOO_HIGH,             /* p1 current IRQL, p2 highest allowed IRQL */
-    RULE_CONTEXT_FREED,             /* p1 freed memory, p2 context in it, p3 object of the call or request */
-    RULE_CONTEXT_ON_DEAD_STACK,     /* p1 context of a pending call, in a stack frame that has returned */
-    RULE_MDL_FREED,                 /* p1 freed memory, p2 MDL in it, p3 region that is registered with the MDL */
-    RULE_BUFFER_FREED,              /* p1 freed memory, p2 buffer in it, p3 queue of the posted request */
-    RULE_REGION_FREED,              /* p1 freed memory, p2 address in the region, p3 region */
-    RULE_SOURCE_CHANGED,            /* p1 first buffer, p2 queue pair, p3 number of SGEs */
-    RULE_INLINE_PAGED,              /* p1 buffer, p2 IRQL, p3 queue pair */
-    RULE_CLOSE_DURING_CALL,         /* p1 object, p2 type, p3 ID of the thread that was in the call */
-    RULE_CLOSED_TWICE,              /* p1 object, p2 type */
-    RULE_CLOSED_USED,               /* p1 object, p2 type */
+    RULE_CQ_CONCURRENT,          /* p1 completion queue, p2 ID of the other thread */
+    RULE_QUEUE_CONCURRENT,       /* p1 queue pair or SRQ, p2 ID of the other thread, p3 queue: 1 receive, 2 initiator */
+    RULE_MODERATION_CONCURRENT,  /* p1 completion queue, p2 ID of the other thread */
+    RULE_COMPLETION_MISSING,     /* p1 object */
+    RULE_NOTIFICATION_MISSING,   /* p1 adapter, p2 type of the object to create */
+    RULE_CLOSE_WRONG_ENTRY,      /* p1 object, p2 its type, p3 type of the objects that the entry closes */
+    RULE_VERSION_TOO_NEW,        /* p1 object, p2 adapter's version, p3 entry's version: major << 16 | minor */
+    RULE_ARM_TYPE,               /* p1 completion queue, p2 type */
+    RULE_MODERATION_RANGE,       /* p1 completion queue, p2 interval, p3 count, p4 depth */
+    RULE_MODERATION_UNSUPPORTED, /* p1 completion queue, p2 AdapterFlags */
+    RULE_RESIZE_UNSUPPORTED,     /* p1 completion queue, p2 AdapterFlags */
+    RULE_IRQL_TOO_HIGH,          /* p1 current IRQL, p2 highest allowed IRQL */
+    RULE_CONTEXT_FREED,          /* p1 freed memory, p2 context in it, p3 object of the call or request */
+    RULE_CONTEXT_ON_DEAD_STACK,  /* p1 context of a pending call, in a stack frame that has returned */
+    RULE_MDL_FREED,              /* p1 freed memory, p2 MDL in it, p3 region that is registered with the MDL */
+    RULE_BUFFER_FREED,           /* p1 freed memory, p2 buffer in it, p3 queue of the posted request */
+    RULE_REGION_FREED,           /* p1 freed memory, p2 address in the region, p3 region */
+    RULE_SOURCE_CHANGED,         /* p1 first buffer, p2 queue pair, p3 number of SGEs */
+    RULE_INLINE_PAGED,           /* p1 buffer, p2 IRQL, p3 queue pair */
+    RULE_CLOSE_DURING_CALL,      /* p1 object, p2 type, p3 ID of the thread that was in the call */
+    RULE_CLOSED_TWICE,           /* p1 object, p2 type */
+    RULE_CLOSED_USED,            /* p1 object, p2 type */
     RULE_ADAPTER_CLOSE_IN_CALLBACK, /* p1 adapter */
     /*
      * p1 adapter, p2 number of objects and mappings that are left, p3 first object, p4 its type. If adapters are left,

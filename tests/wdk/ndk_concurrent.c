@@ -53,6 +53,19 @@ static void test_at_once(void **state)
     assert_report(call_moderate, call_moderate, "moderation-concurrent in NdkControlCqInterruptModeration");
 }
 
+/* The third parameter of the bug check names the queue. */
+static void test_queue_of_report(void **state)
+{
+    struct report *r = report_start();
+
+    (void)state;
+    call_during(call_receive, call_receive);
+    report_says(r, "queue-concurrent in NdkReceive", ", 0x0000000000000001, 0x0000000000000000)");
+    r = report_start();
+    call_during(call_send, call_send);
+    report_says(r, "queue-concurrent in NdkSend", ", 0x0000000000000002, 0x0000000000000000)");
+}
+
 static void test_legal(void **state)
 {
     struct report *r = report_start();
@@ -127,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_at_once, start_objects, stop_objects),
+        cmocka_unit_test_setup_teardown(test_queue_of_report, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_legal, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_close_during_call, start_objects, stop_objects),
         cmocka_unit_test_setup_teardown(test_unsupported, start_objects, stop_objects),
