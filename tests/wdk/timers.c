@@ -412,6 +412,11 @@ static void test_allocated_timer(void **state)
 
     t = ExAllocateTimer(note_timer, &s, EX_TIMER_NOTIFICATION);
     assert_int_equal(live_count(), left + 1);
+    assert_int_equal(live_busy(), 0);
+    assert_false(ExSetTimer(t, -600000000, 0, NULL));
+    assert_int_equal(live_busy(), 1);
+    assert_true(ExCancelTimer(t, NULL));
+    assert_int_equal(live_busy(), 0);
     assert_false(ExSetTimer(t, -10000, 0, NULL));
     assert_int_equal(wait1(t, NULL), STATUS_SUCCESS);
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);

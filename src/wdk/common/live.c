@@ -15,6 +15,7 @@ static const struct {
 } kinds[LIVE_KINDS] = {
     [LIVE_THREAD] = { "system thread", "system-thread" },
     [LIVE_TIMER] = { "timer that is set", "set-timer" },
+    [LIVE_EX_TIMER] = { "allocated timer", "allocated-timer" },
     [LIVE_DPC] = { "queued DPC", "queued-DPC" },
     [LIVE_WORK_ITEM] = { "work item", "work-item" },
     [LIVE_LOCK] = { "held lock", "held-lock" },

@@ -16,7 +16,8 @@
 
 enum live_kind {
     LIVE_THREAD,
-    LIVE_TIMER,     /* a KTIMER that is set and not yet expired or cancelled, or an EX_TIMER that is not freed */
+    LIVE_TIMER,     /* a KTIMER that is set and not yet expired or cancelled */
+    LIVE_EX_TIMER,  /* allocated; if it is set, its KTIMER is a LIVE_TIMER, too */
     LIVE_DPC,       /* queued */
     LIVE_WORK_ITEM, /* an allocated IO_WORKITEM, or any work item that is queued or running */
     LIVE_LOCK,      /* held */

@@ -31,7 +31,7 @@ static void ex_timer_finish(PEX_TIMER t)
     EXT_DELETE_PARAMETERS last = t->last;
 
     dpc_flush();
-    (void)live_remove(LIVE_TIMER, t);
+    (void)live_remove(LIVE_EX_TIMER, t);
     free(t);
     if (last.DeleteCallback)
         last.DeleteCallback(last.DeleteContext);
@@ -77,7 +77,7 @@ PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG A
     ExInitializeWorkItem(&t->item, ex_timer_finish_item, t);
     t->callback = Callback;
     t->context = CallbackContext;
-    live_add(LIVE_TIMER, t, "EX_TIMER");
+    live_add(LIVE_EX_TIMER, t, "EX_TIMER");
     return t;
 }
 
