@@ -364,7 +364,8 @@ ONDK_API uint32_t ondk_wdk_report_driver(const char *path, FILE *out);
 
 /*
  * Counts the activities of drivers that can run without input from outside.
- * Activities are threads, set timers, queued DPCs and, if checks are on, pending NDK requests.
+ * Activities are threads, set timers, queued DPCs, queued or running work items, requests of disks that a Storport
+ * miniport has not completed, and, if checks are on, pending NDK requests.
  * Returns the number of activities. 0: the drivers are idle.
  * Context: any thread of the host program.
  * See also: ondk_wdk_report
