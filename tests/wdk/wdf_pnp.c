@@ -64,13 +64,16 @@ static void test_works(void **state)
     assert_int_equal(ondk_wdk_open(WDFPNP_CLASS, &d, &status), -1);
 }
 
-/* The removal ends although the driver still owns a request, or has put it back into the queue. */
+/*
+ * The queues stop although the driver still owns a request, or has put it back into the queue. The removal purges the
+ * queues before EvtDeviceSelfManagedIoFlush and EvtDeviceSelfManagedIoCleanup.
+ */
 static void test_stops(void **state)
 {
     ondk_wdk_driver_t *driver;
 
     (void)state;
-    for (uint32_t mode = WDFPNP_ACKNOWLEDGES; mode <= WDFPNP_REQUEUES; mode++) {
+    for (uint32_t mode = WDFPNP_ACKNOWLEDGES; mode <= WDFPNP_PURGES; mode++) {
         begin(mode);
         driver = host_load("wdfpnp");
         host_unload(driver);

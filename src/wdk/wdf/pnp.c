@@ -15,8 +15,9 @@
  * | self-managed IO | EvtDeviceSelfManagedIoInit            | EvtDeviceSelfManagedIoSuspend        |
  * | interfaces      | are enabled                           | are disabled                         |
  *
- * After the last step is undone, a removal calls EvtDeviceSelfManagedIoFlush and EvtDeviceSelfManagedIoCleanup if
- * EvtDeviceSelfManagedIoInit was called, and deletes the device.
+ * After the last step is undone, a removal purges the power-managed queues, calls EvtDeviceSelfManagedIoFlush, purges
+ * the other queues, calls EvtDeviceSelfManagedIoCleanup, and deletes the device. It calls the two callbacks only if
+ * EvtDeviceSelfManagedIoInit was called.
  */
 #include "wdf.h"
 
@@ -271,10 +272,12 @@ static NTSTATUS pnp_handle_remove(struct wdf_device *d, PIRP irp)
     NTSTATUS status;
 
     pnp_undo(d);
-    if (d->pnp.self_managed) {
+    wdf_device_shut_down_queues(d, true);
+    if (d->pnp.self_managed)
         pnp_call_void(d, d->pnp.events.EvtDeviceSelfManagedIoFlush, "EvtDeviceSelfManagedIoFlush");
+    wdf_device_shut_down_queues(d, false);
+    if (d->pnp.self_managed)
         pnp_call_void(d, d->pnp.events.EvtDeviceSelfManagedIoCleanup, "EvtDeviceSelfManagedIoCleanup");
-    }
     irp->IoStatus.Status = STATUS_SUCCESS;
     status = pnp_forward(d, irp);
     (void)wdf_object_delete(&d->object);

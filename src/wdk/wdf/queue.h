@@ -52,8 +52,9 @@ struct wdf_queue {
     bool power_managed;   /* delivers only while the device is started */
     bool powered;         /* true unless the queue is power-managed and its device is not started */
     ULONG n_acknowledged; /* owned requests that WdfRequestStopAcknowledge has named */
+    bool shut_down;       /* the device is removed or the queue is deleted: the queue never accepts requests again */
     /*
-     * A purge, a stop with a purge, or the deletion sets `purged`. Any other change of state clears it. While it is
+     * A purge, a stop with a purge, or the shutdown sets `purged`. Any other change of state clears it. While it is
      * true, a request that the driver marks cancelable or requeues is cancelled.
      */
     bool purged;
@@ -105,6 +106,11 @@ bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 /* Returns true if the queue has reached the goal, apart from handlers that still run. Requires the lock. */
 bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
+/*
+ * Purges the device's queues for good, the power-managed ones or the others, and waits until the driver owns none of
+ * their requests and no request handler runs.
+ */
+void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed);
 /*
  * Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests and no request
  * handler runs.

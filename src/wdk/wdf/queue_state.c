@@ -284,10 +284,10 @@ static void queue_apply_change(struct wdf_queue *q, const struct change *c)
 {
     struct wdf_goal_wait *wait = &q->waits[change_goal(c)];
 
-    q->accepts = c->kind == CHANGE_START || c->kind == CHANGE_STOP;
+    q->accepts = !q->shut_down && (c->kind == CHANGE_START || c->kind == CHANGE_STOP);
     if (c->kind == CHANGE_START || c->kind == CHANGE_STOP)
         q->delivers = c->kind == CHANGE_START;
-    q->purged = c->cancels;
+    q->purged = c->cancels || q->shut_down;
     if (c->kind == CHANGE_START) {
         q->ready_due = q->n_waiting && q->on_ready.routine;
         return;
@@ -427,6 +427,27 @@ static bool queue_has_no_notice(const struct wdf_queue *q)
     return !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;
 }
 
+static void queue_shut_down(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->accepts = false;
+    q->shut_down = q->purged = true;
+    pthread_mutex_unlock(&q->lock);
+    wdf_queue_cancel_waiting(q, NULL);
+    queue_cancel_owned(q);
+    queue_dispatch(q);
+}
+
+void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed)
+{
+    for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q)) {
+        if (q->power_managed != power_managed)
+            continue;
+        queue_shut_down(q);
+        queue_wait(q, GOAL_EMPTIED);
+    }
+}
+
 /* The callbacks of earlier changes are called before the deletion ends. */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
@@ -435,12 +456,9 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
 
     queue_detach(q);
     pthread_mutex_lock(&q->lock);
-    q->accepts = q->delivers = false;
-    q->purged = true;
+    q->delivers = false;
     pthread_mutex_unlock(&q->lock);
-    wdf_queue_cancel_waiting(q, NULL);
-    queue_cancel_owned(q);
-    queue_dispatch(q);
+    queue_shut_down(q);
     pthread_mutex_lock(&q->lock);
     emptied = wdf_queue_has_reached(q, GOAL_EMPTIED);
     pthread_mutex_unlock(&q->lock);

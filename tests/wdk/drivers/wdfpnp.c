@@ -27,13 +27,14 @@ static volatile LONG n_events;
 static ULONG mode;
 static WDFREQUEST held;
 static WDFIOTARGET self; /* the driver's own device */
-static WDFQUEUE parked;  /* keeps the writes that the driver sends to itself; not power-managed */
+static WDFQUEUE parked;  /* has the writes that the driver sends to itself; not power-managed */
 
 struct sent {
     KEVENT done;
     IO_STATUS_BLOCK result;
 };
 static struct sent early, late; /* sent before the queue delivers, and before the queue stops */
+static struct sent managed, other; /* wait in the default queue and in `parked` after the queues have stopped */
 
 static VOID note(CHAR what)
 {
@@ -58,6 +59,18 @@ static NTSTATUS send(struct sent *Sent, WDFDEVICE Device, ULONG Code)
     return irp ? IoCallDriver(device, irp) : STATUS_INSUFFICIENT_RESOURCES;
 }
 
+static NTSTATUS send_write(struct sent *Sent, WDFDEVICE Device)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(Device);
+    LARGE_INTEGER offset = { .QuadPart = 0 };
+    static CHAR byte;
+    PIRP irp;
+
+    KeInitializeEvent(&Sent->done, NotificationEvent, FALSE);
+    irp = IoBuildSynchronousFsdRequest(IRP_MJ_WRITE, device, &byte, 1, &offset, &Sent->done, &Sent->result);
+    return irp ? IoCallDriver(device, irp) : STATUS_INSUFFICIENT_RESOURCES;
+}
+
 static VOID wait_for(struct sent *Sent)
 {
     (VOID)KeWaitForSingleObject(&Sent->done, Executive, KernelMode, FALSE, NULL);
@@ -74,11 +87,21 @@ static NTSTATUS prepare(WDFDEVICE Device, WDFCMRESLIST ResourcesRaw, WDFCMRESLIS
     return mode == WDFPNP_PREPARE_FAILS ? STATUS_INSUFFICIENT_RESOURCES : STATUS_SUCCESS;
 }
 
+/* The removal waits for requests whose stop was acknowledged only after this callback. */
 static NTSTATUS release(WDFDEVICE Device, WDFCMRESLIST ResourcesTranslated)
 {
+    WDFREQUEST request;
+
     UNREFERENCED_PARAMETER(Device);
     note('p');
     expect(WdfCmResourceListGetCount(ResourcesTranslated) == 0);
+    if (mode == WDFPNP_ACKNOWLEDGES)
+        WdfRequestComplete(held, STATUS_SUCCESS);
+    if (mode == WDFPNP_ACKNOWLEDGES_SENT) {
+        expect(NT_SUCCESS(WdfIoQueueRetrieveNextRequest(parked, &request)));
+        WdfRequestComplete(request, STATUS_SUCCESS);
+        wait_for(&late);
+    }
     return STATUS_SUCCESS;
 }
 
@@ -94,9 +117,12 @@ static NTSTATUS enter_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE PreviousState)
 
 static NTSTATUS exit_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE TargetState)
 {
-    UNREFERENCED_PARAMETER(Device);
     note('d');
     expect(TargetState == WdfPowerDeviceD3Final);
+    if (mode == WDFPNP_PURGES) {
+        expect(send(&managed, Device, FINISH) == STATUS_PENDING);
+        expect(send_write(&other, Device) == STATUS_PENDING);
+    }
     return STATUS_SUCCESS;
 }
 
@@ -131,25 +157,30 @@ static NTSTATUS self_managed_suspend(WDFDEVICE Device)
     return STATUS_SUCCESS;
 }
 
+static BOOLEAN is_cancelled(struct sent *Sent)
+{
+    return KeReadStateEvent(&Sent->done) && Sent->result.Status == STATUS_CANCELLED;
+}
+
 static VOID self_managed_flush(WDFDEVICE Device)
 {
-    UNREFERENCED_PARAMETER(Device);
+    struct sent refused;
+
     note('f');
+    if (mode != WDFPNP_PURGES)
+        return;
+    expect(is_cancelled(&managed) && !KeReadStateEvent(&other.done));
+    WdfIoQueueStart(WdfDeviceGetDefaultQueue(Device));
+    (VOID)send(&refused, Device, FINISH);
+    wait_for(&refused);
+    expect(refused.result.Status == STATUS_INVALID_DEVICE_STATE);
 }
 
 static VOID self_managed_cleanup(WDFDEVICE Device)
 {
-    WDFREQUEST request;
-
     UNREFERENCED_PARAMETER(Device);
     note('c');
-    if (mode == WDFPNP_ACKNOWLEDGES)
-        WdfRequestComplete(held, STATUS_SUCCESS);
-    if (mode != WDFPNP_ACKNOWLEDGES_SENT)
-        return;
-    expect(NT_SUCCESS(WdfIoQueueRetrieveNextRequest(parked, &request)));
-    WdfRequestComplete(request, STATUS_SUCCESS);
-    wait_for(&late);
+    expect(mode != WDFPNP_PURGES || is_cancelled(&other));
 }
 
 static NTSTATUS query_remove(WDFDEVICE Device)
@@ -318,7 +349,7 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
     status = make_queue(device);
     if (NT_SUCCESS(status))
         status = make_names(device);
-    if (NT_SUCCESS(status) && mode == WDFPNP_ACKNOWLEDGES_SENT)
+    if (NT_SUCCESS(status) && (mode == WDFPNP_ACKNOWLEDGES_SENT || mode == WDFPNP_PURGES))
         status = make_self(device);
     return mode == WDFPNP_ADD_FAILS ? STATUS_UNSUCCESSFUL : status;
 }

@@ -13,9 +13,10 @@ enum wdfpnp_mode {
     WDFPNP_INTERRUPTS_FAIL,
     WDFPNP_INIT_FAILS,
     WDFPNP_REFUSES_REMOVAL, /* once */
-    WDFPNP_ACKNOWLEDGES,    /* EvtIoStop acknowledges, and a work item completes the request later */
+    WDFPNP_ACKNOWLEDGES,    /* EvtIoStop acknowledges, and the request is completed later */
     WDFPNP_ACKNOWLEDGES_SENT, /* EvtIoStop acknowledges a request that is sent to an I/O target */
     WDFPNP_REQUEUES,        /* EvtIoStop acknowledges with Requeue */
+    WDFPNP_PURGES,          /* requests wait in both kinds of queues during the removal */
     WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
     WDFPNP_MODES
 };
