@@ -81,6 +81,29 @@ static void test_stops(void **state)
     }
 }
 
+/* EvtIoStop is for requests that were delivered, and comes after their request handler. */
+static void test_stops_delivered(void **state)
+{
+    (void)state;
+    begin(WDFPNP_HANDLER_RUNS);
+    host_unload(host_load("wdfpnp"));
+    end("APDIRSqsRhtidpfcx");
+    begin(WDFPNP_CANCELLED);
+    host_unload(host_load("wdfpnp"));
+    end("APDIRSqsRtidpfcx");
+}
+
+/* Whether a queue delivers is decided under the lock of the list that the start processes. */
+static void test_creates(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        begin(WDFPNP_CREATES);
+        host_unload(host_load("wdfpnp"));
+        end("APDIRSqsRtidpfcx");
+    }
+}
+
 static void test_refuses_removal(void **state)
 {
     ondk_wdk_driver_t *driver;
@@ -150,8 +173,9 @@ static void test_deletes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_works),        cmocka_unit_test(test_stops),    cmocka_unit_test(test_refuses_removal),
-        cmocka_unit_test(test_adds_nothing), cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_works),    cmocka_unit_test(test_stops),           cmocka_unit_test(test_stops_delivered),
+        cmocka_unit_test(test_creates),  cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

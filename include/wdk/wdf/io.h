@@ -45,10 +45,10 @@ typedef EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL *PFN_WDF_IO_QUEUE_IO_DEVICE_CONTROL;
 typedef EVT_WDF_IO_QUEUE_IO_DEVICE_CONTROL EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL;
 typedef EVT_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL *PFN_WDF_IO_QUEUE_IO_INTERNAL_DEVICE_CONTROL;
 /*
- * EvtIoStop is called for each request of a power-managed queue that the driver owns when its device is removed;
- * ActionFlags has WdfRequestStopActionPurge. The driver completes the request or calls WdfRequestStopAcknowledge, now
- * or later. Without EvtIoStop the removal waits for the completion. EvtIoResume is never called, because devices do not
- * sleep.
+ * EvtIoStop is called for each delivered request of a power-managed queue when its device is removed, after the request
+ * handlers have returned. ActionFlags has WdfRequestStopActionPurge. The driver completes the request or calls
+ * WdfRequestStopAcknowledge, now or later. Without EvtIoStop the removal waits for the completion. EvtIoResume is never
+ * called, because devices do not sleep.
  */
 typedef VOID EVT_WDF_IO_QUEUE_IO_STOP(_In_ WDFQUEUE Queue, _In_ WDFREQUEST Request, _In_ ULONG ActionFlags);
 typedef EVT_WDF_IO_QUEUE_IO_STOP *PFN_WDF_IO_QUEUE_IO_STOP;

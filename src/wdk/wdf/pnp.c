@@ -162,14 +162,12 @@ static void pnp_interrupts_exit(struct wdf_device *d)
 
 static NTSTATUS pnp_queues_start(struct wdf_device *d)
 {
-    d->pnp.powered = true;
     wdf_device_set_power(d, true);
     return STATUS_SUCCESS;
 }
 
 static void pnp_queues_stop(struct wdf_device *d)
 {
-    d->pnp.powered = false;
     wdf_device_set_power(d, false);
 }
 
@@ -209,11 +207,6 @@ static void pnp_undo(struct wdf_device *d)
 {
     while (d->pnp.done)
         steps[--d->pnp.done].undo(d);
-}
-
-bool wdf_pnp_is_powered(const struct wdf_device *d)
-{
-    return d->pnp.powered;
 }
 
 /* ---- Requests of the PnP manager --------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct wdf_pnp {
     PDEVICE_OBJECT physical, below;
     WDF_PNPPOWER_EVENT_CALLBACKS events;
     unsigned done;                       /* number of steps of the start that are done */
-    bool powered;                        /* power-managed queues deliver */
+    bool powered;                        /* power-managed queues deliver; under the device's lock */
     bool self_managed;                   /* EvtDeviceSelfManagedIoInit was called */
     bool started;                        /* the first start was attempted */
     bool interfaces_enabled;             /* a start has enabled them; later interfaces are not enabled automatically */
@@ -42,8 +42,6 @@ void wdf_pnp_remove(PDEVICE_OBJECT physical);
 NTSTATUS wdf_pnp_attach(struct wdf_device *d, PDEVICE_OBJECT physical, const WDF_PNPPOWER_EVENT_CALLBACKS *events);
 /* Detaches the device, and frees its interfaces. */
 void wdf_pnp_detach(struct wdf_device *d);
-/* Returns true if power-managed queues of the device deliver. */
-bool wdf_pnp_is_powered(const struct wdf_device *d);
 /* Handles IRP_MJ_PNP, IRP_MJ_POWER and IRP_MJ_SYSTEM_CONTROL of an enumerated device. */
 NTSTATUS wdf_pnp_dispatch(struct wdf_device *d, PIRP irp);
 /* Returns true for the physical devices that wdf_pnp_add creates. */

@@ -59,6 +59,13 @@ static void queue_move_to_driver(struct wdf_queue *q, struct wdf_request *r)
     atomic_store(&r->owner, OWNER_DRIVER);
 }
 
+/* Works like queue_move_to_driver, for a request that is cancelled before it is delivered. Requires the lock. */
+static void queue_move_cancelled(struct wdf_queue *q, struct wdf_request *r)
+{
+    queue_move_to_driver(q, r);
+    r->stop = STOP_CANCELLED;
+}
+
 bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r)
 {
     if (!IoSetCancelRoutine(r->irp, NULL))
@@ -146,7 +153,7 @@ static VOID queue_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
     pthread_mutex_lock(&q->lock);
-    queue_move_to_driver(q, r);
+    queue_move_cancelled(q, r);
     pthread_mutex_unlock(&q->lock);
     queue_cancel(q, r);
 }
@@ -158,6 +165,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
 
     pthread_mutex_lock(&q->lock);
     for (left = q->n_waiting; left && (r = wdf_queue_retrieve(q, file)); left--) {
+        r->stop = STOP_CANCELLED;
         pthread_mutex_unlock(&q->lock);
         atomic_store(&r->purged, true);
         queue_cancel(q, r);
@@ -177,7 +185,7 @@ static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
     (void)IoSetCancelRoutine(r->irp, queue_cancel_irp);
     if (!__atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) || !IoSetCancelRoutine(r->irp, NULL))
         return true;
-    queue_move_to_driver(q, r);
+    queue_move_cancelled(q, r);
     return false;
 }
 
@@ -205,6 +213,7 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
     q->n_waiting++;
     armed = queue_arm_cancel(q, r);
     if (armed && at_front && q->purged && wdf_queue_retrieve_this(q, r)) {
+        r->stop = STOP_CANCELLED;
         atomic_store(&r->purged, true);
         armed = false;
     }

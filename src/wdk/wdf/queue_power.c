@@ -9,7 +9,7 @@
 #include "wdk/wdf/queue.h"
 #include "wdk/wdf/request.h"
 
-/* Returns an owned request whose stop was not asked yet, with a reference on it. Requires the lock. */
+/* Returns a delivered request whose stop was not asked yet, with a reference on it. Requires the lock. */
 static struct wdf_request *queue_next_to_stop(struct wdf_queue *q)
 {
     for (LIST_ENTRY *e = q->owned.Flink; e != &q->owned; e = e->Flink) {
@@ -37,19 +37,28 @@ static void queue_call_stop(struct wdf_queue *q, struct wdf_request *r)
     wdf_call_end(&call, "EvtIoStop", (const void *)(uintptr_t)routine);
 }
 
-static void queue_stop(struct wdf_queue *q)
+/* Stops the delivery. Waits for the handlers, because one of them may not have received its request yet. */
+static void queue_stop_delivery(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->powered = false;
+    while (q->handlers)
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void queue_stop_requests(struct wdf_queue *q)
 {
     struct wdf_request *r;
 
     pthread_mutex_lock(&q->lock);
-    q->powered = false;
     while (q->config.EvtIoStop && (r = queue_next_to_stop(q))) {
         pthread_mutex_unlock(&q->lock);
         queue_call_stop(q, r);
         wdf_object_unref(&r->object);
         pthread_mutex_lock(&q->lock);
     }
-    while (q->n_owned > q->n_acknowledged || q->handlers)
+    while (q->n_owned > q->n_acknowledged)
         pthread_cond_wait(&q->done, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }
@@ -83,16 +92,25 @@ struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *
     return next;
 }
 
+static void device_for_managed_queues(struct wdf_device *d, void (*routine)(struct wdf_queue *q))
+{
+    for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q))
+        if (q->power_managed)
+            routine(q);
+}
+
+/* Changes d->pnp.powered first: a queue that is created meanwhile is in the list, or already has the new value. */
 void wdf_device_set_power(struct wdf_device *d, bool on)
 {
-    for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q)) {
-        if (!q->power_managed)
-            continue;
-        if (on)
-            queue_start(q);
-        else
-            queue_stop(q);
+    pthread_mutex_lock(&d->lock);
+    d->pnp.powered = on;
+    pthread_mutex_unlock(&d->lock);
+    if (on) {
+        device_for_managed_queues(d, queue_start);
+        return;
     }
+    device_for_managed_queues(d, queue_stop_delivery);
+    device_for_managed_queues(d, queue_stop_requests);
 }
 
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r)

@@ -75,12 +75,11 @@ static void wdf_queue_init(struct wdf_queue *q, struct wdf_device *d, const WDF_
     InitializeListHead(&q->link);
     q->accepts = q->delivers = true;
     q->power_managed = d->pnp.physical && config->PowerManaged != WdfFalse;
-    q->powered = !q->power_managed || wdf_pnp_is_powered(d);
     o->stop = wdf_queue_stop_for_delete;
     o->destroy = wdf_queue_destroy;
 }
 
-/* Adds the queue to the device. Returns false if `q` is a default queue and the device already has one. */
+/* Adds the queue to the device, which sets q->powered from then on. Returns false if `q` is a default queue and the device already has one. */
 static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
 {
     bool added;
@@ -88,6 +87,7 @@ static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
     pthread_mutex_lock(&d->lock);
     added = !q->config.DefaultQueue || !d->default_queue;
     if (added) {
+        q->powered = !q->power_managed || d->pnp.powered;
         InsertTailList(&d->queues, &q->link);
         if (q->config.DefaultQueue)
             d->default_queue = q;

@@ -25,8 +25,11 @@ enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE, OWNER_
  */
 enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 
-/* The stop of a request by a power-managed queue. ASKED: EvtIoStop was called or is being called. */
-enum wdf_stop { STOP_NONE, STOP_ASKED, STOP_ACKNOWLEDGED };
+/*
+ * The stop of a request by a power-managed queue. CANCELLED: the request was cancelled before it was delivered, so
+ * EvtIoStop is not called. ASKED: EvtIoStop was called or is being called.
+ */
+enum wdf_stop { STOP_NONE, STOP_CANCELLED, STOP_ASKED, STOP_ACKNOWLEDGED };
 
 /*
  * Values of parameter 2 with WDF_REQUEST_ERROR. SENT: the request is sent to an I/O target. UNWATCHED: nothing would

@@ -4,7 +4,7 @@
  * the unload prints. Capital letters are those of the start:
  *
  *   A EvtDriverDeviceAdd, P EvtDevicePrepareHardware, D EvtDeviceD0Entry, I EvtDeviceD0EntryPostInterruptsEnabled,
- *   R a request is delivered, S EvtDeviceSelfManagedIoInit; q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
+ *   R a request is delivered, h a request handler returns that has waited, S EvtDeviceSelfManagedIoInit; q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
  *   t EvtIoStop, i EvtDeviceD0ExitPreInterruptsDisabled, d EvtDeviceD0Exit, p EvtDeviceReleaseHardware,
  *   f EvtDeviceSelfManagedIoFlush, c EvtDeviceSelfManagedIoCleanup, x the device is cleaned up, ! something is wrong
  */
@@ -27,14 +27,17 @@ static volatile LONG n_events;
 static ULONG mode;
 static WDFREQUEST held;
 static WDFIOTARGET self; /* the driver's own device */
-static WDFQUEUE parked;  /* has the writes that the driver sends to itself; not power-managed */
+static WDFQUEUE parked;  /* has the writes that the driver sends to itself; power-managed only in WDFPNP_CANCELLED */
 
 struct sent {
+    PIRP irp; /* of send_write */
     KEVENT done;
     IO_STATUS_BLOCK result;
 };
 static struct sent early, late; /* sent before the queue delivers, and before the queue stops */
 static struct sent managed, other; /* wait in the default queue and in `parked` after the queues have stopped */
+
+static KEVENT busy, go; /* a callback has begun, and may go on */
 
 static VOID note(CHAR what)
 {
@@ -68,6 +71,7 @@ static NTSTATUS send_write(struct sent *Sent, WDFDEVICE Device)
 
     KeInitializeEvent(&Sent->done, NotificationEvent, FALSE);
     irp = IoBuildSynchronousFsdRequest(IRP_MJ_WRITE, device, &byte, 1, &offset, &Sent->done, &Sent->result);
+    Sent->irp = irp;
     return irp ? IoCallDriver(device, irp) : STATUS_INSUFFICIENT_RESOURCES;
 }
 
@@ -105,6 +109,44 @@ static NTSTATUS release(WDFDEVICE Device, WDFCMRESLIST ResourcesTranslated)
     return STATUS_SUCCESS;
 }
 
+/* ---- Queues that are created during the start -------------------------------------------------------------------- */
+
+static VOID run_thread(VOID (*Routine)(PVOID), PVOID Context)
+{
+    HANDLE handle;
+
+    expect(NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, Routine, Context)));
+    (VOID)ZwClose(handle);
+}
+
+static WDFQUEUE created[200];
+static ULONG n_created;
+static KEVENT creates, all_created;
+
+/* Returns when the thread has created all queues. The thread sets `creates` after the first one. */
+static VOID create_queues(PVOID Context)
+{
+    WDF_IO_QUEUE_CONFIG config;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    for (n_created = 0; n_created < ARRAYSIZE(created); n_created++) {
+        expect(NT_SUCCESS(WdfIoQueueCreate(Context, &config, WDF_NO_OBJECT_ATTRIBUTES, &created[n_created])));
+        KeSetEvent(&creates, IO_NO_INCREMENT, FALSE);
+    }
+    KeSetEvent(&all_created, IO_NO_INCREMENT, FALSE);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+/* A queue that does not deliver is paused. */
+static VOID check_created(VOID)
+{
+    WDFREQUEST request;
+
+    (VOID)KeWaitForSingleObject(&all_created, Executive, KernelMode, FALSE, NULL);
+    for (ULONG i = 0; i < n_created; i++)
+        expect(WdfIoQueueRetrieveNextRequest(created[i], &request) == STATUS_NO_MORE_ENTRIES);
+}
+
 static NTSTATUS enter_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE PreviousState)
 {
     note('D');
@@ -112,6 +154,10 @@ static NTSTATUS enter_d0(WDFDEVICE Device, WDF_POWER_DEVICE_STATE PreviousState)
     if (mode == WDFPNP_ENTRY_FAILS)
         return STATUS_DEVICE_NOT_READY;
     expect(send(&early, Device, FINISH) == STATUS_PENDING); /* waits until the queue delivers */
+    if (mode == WDFPNP_CREATES) {
+        run_thread(create_queues, Device);
+        (VOID)KeWaitForSingleObject(&creates, Executive, KernelMode, FALSE, NULL);
+    }
     return STATUS_SUCCESS;
 }
 
@@ -147,15 +193,73 @@ static NTSTATUS self_managed_init(WDFDEVICE Device)
     UNREFERENCED_PARAMETER(Device);
     wait_for(&early);
     note('S');
+    if (mode == WDFPNP_CREATES)
+        check_created();
     return mode == WDFPNP_INIT_FAILS ? STATUS_DEVICE_NOT_READY : STATUS_SUCCESS;
+}
+
+/* ---- Callbacks that run while the queues stop -------------------------------------------------------------------- */
+
+/* Lets the callback go on after the queues have begun to stop. A shorter time only weakens the test. */
+static VOID set_go(PVOID Context)
+{
+    LARGE_INTEGER time = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &time);
+    KeSetEvent(&go, IO_NO_INCREMENT, FALSE);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+static VOID wait_inside(VOID)
+{
+    KeSetEvent(&busy, IO_NO_INCREMENT, FALSE);
+    (VOID)KeWaitForSingleObject(&go, Executive, KernelMode, FALSE, NULL);
+}
+
+static VOID send_late(PVOID Context)
+{
+    (VOID)send(&late, Context, HOLD);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+static VOID cancel_other(PVOID Context)
+{
+    expect(IoCancelIrp(Context));
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+/* The cleanup callback of requests. */
+static VOID clean_slowly(WDFOBJECT Object)
+{
+    if (WdfRequestGetIoQueue((WDFREQUEST)Object) == parked)
+        wait_inside();
+}
+
+/* Returns when the callback has begun on another thread. */
+static VOID begin_callback(VOID (*Routine)(PVOID), PVOID Context)
+{
+    run_thread(Routine, Context);
+    (VOID)KeWaitForSingleObject(&busy, Executive, KernelMode, FALSE, NULL);
+    run_thread(set_go, NULL);
 }
 
 static NTSTATUS self_managed_suspend(WDFDEVICE Device)
 {
     note('s');
+    if (mode == WDFPNP_HANDLER_RUNS) {
+        begin_callback(send_late, Device);
+        return STATUS_SUCCESS;
+    }
     expect(send(&late, Device, HOLD) == STATUS_PENDING);
+    if (mode == WDFPNP_CANCELLED) {
+        expect(send_write(&other, Device) == STATUS_PENDING);
+        begin_callback(cancel_other, other.irp);
+    }
     return STATUS_SUCCESS;
 }
+
+/* ---- After the queues -------------------------------------------------------------------------------------------- */
 
 static BOOLEAN is_cancelled(struct sent *Sent)
 {
@@ -226,8 +330,11 @@ static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBuff
         held = Request;
         if (mode == WDFPNP_ACKNOWLEDGES_SENT)
             send_on(Request);
-    }
-    else
+        if (mode == WDFPNP_HANDLER_RUNS) {
+            wait_inside();
+            note('h');
+        }
+    } else
         WdfRequestComplete(Request, STATUS_SUCCESS);
 }
 
@@ -283,7 +390,8 @@ static NTSTATUS make_self(WDFDEVICE Device)
     NTSTATUS status;
 
     WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
-    config.PowerManaged = WdfFalse;
+    config.PowerManaged = mode == WDFPNP_CANCELLED ? WdfTrue : WdfFalse;
+    config.EvtIoStop = stop;
     config.AllowZeroLengthRequests = TRUE;
     status = WdfIoQueueCreate(Device, &config, WDF_NO_OBJECT_ATTRIBUTES, &parked);
     if (NT_SUCCESS(status))
@@ -332,11 +440,18 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
 
     UNREFERENCED_PARAMETER(Driver);
     note('A');
+    KeInitializeEvent(&busy, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&go, NotificationEvent, FALSE);
+    KeInitializeEvent(&creates, NotificationEvent, FALSE);
+    KeInitializeEvent(&all_created, NotificationEvent, FALSE);
     if (mode == WDFPNP_ADDS_NOTHING)
         return STATUS_SUCCESS;
     set_callbacks(DeviceInit);
     expect(NT_SUCCESS(WdfDeviceInitAssignWdmIrpPreprocessCallback(DeviceInit, preprocess, IRP_MJ_WRITE, NULL, 0)));
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtCleanupCallback = clean_slowly;
+    if (mode == WDFPNP_CANCELLED)
+        WdfDeviceInitSetRequestAttributes(DeviceInit, &attributes);
     attributes.EvtCleanupCallback = cleaned;
     status = WdfDeviceCreate(&DeviceInit, &attributes, &device);
     if (!NT_SUCCESS(status))
@@ -349,7 +464,8 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
     status = make_queue(device);
     if (NT_SUCCESS(status))
         status = make_names(device);
-    if (NT_SUCCESS(status) && (mode == WDFPNP_ACKNOWLEDGES_SENT || mode == WDFPNP_PURGES))
+    if (NT_SUCCESS(status) &&
+        (mode == WDFPNP_ACKNOWLEDGES_SENT || mode == WDFPNP_PURGES || mode == WDFPNP_CANCELLED))
         status = make_self(device);
     return mode == WDFPNP_ADD_FAILS ? STATUS_UNSUCCESSFUL : status;
 }

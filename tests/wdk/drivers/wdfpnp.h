@@ -17,6 +17,9 @@ enum wdfpnp_mode {
     WDFPNP_ACKNOWLEDGES_SENT, /* EvtIoStop acknowledges a request that is sent to an I/O target */
     WDFPNP_REQUEUES,        /* EvtIoStop acknowledges with Requeue */
     WDFPNP_PURGES,          /* requests wait in both kinds of queues during the removal */
+    WDFPNP_HANDLER_RUNS,    /* a request handler runs when its queue stops */
+    WDFPNP_CANCELLED,       /* a request that was not delivered is being cancelled when its queue stops */
+    WDFPNP_CREATES,         /* queues are created while the device starts */
     WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
     WDFPNP_MODES
 };
