@@ -13,9 +13,10 @@
 #include "wdk/wdf/queue.h"
 #include "wdk/wdf/request.h"
 
-/* A request handler that this thread runs. */
+/* A request handler or a notice that this thread runs. */
 struct frame {
     struct wdf_queue *queue;
+    bool is_handler;
     struct frame *outer;
 };
 
@@ -25,7 +26,17 @@ bool wdf_in_request_handler(struct wdf_object *o)
 {
     struct frame *f = frames;
 
-    while (f && wdf_root_of(&f->queue->object) != wdf_root_of(o))
+    while (f && !(f->is_handler && wdf_root_of(&f->queue->object) == wdf_root_of(o)))
+        f = f->outer;
+    return f != NULL;
+}
+
+/* Returns true if this thread runs a request handler of the queue. */
+static bool queue_is_in_handler(const struct wdf_queue *q)
+{
+    struct frame *f = frames;
+
+    while (f && !(f->is_handler && f->queue == q))
         f = f->outer;
     return f != NULL;
 }
@@ -264,7 +275,7 @@ static const void *queue_call_handler(struct wdf_queue *q, struct wdf_request *r
 
 static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf_sync *sync)
 {
-    struct frame frame = { q, frames };
+    struct frame frame = { q, true, frames };
     struct wdf_call call;
     const void *handler;
 
@@ -277,11 +288,14 @@ static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf
 
 static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct wdf_sync *sync)
 {
+    struct frame frame = { q, false, frames };
     struct wdf_call call;
 
+    frames = &frame;
     wdf_call_begin(&call, sync);
     n->routine((WDFQUEUE)q, n->context);
     wdf_call_end(&call, "EvtIoQueueState", (const void *)(uintptr_t)n->routine);
+    frames = frame.outer;
 }
 
 bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal)
@@ -367,7 +381,7 @@ static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_syn
 {
     if (sync && q->dispatchers)
         return true;
-    return wdf_queue_has_frame(q) && (q->max_owned != UINT_MAX || !arrival);
+    return queue_is_in_handler(q) && (q->max_owned != UINT_MAX || !arrival);
 }
 
 void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
@@ -388,6 +402,7 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
     q->dispatchers++;
     while (queue_next_step(q, &step)) {
         q->handlers += step.request != NULL;
+        q->notices += step.request == NULL;
         pthread_mutex_unlock(&q->lock);
         if (step.request)
             queue_deliver(q, step.request, sync);
@@ -395,6 +410,7 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
             queue_notify(q, &step.notice, sync);
         pthread_mutex_lock(&q->lock);
         q->handlers -= step.request != NULL;
+        q->notices -= step.request == NULL;
         pthread_cond_broadcast(&q->done);
     }
     q->dispatchers--;

@@ -63,6 +63,7 @@ struct wdf_queue {
     bool is_deferred;     /* `deferred` is queued */
     unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
+    unsigned notices;     /* callbacks of type EvtIoQueueState that run */
     struct wdf_goal_wait waits[GOALS];
     struct wdf_notice on_ready; /* WdfIoQueueReadyNotify */
     bool ready_due;             /* on_ready has to be called */
@@ -130,7 +131,7 @@ void wdf_device_set_power(struct wdf_device *d, bool on);
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r);
 /* Returns true if this thread is in a request handler of the object's driver. */
 bool wdf_in_request_handler(struct wdf_object *o);
-/* Returns whether this thread runs a request handler of the queue. */
+/* Returns true if this thread runs a request handler or an EvtIoQueueState of the queue. */
 bool wdf_queue_has_frame(const struct wdf_queue *q);
 
 #endif

@@ -421,10 +421,10 @@ static void queue_detach(struct wdf_queue *q)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Returns true if no callback of a stop, drain or purge is left to be called. Requires the lock. */
+/* Returns true if no EvtIoQueueState runs, or is left to be called for a stop, drain or purge. Requires the lock. */
 static bool queue_has_no_notice(const struct wdf_queue *q)
 {
-    return !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;
+    return !q->notices && !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;
 }
 
 static void queue_shut_down(struct wdf_queue *q)
@@ -448,7 +448,7 @@ void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed)
     }
 }
 
-/* The callbacks of earlier changes are called before the deletion ends. */
+/* The callbacks of earlier changes have returned before the deletion ends, unless this thread is in one of them. */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
     struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);

@@ -17,6 +17,7 @@ enum wdfqueues_case {
     WDFQUEUES_WORK_REQUEUED,    /* a work item's callback queues and deletes the item */
     WDFQUEUES_NOTICE_BEHIND,    /* a request arrives behind one that is being cancelled */
     WDFQUEUES_DELETED_IN_CANCEL, /* a queue is deleted while its cancel callback runs */
+    WDFQUEUES_DELETED_IN_NOTICE, /* a queue is deleted while its EvtIoQueueState runs, or by it */
     WDFQUEUES_CANCEL_DELAYED,   /* a worker makes the call of the cancel callback */
     WDFQUEUES_PURGE_RACE,       /* purges while requests are marked, unmarked and completed */
     WDFQUEUES_MARK_RACE,        /* cancellations while requests are marked */

@@ -131,6 +131,93 @@ static ULONG check_deleted_in_cancel(VOID)
     return 0;
 }
 
+static WDFQUEUE noticed;
+
+static VOID linger_in_notice(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    UNREFERENCED_PARAMETER(Context);
+    KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
+    wait_for(&scene.go);
+    InterlockedIncrement(&scene.first);
+}
+
+static VOID forward_held(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)WdfRequestForwardToIoQueue(scene.held, noticed);
+}
+
+static VOID purge_noticed(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfIoQueuePurge(noticed, linger_in_notice, NULL);
+}
+
+/* Lets the notice end after the deletion has begun. A shorter time only weakens the test. */
+static VOID end_notice(PVOID Context)
+{
+    LARGE_INTEGER time = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &time);
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+}
+
+/* Another thread makes the notice run: with a request that arrives, or with a purge. */
+static ULONG delete_in_notice(VOID (*Cause)(PVOID))
+{
+    WDF_IO_QUEUE_CONFIG config;
+    PVOID cause, ends;
+    LONG before = scene.first, after;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, NULL, &noticed)));
+    if (Cause == forward_held)
+        CHECK(NT_SUCCESS(WdfIoQueueReadyNotify(noticed, linger_in_notice, NULL)));
+    KeClearEvent(&scene.arrived);
+    KeClearEvent(&scene.go);
+    cause = thread_begin(Cause);
+    wait_for(&scene.arrived);
+    ends = thread_begin(end_notice);
+    WdfObjectDelete(noticed);
+    after = ReadAcquire(&scene.first);
+    thread_end(cause);
+    thread_end(ends);
+    CHECK(after == before + 1);
+    return 0;
+}
+
+static VOID delete_queue(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfObjectDelete(Queue);
+    InterlockedIncrement(&scene.first);
+}
+
+static ULONG check_deleted_in_notice(VOID)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_QUEUE_CONFIG config;
+    struct sent sent;
+    ULONG line;
+
+    CHECK(send(&sent, HOLD) == STATUS_PENDING);
+    line = delete_in_notice(forward_held);
+    CHECK(sent_status(&sent) == STATUS_CANCELLED);
+    if (!line)
+        line = delete_in_notice(purge_noticed);
+    if (line)
+        return line;
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtDestroyCallback = count_second;
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, &attributes, &noticed)));
+    WdfIoQueuePurge(noticed, delete_queue, NULL);
+    CHECK(scene.first == 3 && scene.second == 1);
+    return 0;
+}
+
 static VOID complete_on_signal(WDFREQUEST Request)
 {
     KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
@@ -426,6 +513,9 @@ ULONG run_object_case(ULONG Case)
         break;
     case WDFQUEUES_DELETED_IN_CANCEL:
         line = check_deleted_in_cancel();
+        break;
+    case WDFQUEUES_DELETED_IN_NOTICE:
+        line = check_deleted_in_notice();
         break;
     case WDFQUEUES_CANCEL_DELAYED:
         line = check_cancel_delayed();
