@@ -155,6 +155,44 @@ static void test_failures(void **state)
     }
 }
 
+static void test_local_target(void **state)
+{
+    static const uint32_t codes[] = { WDFPNP_LOCAL, WDFPNP_FORGET };
+    ondk_wdk_device_t *d = NULL;
+    ondk_wdk_driver_t *driver;
+    uint32_t size, status = 1;
+
+    (void)state;
+    begin(WDFPNP_WORKS);
+    driver = host_load("wdfpnp");
+    assert_int_equal(ondk_wdk_open("WdfPnp", &d, &status), 0);
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        assert_int_equal(ondk_wdk_device_control(d, codes[i], NULL, 0, NULL, 0, &size, &status), 0);
+        assert_int_equal(status, 0xC0000010); /* STATUS_INVALID_DEVICE_REQUEST, from the device below */
+    }
+    ondk_wdk_close(d);
+    host_unload(driver);
+    end("APDIRSqsRtidpfcx");
+}
+
+/* If the lower device fails a forgotten create request, nothing would delete the file object. */
+static void test_forgets_create(void **state)
+{
+    ondk_wdk_device_t *d = NULL;
+    ondk_wdk_driver_t *driver;
+    uint32_t mode = WDFPNP_FORGETS_CREATE, status = 0;
+    struct report *r;
+
+    (void)state;
+    assert_int_equal(ondk_wdk_registry_set(KEY, "Mode", 4, &mode, sizeof mode), 0);
+    driver = host_load("wdfpnp");
+    r = report_start();
+    assert_int_equal(ondk_wdk_open("WdfPnp", &d, &status), -1);
+    assert_int_equal(status, 0xC0000010);
+    report_says(r, "wdf-request in WdfRequestSend", "a create request with a framework file object");
+    host_unload(driver);
+}
+
 /* Only the framework deletes the device. */
 static void test_deletes(void **state)
 {
@@ -173,9 +211,11 @@ static void test_deletes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_works),    cmocka_unit_test(test_stops),           cmocka_unit_test(test_stops_delivered),
-        cmocka_unit_test(test_creates),  cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_works),           cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_stops_delivered), cmocka_unit_test(test_creates),
+        cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
+        cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
+        cmocka_unit_test(test_failures),        cmocka_unit_test(test_deletes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,8 @@ static const struct {
     { WDFQUEUES_SEND_CANCELABLE, "wdf-request in WdfRequestSend", "is cancelable" },
     { WDFQUEUES_SEND_UNWATCHED, "wdf-request in WdfRequestSend", "without a completion routine" },
     { WDFQUEUES_TARGET_DELETED_INSIDE, "wdf-callback in WdfObjectDelete", "waits for its own end" },
+    { WDFQUEUES_FORGET_TO_FILE, "wdf-request in WdfRequestSend", "a target with a file object" },
+    { WDFQUEUES_FORGET_FORMATTED, "wdf-request in WdfRequestSend", "the buffers of a format" },
     { WDFQUEUES_TARGET_STOP_INSIDE, "wdf-target in WdfIoTargetStop", "must not wait" },
     { WDFQUEUES_TARGET_PURGED_BY_HANDLER, "wdf-target in WdfIoTargetPurge", "must not wait" },
     { WDFQUEUES_TARGET_OVERLAP, "wdf-target in WdfIoTargetStart", "has not returned yet" },

@@ -370,7 +370,8 @@ NTKERNELAPI VOID WdfRequestSetCompletionRoutine(_In_ WDFREQUEST Request,
  * Returns FALSE if the request was not sent; WdfRequestGetStatus then returns the reason. With
  * WDF_REQUEST_SEND_OPTION_SYNCHRONOUS requires PASSIVE_LEVEL, and returns after the completion. With
  * WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET the target's driver completes a received request, which the driver then must
- * not use any more. IRQL <= DISPATCH_LEVEL.
+ * not use any more. That option is not for create requests with a framework file object, targets with a file object, and
+ * requests with the buffers of a format (rule `wdf-request`). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN WdfRequestSend(_In_ WDFREQUEST Request, _In_ WDFIOTARGET Target,
                                    _In_opt_ PWDF_REQUEST_SEND_OPTIONS Options);

@@ -33,9 +33,9 @@ enum wdf_stop { STOP_NONE, STOP_CANCELLED, STOP_ASKED, STOP_ACKNOWLEDGED };
 
 /*
  * Values of parameter 2 with WDF_REQUEST_ERROR. SENT: the request is sent to an I/O target. UNWATCHED: nothing would
- * complete the request after the target.
+ * complete the request after the target. FORGOTTEN: WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET is not for the request.
  */
-enum { WDF_REQUEST_SENT = 0x105, WDF_REQUEST_UNWATCHED = 0x106 };
+enum { WDF_REQUEST_SENT = 0x105, WDF_REQUEST_UNWATCHED = 0x106, WDF_REQUEST_FORGOTTEN = 0x107 };
 
 struct wdf_memory;
 struct wdf_mdl;

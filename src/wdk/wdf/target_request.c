@@ -249,6 +249,45 @@ static bool send_is_allowed(struct wdf_request *r, ULONG flags)
     return false;
 }
 
+/* Returns why the driver must not forget the request, or NULL. */
+static const char *send_why_not_forget(const struct wdf_request *r, const struct wdf_target_device *open)
+{
+    if (r->is_create && r->file)
+        return "is a create request with a framework file object: only its completion ends the file object";
+    if (r->send->formatted && r->send->params.Type != WdfRequestTypeNoFormat)
+        return "has the buffers of a format, which nobody would free";
+    if (open->file)
+        return "is sent to a target with a file object";
+    return NULL;
+}
+
+/* The target's driver completes the request. The target's state does not matter, unless the target is closed. */
+static BOOLEAN send_and_forget(struct wdf_target *t, struct wdf_request *r, ULONG flags)
+{
+    struct wdf_send *s = r->send;
+    struct wdf_target_device open;
+    const char *why;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    open = t->open;
+    pthread_mutex_unlock(&wdf_target_lock);
+    why = send_why_not_forget(r, &open);
+    if (flags != WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET)
+        s->status = STATUS_INVALID_PARAMETER;
+    else if (r->created || why)
+        s->status = STATUS_INVALID_DEVICE_REQUEST;
+    else if (!open.device)
+        s->status = STATUS_INVALID_DEVICE_STATE;
+    else {
+        wdf_request_pass_on(r, open.device);
+        return TRUE;
+    }
+    s->failed = true;
+    if (why && !r->created)
+        wdf_report_request("WdfRequestSend", r, WDF_REQUEST_FORGOTTEN, why);
+    return FALSE;
+}
+
 BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND_OPTIONS Options)
 {
     struct wdf_request *r = request_to_send("WdfRequestSend", Request);
@@ -270,11 +309,7 @@ BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND
     }
     if (!Options || !(Options->Flags & WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET))
         return wdf_send(t, r, Options);
-    s->failed = r->created || !t->open.device;
-    s->status = r->created ? STATUS_INVALID_DEVICE_REQUEST : STATUS_INVALID_DEVICE_STATE;
-    if (!s->failed)
-        wdf_request_pass_on(r, t->open.device);
-    return !s->failed;
+    return send_and_forget(t, r, Options->Flags);
 }
 
 NTSTATUS WdfRequestAllocateTimer(WDFREQUEST Request)

@@ -319,12 +319,47 @@ static VOID send_on(WDFREQUEST Request)
     expect(WdfRequestSend(Request, self, WDF_NO_SEND_OPTIONS));
 }
 
+static BOOLEAN forget(WDFREQUEST Request, WDFIOTARGET Target)
+{
+    WDF_REQUEST_SEND_OPTIONS options;
+
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET);
+    return WdfRequestSend(Request, Target, &options);
+}
+
+/* The device below refuses all requests. */
+static NTSTATUS check_local(WDFDEVICE Device)
+{
+    WDFIOTARGET local = WdfDeviceGetIoTarget(Device);
+
+    if (WdfIoTargetGetState(local) != WdfIoTargetStarted || WdfIoTargetGetDevice(local) != Device ||
+        WdfIoTargetWdmGetTargetDeviceObject(local) != WdfDeviceWdmGetAttachedDevice(Device))
+        return STATUS_UNSUCCESSFUL;
+    WdfIoTargetClose(local); /* only for targets that the driver has created */
+    return WdfIoTargetSendIoctlSynchronously(local, NULL, FINISH, NULL, NULL, NULL, NULL);
+}
+
+/* The option is refused, so the create request stays with the driver. */
+static VOID forget_create(WDFDEVICE Device, WDFREQUEST Request, WDFFILEOBJECT FileObject)
+{
+    UNREFERENCED_PARAMETER(FileObject);
+    if (!forget(Request, WdfDeviceGetIoTarget(Device)))
+        WdfRequestComplete(Request, WdfRequestGetStatus(Request));
+}
+
 static VOID device_control(WDFQUEUE Queue, WDFREQUEST Request, size_t OutputBufferLength, size_t InputBufferLength,
                            ULONG IoControlCode)
 {
-    UNREFERENCED_PARAMETER(Queue);
     UNREFERENCED_PARAMETER(OutputBufferLength);
     UNREFERENCED_PARAMETER(InputBufferLength);
+    if (IoControlCode == WDFPNP_FORGET) {
+        expect(forget(Request, WdfDeviceGetIoTarget(WdfIoQueueGetDevice(Queue))));
+        return;
+    }
+    if (IoControlCode == WDFPNP_LOCAL) {
+        WdfRequestComplete(Request, check_local(WdfIoQueueGetDevice(Queue)));
+        return;
+    }
     note('R');
     if (IoControlCode == HOLD) {
         held = Request;
@@ -433,6 +468,7 @@ static NTSTATUS preprocess(WDFDEVICE Device, PIRP Irp)
 
 static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
 {
+    WDF_FILEOBJECT_CONFIG files;
     PDEVICE_OBJECT physical = WdfFdoInitWdmGetPhysicalDevice(DeviceInit);
     WDF_OBJECT_ATTRIBUTES attributes;
     WDFDEVICE device;
@@ -452,6 +488,9 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
     attributes.EvtCleanupCallback = clean_slowly;
     if (mode == WDFPNP_CANCELLED)
         WdfDeviceInitSetRequestAttributes(DeviceInit, &attributes);
+    WDF_FILEOBJECT_CONFIG_INIT(&files, forget_create, WDF_NO_EVENT_CALLBACK, WDF_NO_EVENT_CALLBACK);
+    if (mode == WDFPNP_FORGETS_CREATE)
+        WdfDeviceInitSetFileObjectConfig(DeviceInit, &files, WDF_NO_OBJECT_ATTRIBUTES);
     attributes.EvtCleanupCallback = cleaned;
     status = WdfDeviceCreate(&DeviceInit, &attributes, &device);
     if (!NT_SUCCESS(status))

@@ -20,9 +20,14 @@ enum wdfpnp_mode {
     WDFPNP_HANDLER_RUNS,    /* a request handler runs when its queue stops */
     WDFPNP_CANCELLED,       /* a request that was not delivered is being cancelled when its queue stops */
     WDFPNP_CREATES,         /* queues are created while the device starts */
+    WDFPNP_FORGETS_CREATE,  /* a create request with a file object is sent and forgotten */
     WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
     WDFPNP_MODES
 };
+
+/* Control codes beside those of the driver itself. */
+#define WDFPNP_FORGET 0x220008u /* sent to the device below, and forgotten */
+#define WDFPNP_LOCAL 0x22000Cu  /* fails unless the local target is the device below */
 
 #define WDFPNP_CLASS "{3d2a0c51-5f5e-4a4e-8a0e-3f2f61b0a7c4}"
 #define WDFPNP_START_CLASS "{3d2a0c52-5f5e-4a4e-8a0e-3f2f61b0a7c4}" /* the interface is created during the start */

@@ -32,6 +32,7 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_CLOSED_INSIDE, /* a completion routine closes its target */
     WDFQUEUES_TARGET_CLEANUP_FIRST, /* EvtCleanupCallback comes before the requests are cancelled */
     WDFQUEUES_TARGET_NOT_REOPENED,  /* after the deletion */
+    WDFQUEUES_TARGET_FILE,          /* a target with a file object */
     WDFQUEUES_TARGET_STOPPED,       /* what happens to requests that wait in a stopped target */
     WDFQUEUES_TARGET_STOP_CANCELS,
     WDFQUEUES_TARGET_STOP_WAITS, /* for a completion routine */
@@ -54,6 +55,8 @@ enum wdfqueues_case {
     WDFQUEUES_SEND_UNWATCHED,
     WDFQUEUES_TARGET_RULES, /* the cases from here on are in break_target_state */
     WDFQUEUES_TARGET_DELETED_INSIDE = WDFQUEUES_TARGET_RULES,
+    WDFQUEUES_FORGET_TO_FILE,
+    WDFQUEUES_FORGET_FORMATTED,
     WDFQUEUES_TARGET_STOP_INSIDE,
     WDFQUEUES_TARGET_PURGED_BY_HANDLER,
     WDFQUEUES_TARGET_OVERLAP,

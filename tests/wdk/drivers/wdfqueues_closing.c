@@ -186,9 +186,52 @@ static ULONG check_not_reopened(VOID)
     return 0;
 }
 
+/* ---- File objects ------------------------------------------------------------------------------------------------ */
+
+/* Returns the file object that the receiver of a request finds. */
+static PFILE_OBJECT file_of_request(WDFIOTARGET Target)
+{
+    PFILE_OBJECT file = NULL;
+    WDFREQUEST sent = NULL;
+
+    if (!NT_SUCCESS(WdfRequestCreate(NULL, Target, &sent)))
+        return NULL;
+    if (NT_SUCCESS(WdfIoTargetFormatRequestForIoctl(Target, sent, MARK, NULL, NULL, NULL, NULL)) &&
+        WdfRequestSend(sent, Target, WDF_NO_SEND_OPTIONS)) {
+        wait_for(&scene.arrived);
+        file = IoGetCurrentIrpStackLocation(WdfRequestWdmGetIrp(scene.held))->FileObject;
+        (VOID)WdfRequestCancelSentRequest(sent);
+    }
+    WdfObjectDelete(sent);
+    return file;
+}
+
+/* The second target has a reference of its own on the first one's file object. */
+static ULONG check_file(VOID)
+{
+    PFILE_OBJECT file = WdfIoTargetWdmGetTargetFileObject(target);
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    WDFIOTARGET second;
+
+    CHECK(file && file_of_request(target) == file);
+    CHECK(NT_SUCCESS(WdfIoTargetCreate(scene.device, WDF_NO_OBJECT_ATTRIBUTES, &second)));
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, WdfDeviceWdmGetDeviceObject(scene.device));
+    open.TargetFileObject = file;
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(second, &open)));
+    WdfIoTargetClose(target);
+    CHECK(WdfIoTargetWdmGetTargetFileObject(second) == file && !WdfIoTargetWdmGetTargetFileHandle(second));
+    CHECK(file_of_request(second) == file);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    CHECK(WdfIoTargetOpen(second, &open) == STATUS_INVALID_DEVICE_STATE);
+    WdfObjectDelete(second);
+    return 0;
+}
+
 ULONG check_target_state(ULONG Case)
 {
     switch (Case) {
+    case WDFQUEUES_TARGET_FILE:
+        return check_file();
     case WDFQUEUES_TARGET_CLOSE_WAITS:
         return check_close_waits();
     case WDFQUEUES_TARGET_DELETE_WAITS:
@@ -213,8 +256,33 @@ static VOID delete_inside(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_C
     WdfObjectDelete(Target);
 }
 
+/* The request stays with the driver, and is cancelled at the end. */
+static VOID break_forget(ULONG Case)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
+    WDF_REQUEST_SEND_OPTIONS options;
+
+    device->StackSize = 2; /* one location more for the target */
+    if (!NT_SUCCESS(send_marked(&request)) || !NT_SUCCESS(WdfRequestUnmarkCancelable(scene.held)))
+        return;
+    device->StackSize = 1;
+    if (Case == WDFQUEUES_FORGET_FORMATTED)
+        (VOID)WdfIoTargetFormatRequestForIoctl(target, scene.held, MARK, NULL, NULL, NULL, NULL);
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET);
+    if (!WdfRequestSend(scene.held, target, &options))
+        WdfRequestComplete(scene.held, WdfRequestGetStatus(scene.held));
+    wait_for(&completed.done);
+    WdfObjectDelete(request);
+    WdfObjectDelete(target);
+    scene_close();
+}
+
 VOID break_target_state(ULONG Case)
 {
+    if (Case == WDFQUEUES_FORGET_TO_FILE || Case == WDFQUEUES_FORGET_FORMATTED) {
+        break_forget(Case);
+        return;
+    }
     if (Case != WDFQUEUES_TARGET_DELETED_INSIDE) {
         break_target_stopping(Case);
         return;

@@ -142,7 +142,7 @@ static VOID linger_in_notice(WDFQUEUE Queue, WDFCONTEXT Context)
     InterlockedIncrement(&scene.first);
 }
 
-static VOID forward_held(PVOID Context)
+static VOID forward_request(PVOID Context)
 {
     UNREFERENCED_PARAMETER(Context);
     (VOID)WdfRequestForwardToIoQueue(scene.held, noticed);
@@ -173,7 +173,7 @@ static ULONG delete_in_notice(VOID (*Cause)(PVOID))
 
     WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
     CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, NULL, &noticed)));
-    if (Cause == forward_held)
+    if (Cause == forward_request)
         CHECK(NT_SUCCESS(WdfIoQueueReadyNotify(noticed, linger_in_notice, NULL)));
     KeClearEvent(&scene.arrived);
     KeClearEvent(&scene.go);
@@ -203,7 +203,7 @@ static ULONG check_deleted_in_notice(VOID)
     ULONG line;
 
     CHECK(send(&sent, HOLD) == STATUS_PENDING);
-    line = delete_in_notice(forward_held);
+    line = delete_in_notice(forward_request);
     CHECK(sent_status(&sent) == STATUS_CANCELLED);
     if (!line)
         line = delete_in_notice(purge_noticed);
