@@ -193,6 +193,23 @@ static void test_forgets_create(void **state)
     host_unload(driver);
 }
 
+/* The driver of the guide. */
+static void test_counter(void **state)
+{
+    uint32_t count = 0, size, status = 1;
+    ondk_wdk_device_t *d = NULL;
+    ondk_wdk_driver_t *driver = host_load("wdfdevice");
+
+    (void)state;
+    assert_int_equal(ondk_wdk_open("{8e2c4d10-6a1f-4b3e-9d52-07c1aa34f06b}", &d, &status), 0);
+    for (uint32_t i = 1; i <= 2; i++) {
+        assert_int_equal(ondk_wdk_device_control(d, 0x220000, NULL, 0, &count, sizeof count, &size, &status), 0);
+        assert_true(status == 0 && size == sizeof count && count == i);
+    }
+    ondk_wdk_close(d);
+    host_unload(driver);
+}
+
 /* Only the framework deletes the device. */
 static void test_deletes(void **state)
 {
@@ -211,11 +228,10 @@ static void test_deletes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_works),           cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_stops_delivered), cmocka_unit_test(test_creates),
-        cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
-        cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
-        cmocka_unit_test(test_failures),        cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_works),    cmocka_unit_test(test_stops),           cmocka_unit_test(test_stops_delivered),
+        cmocka_unit_test(test_creates),  cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
+        cmocka_unit_test(test_counter),  cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
