@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Annotations about locks, which sal.h defines.
+ * Annotations about locks. sal.h defines them.
  */
 #ifndef ONDK_WDK_CONCURRENCYSAL_H
 #define ONDK_WDK_CONCURRENCYSAL_H

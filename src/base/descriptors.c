@@ -27,7 +27,7 @@ enum {
 };
 
 static _Atomic uint64_t descriptor_set[MAX_DESCRIPTORS / BITS_PER_WORD];
-static atomic_int words_used; /* all bits that were ever set are in this many words at the start of the set */
+static atomic_int words_used; /* every word of the set from this index on has always been 0 */
 
 /* ---- in a child ---- */
 

@@ -76,10 +76,13 @@ struct net_ops {
     /*
      * Calls ready() of at most `max` ready sockets, in the order in which they became ready. Requires the token. A
      * socket that is still ready afterwards goes to the end of the list. May also call ready(READ) of a few sockets
-     * that are not known to be readable. If one of these few had input, all of them count as served; otherwise none of
-     * them counts. Returns the number of served sockets. Sets *more to true if further sockets are ready. If `leased`
-     * is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then stop
-     * watching the sockets until `watch` is called.
+     * that are not known to be readable.
+     *
+     * Returns the number of ready sockets, and adds the number of those few sockets if one of them had input. Sets
+     * *more to true if further sockets are ready.
+     *
+     * If `leased` is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then
+     * stop watching the sockets until `watch` is called.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
     /*

@@ -22,7 +22,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address. The port is 0 if this side initiated. */
-    /* If this side initiated: the foreign address and port. If the peer initiated: failure.source, which has no port. */
+    /* If this side initiated, the foreign address and port. If the peer initiated, failure.source, which has no port. */
     struct addr peer;
     enum fabric_outcome outcome;
     enum fabric_phase phase;
@@ -35,7 +35,7 @@ struct failure {
     uint64_t order; /* increases with each failure */
     struct failure_key key;
     struct addr local, foreign, source; /* source: the peer's IPv4 address or IPv6 /64 */
-    unsigned of_source;                 /* number of entries of the same half with this source, including this entry */
+    unsigned of_source;                 /* number of entries with this source in this half of the list, with this one */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };

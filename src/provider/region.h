@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declares struct region, which connects a memory region or window to its handle in the fabric, and the functions that
- * return the handle's tokens. Each registration and each bind makes a new token.
+ * return the handle's tokens. Each registration of a region makes a new token of the region, and each bind of a window
+ * makes a new token of the window. A token is prepared until the fabric processes the request that makes it. Then it is
+ * alive until it ends, for example by an invalidation.
  *
  * The invariant: if two posts make tokens for one region or window, the later post makes the newer token, even if the
- * posts use different queue pairs. A post that fails makes no token. If the consumer asks for a token, or binds a
- * window, the provider uses the newest token, even if that token has ended. An invalidation uses the newest token that
- * is prepared or valid.
+ * posts use different queue pairs. From it follows which token is used:
+ *   - A post that fails makes no token.
+ *   - If the consumer asks for the token of a region or window, the provider returns the newest, even if it has ended.
+ *   - A bind uses the newest token of the region, even if it has ended.
+ *   - An invalidation uses the newest token that is prepared or alive.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H

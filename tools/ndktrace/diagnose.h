@@ -10,7 +10,7 @@
 #include "story.h"
 
 struct diagnosis {
-    const struct story_side *side; /* the side whose reason is the cause of the failure; not NULL */
+    const struct story_side *side; /* the side whose recorded reason explains the failure; not NULL */
     /* The first event that went wrong, or STORY_END_OF_TRACE; END_NONE: the traces do not contain the event. */
     size_t wrong;
     struct story_cause cause; /* the event that led to the failure */

@@ -77,8 +77,8 @@ static struct pairs_offset pairs_clocks(const struct pairs_search *s, size_t ini
 }
 
 /*
- * Returns the time at which the acceptor's end begins minus the time at which the initiator's end begins. If the offset
- * of the two clocks is not known, assumes 0.
+ * Returns how much later the acceptor's side begins than the initiator's side. Assumes that the clocks have the same
+ * time if their offset is not known.
  */
 static int64_t pairs_delay(const struct pairs_search *s, size_t initiator, size_t acceptor)
 {

@@ -107,7 +107,7 @@ static bool doorbell_is_overdue(struct fabric_qp *qp)
 
     atomic_store_explicit(&d->n_waiting, n, memory_order_relaxed);
     if (n & (n - 1))
-        return false; /* reading the clock costs a tenth of a post */
+        return false; /* does not read the clock, because that takes a tenth of the time of a post */
     now = shard_now(qp->home->shard);
     if (n == 1)
         atomic_store_explicit(&d->waiting_since, now, memory_order_relaxed);

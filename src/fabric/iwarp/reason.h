@@ -7,13 +7,14 @@
 #include "iwarp/qp.h"
 
 /*
- * The first four functions map the errno of one operation to a reason. Every errno has a reason. iwarp_reason_end maps
- * the end of a stream.
+ * The first four functions return the reason for the errno with which an operation has failed. Every errno has a
+ * reason. The operations are: to reserve an address, to listen on a reserved address, to connect, and send() or recv()
+ * on the stream's socket. iwarp_reason_end returns the reason for the end of a stream.
  */
 enum fabric_reason iwarp_reason_reserve(int error);
-enum fabric_reason iwarp_reason_listen(int error); /* the operation: to listen on a reserved address */
+enum fabric_reason iwarp_reason_listen(int error);
 enum fabric_reason iwarp_reason_connect(int error);
-enum fabric_reason iwarp_reason_stream(int error); /* the operation: send or recv */
+enum fabric_reason iwarp_reason_stream(int error);
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /*
  * Returns the reason of the completion *c. For a request that was flushed or lost, returns the reason of `end`, or

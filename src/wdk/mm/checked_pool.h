@@ -32,7 +32,7 @@ struct pool_block {
     unsigned tag_index;
     bool counted, paged;
     bool live;     /* false: freed, and in quarantine */
-    bool reported; /* an access outside of the block or after its free was reported */
+    bool reported; /* a report about this block exists: of an access outside the block, or of a use after free */
     struct stack allocated, freed;
     struct special_run *run; /* NULL if the block is not in special pool */
     char *raw;               /* if `run` is NULL: memory from malloc for the block and its guard areas */

@@ -105,7 +105,7 @@ static void send_finish(struct wdf_send *s)
     wdf_activity_begin(root);
     send_set_results(s);
     params = s->params;
-    s->routine = NULL; /* only for this send */
+    s->routine = NULL; /* the routine was for the send that has completed */
     s->context = NULL;
     send_begin_finish(s);
     finish_frames = &frame;

@@ -258,9 +258,9 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
 /* Returns false if the handle is NULL. While checks are on, also reports a closed socket and returns false. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * Checks the handle and the list of a WskRelease, and ends the registration of the list. Reports a list that the
- * driver does not retain; `event` is the name of the event that indicates such lists. After success the caller frees
- * the list.
+ * Checks the handle and the list that the driver passes to WskRelease. Removes the list from the registry of lists that
+ * drivers retain. Reports a list that is not in the registry; `event` names, for the report, the WSK event that gives
+ * drivers such lists. After success the caller frees the list.
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 

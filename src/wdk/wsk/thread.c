@@ -14,8 +14,9 @@
 enum { MAX_READY = 32, STARVED_MS = 20 };
 
 /*
- * Guards start and stop. wsk_thread_stop joins the socket thread while it holds this lock, but only if no socket is
- * counted. The socket thread locks it only to accept a connection, when the listener is counted.
+ * Guards start and stop. wsk_thread_stop waits for the end of the socket thread with this lock held. The socket thread
+ * locks it, too, when it accepts a connection. This is no deadlock, because wsk_thread_stop waits only if `sockets` is
+ * 0, and a connection is accepted only while `sockets` includes its listener.
  */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t thread;
