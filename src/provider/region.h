@@ -6,7 +6,7 @@
  * alive until it ends, for example by an invalidation.
  *
  * The invariant: if two posts make tokens for one region or window, the later post makes the newer token, even if the
- * posts use different queue pairs. From it follows which token is used:
+ * posts use different queue pairs. The invariant determines which token is used:
  *   - A post that fails makes no token.
  *   - If the consumer asks for the token of a region or window, the provider returns the newest, even if it has ended.
  *   - A bind uses the newest token of the region, even if it has ended.
