@@ -391,8 +391,8 @@ typedef struct _WSK_PROVIDER_NPI {
 NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_REGISTRATION WskRegistration);
 
 /*
- * Returns the provider. The provider always exists, so the call never waits. IRQL <= DISPATCH_LEVEL with WSK_NO_WAIT,
- * otherwise PASSIVE_LEVEL. The client must release each captured provider with WskReleaseProviderNPI.
+ * Returns the provider. The call never waits, because the provider always exists. It requires PASSIVE_LEVEL, but
+ * IRQL <= DISPATCH_LEVEL with WSK_NO_WAIT. The client must release each captured provider with WskReleaseProviderNPI.
  *   STATUS_NOINTERFACE       the client's version is neither 1.0 nor 1.1
  *   STATUS_DEVICE_NOT_READY  WskDeregister has been called
  */

@@ -314,8 +314,9 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
 /* Sets Done. This is the completion routine of the controller's own requests. */
 VOID NvmeOwnDone(NVME_REQUEST *Request);
 /*
- * Returns TRUE if the request is not in use. The caller may then access the request. Waits for Done instead of calling
- * KeReadStateEvent, because only a wait orders the accesses of the completion before those of the caller.
+ * Returns TRUE if the request is not in use. The caller may then access the request. Does not block: the time limit of
+ * its wait for Done is 0. KeReadStateEvent cannot replace the wait, because only a wait orders the accesses of the
+ * completion before those of the caller.
  */
 BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
 /*

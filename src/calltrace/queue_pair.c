@@ -7,10 +7,10 @@
 #include "calltrace/traced_call.h"
 
 /*
- * Returns the number of bytes in all SGEs. Returns 0 if `sges` exceeds `max`, the queue's limit: the provider then
- * refuses the request without reading the list, so the list may have fewer than `sges` elements. `max` is 0 if the
- * limit is not known. Must run before the provider's post, because the consumer may free the list when the request has
- * completed.
+ * Returns the number of bytes in all SGEs. `max` is the queue's limit, or 0 if the limit is not known. If `sges` exceeds
+ * `max`, returns 0 without reading the list, because the provider then refuses the request, and the list may have fewer
+ * than `sges` elements. Must run before the provider's post, because the consumer may free the list when the request
+ * has completed.
  */
 static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
 {

@@ -396,8 +396,8 @@ struct fabric_ops {
      */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /*
-     * Frees the queue when no delivery is queued or running. Then the owner of the queue's shard calls `done`. Requires
-     * that no queue pair uses the queue.
+     * Frees the queue when no delivery is queued or running. Then the thread that owns the queue's shard calls `done`.
+     * Requires that no queue pair uses the queue.
      */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 

@@ -192,8 +192,8 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 }
 
 /*
- * Takes over a segment with room for an event of `total` bytes, and writes a thread event to it. `time_ns` is the time
- * of the event. Returns false if no segment is free.
+ * Takes over a segment with room for an event of `total` bytes, and writes a thread event, with the time `time_ns`, to
+ * its start. Returns false if no segment is free.
  */
 static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {

@@ -361,8 +361,8 @@ void connector_call_check_data(const struct connector_call *call, const void *da
 /* ---- lifetime and reports ---- */
 
 /*
- * Ends the comparison of messages, and removes the connector from the list of passive ends. Runs before the provider's
- * close.
+ * Ends the comparison of this connector's messages with the peer's, and removes the connector from the list of passive
+ * ends. Runs before the provider's close.
  */
 static void connector_on_closing(struct proxy *p)
 {

@@ -100,7 +100,7 @@ static void *doctor_run(void *argument)
     struct doctor *d = argument;
 
     for (;;) {
-        /* The gate is closed first, so that any change after the reads below wakes the thread. */
+        /* Forgets earlier wakes before the reads below. A change after a read then ends the sleep at once. */
         atomic_store(&d->wake.open, 0);
         if (atomic_load(&d->ends))
             break;

@@ -66,7 +66,10 @@ static void request_end(struct connection *c)
     pthread_mutex_unlock(&lock);
 }
 
-/* Waits until no other thread has a request of the connection. nbdkit lets one thread at a time read a connection. */
+/*
+ * Waits until no other thread has a request of the connection. Meanwhile no request is added: the calling thread reads
+ * the connection, and nbdkit lets only one thread at a time read a connection.
+ */
 static void request_wait_for_others(struct connection *c)
 {
     int own = requested == c;

@@ -18,8 +18,8 @@ void report_begin(const struct session *s);
 void report_interval(const struct session *s, const struct interval *i);
 void report_result(const struct session *s, const struct result *r);
 /*
- * Writes and closes the files. Prints a message and returns false if there is no memory for the JSON object. After a
- * failed write, print_close returns false.
+ * Writes and closes the files. Prints a message and returns false if there is no memory for the JSON object. A failed
+ * write does not change the result: print_close reports the failed write later.
  */
 bool report_end(const struct session *s);
 

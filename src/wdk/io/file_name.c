@@ -138,7 +138,7 @@ void file_delete(PFILE_OBJECT file)
 
 /* ---- Renaming ---------------------------------------------------------------------------------------------------- */
 
-/* Returns a name without a directory as the host's text, which the caller frees, or NULL. */
+/* Returns the name as the host's text, which the caller frees. Returns NULL if the name contains a directory. */
 static char *file_simple_name(PCUNICODE_STRING name)
 {
     size_t units = name->Length / sizeof(WCHAR);

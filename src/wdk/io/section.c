@@ -230,7 +230,7 @@ static NTSTATUS section_open_named(PCUNICODE_STRING name, PHANDLE handle)
 
 /*
  * Gives the new section *s its name. If a section has this name already and `open_existing` is true, replaces *s by
- * that section, counts a handle of it, and returns STATUS_OBJECT_NAME_EXISTS.
+ * that section, increments its number of handles, and returns STATUS_OBJECT_NAME_EXISTS.
  */
 static NTSTATUS section_add_name(struct section **s, PCUNICODE_STRING name, bool open_existing)
 {

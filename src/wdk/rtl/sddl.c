@@ -136,7 +136,7 @@ static bool sddl_parse_rights(struct reader *r, ULONG *mask)
     return true;
 }
 
-/* An identifier with the most subauthorities. */
+/* Room for a security identifier with the maximum number of subauthorities. */
 union sddl_sid {
     SID sid;
     UCHAR room[SECURITY_MAX_SID_SIZE];

@@ -255,7 +255,8 @@ bool wdf_object_insert(struct wdf_object *o)
     struct wdf_object *parent = o->parent;
     bool inserted;
 
-    live_add(LIVE_WDF, o, kinds[o->kind].name); /* first, because a deletion of the parent may follow at once */
+    /* This comes before the insertion, because the parent, and thus `o`, may be deleted right after the insertion. */
+    live_add(LIVE_WDF, o, kinds[o->kind].name);
     pthread_mutex_lock(&lock);
     inserted = !parent || !parent->deleted;
     if (inserted && parent)

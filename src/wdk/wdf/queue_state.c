@@ -79,7 +79,10 @@ static void wdf_queue_init(struct wdf_queue *q, struct wdf_device *d, const WDF_
     o->destroy = wdf_queue_destroy;
 }
 
-/* Adds the queue to the device, which sets q->powered from then on. Returns false if `q` is a default queue and the device already has one. */
+/*
+ * Adds the queue to the device, which sets q->powered from then on. Returns false if `q` is a default queue and the
+ * device already has one.
+ */
 static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
 {
     bool added;
@@ -421,7 +424,7 @@ static void queue_detach(struct wdf_queue *q)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* Returns true if no EvtIoQueueState runs, or is left to be called for a stop, drain or purge. Requires the lock. */
+/* Returns true if no EvtIoQueueState runs and none will be called for a stop, drain or purge. Requires the lock. */
 static bool queue_has_no_notice(const struct wdf_queue *q)
 {
     return !q->notices && !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;

@@ -156,7 +156,7 @@ static PIRP request_end(struct wdf_request *r, NTSTATUS status)
     irp->Tail.Overlay.DriverContext[3] = NULL;
     if (r->queue)
         wdf_queue_unlink(r->queue, r);
-    r->irp = NULL; /* a request in the queue's list has an IRP */
+    r->irp = NULL; /* after wdf_queue_unlink, because each request in a queue's list has an IRP */
     wdf_object_release(&r->object);
     return irp;
 }

@@ -287,7 +287,7 @@ void wdf_send_format_current(struct wdf_send *s)
 
     send_release(s);
     if (irp->CurrentLocation <= 1)
-        return; /* no location for the target: wdf_send refuses the request */
+        return; /* no stack location is left for the target: wdf_send refuses the request */
     s->saved.system = irp->AssociatedIrp.SystemBuffer;
     s->saved.user = irp->UserBuffer;
     s->saved.mdl = irp->MdlAddress;
