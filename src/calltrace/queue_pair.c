@@ -7,8 +7,8 @@
 #include "calltrace/traced_call.h"
 
 /*
- * Returns the number of bytes in all SGEs. `max` is the queue's limit, or 0 if the limit is not known. If `sges`
- * exceeds `max`, returns 0 without reading the list, because the provider then refuses the request, and the list may have fewer
+ * Returns the number of bytes in all SGEs. `max` is the queue's limit, or 0 if the limit is not known. If `sges` is
+ * above `max`, returns 0 without reading the list: the provider then refuses the request, and the list may have fewer
  * than `sges` elements. Must run before the provider's post, because the consumer may free the list when the request
  * has completed.
  */

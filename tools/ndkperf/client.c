@@ -251,8 +251,8 @@ bool client_check_clock(struct client *c, uint64_t now)
 }
 
 /*
- * Ends a lap after its last completion. A lap is one window of messages on each queue pair. Without --check, called
- * only at the end of the run. Sets *done to true if the run ends.
+ * Ends a lap after its last completion. With --check, a lap is one window of messages on each queue pair; without, the
+ * whole run is one lap. Sets *done to true if the run ends.
  */
 static bool client_end_lap(struct client *c, bool *done)
 {

@@ -110,7 +110,7 @@ bool perftest_check(struct perftest *p, struct perftest_link *l, const char *ste
  * after a failure.
  */
 bool perftest_open(struct perftest *p, uint32_t if_index);
-/* Connects to the server at the client, and waits for a client at the server. Returns false after a failure. */
+/* The client connects to the server; the server waits for a client. Returns false after a failure. */
 bool perftest_connect_control(struct perftest *p);
 /*
  * Exchanges settings and memory addresses with the peer, and opens the data connection. Returns false after a failure.

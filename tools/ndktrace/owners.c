@@ -24,8 +24,8 @@ enum {
 
 /* One connection, or an attempt to connect. */
 struct owner {
-    uint32_t id;          /* number of the connection; 0: not known yet */
-    struct owner *parent; /* NULL: none; if `id` is 0, the parent's number is used */
+    uint32_t id;          /* number of the connection; 0: not known, or it is the number of `parent` */
+    struct owner *parent; /* NULL: none */
 };
 
 struct owner_object {

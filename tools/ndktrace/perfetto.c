@@ -47,7 +47,10 @@ static bool perfetto_has_arrow(const struct perfetto_thread *t, const struct cal
     return c->completed != END_NONE && t->calls->of_record[c->completed] != END_NONE;
 }
 
-/* Writes the members of the arrow from a call to its completion, if the call `c` has a completion or is itself one. */
+/*
+ * Adds an end of an arrow to the JSON of `c`. An arrow leads from a call to its completion. It starts at a call that
+ * has a completion, and ends at a completion.
+ */
 static void perfetto_call_arrow(const struct perfetto_thread *t, const struct call *c, const size_t *call_of_completion)
 {
     size_t index = (size_t)(c - t->calls->calls);

@@ -234,7 +234,7 @@ static uint8_t *roce_put_request(uint8_t *at, const struct roce_run *run, uint8_
     at = headers_put(at, qpn, 4); /* communication ID */
     at = headers_put(at, 0, 4);
     at = headers_put(at, 0x01060000 | (uint64_t)to->port, 8); /* service ID: a TCP port */
-    at = headers_put(at, qpn, 8);                             /* GUID of the adapter */
+    at = headers_put(at, qpn, 8);                             /* GUID of the adapter, which has none: any number */
     at = headers_put_zeros(at, 8);
     at = headers_put(at, (uint64_t)qpn << 8 | ird, 4);
     at = headers_put(at, ord, 4);

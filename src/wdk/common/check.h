@@ -26,23 +26,24 @@ static inline bool check_on(void)
  * on a rule describes the driver's mistake, or lists the parameters p1 to p4 of the report.
  */
 enum check_rule {
-    CHECK_WAIT_AT_DISPATCH,     /* KeWait... or KeDelayExecutionThread is called at or above DISPATCH_LEVEL */
-    CHECK_PAGED_CODE,           /* PAGED_CODE() above APC_LEVEL */
-    CHECK_IRQL_TOO_LOW,         /* p1 IRQL now, p2 lowest allowed */
-    CHECK_IRQL_LOWERED_WRONG,   /* KeLowerIrql is called with a higher IRQL, or KeRaiseIrql with a lower one */
-    CHECK_IRQL_CHANGED,         /* a callback or thread routine has returned at another IRQL */
-    CHECK_LOCK_RECURSIVE,       /* p1 lock, or registered callback whose removal would wait for its own return */
-    CHECK_LOCK_NOT_HELD,        /* a thread releases what it does not hold: p1 lock, or 0 for a region; p2 owner or 0 */
-    CHECK_LOCK_HELD_AT_END,     /* a callback, work item or thread has ended with a lock held */
-    CHECK_POOL_OVERRUN,         /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
-    CHECK_POOL_UNDERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
-    CHECK_POOL_DOUBLE_FREE,     /* p1 block, p2 size */
-    CHECK_POOL_USE_AFTER_FREE,  /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
-    CHECK_POOL_WRONG_TAG,       /* p1 block, p2 its tag, p3 the caller's tag */
-    CHECK_POOL_BAD_ADDRESS,     /* the driver frees an address that was never allocated */
-    CHECK_POOL_BAD_REQUEST,     /* size zero, tag zero, or paged pool above APC_LEVEL */
-    CHECK_LIST_CORRUPT,         /* p1 is 3, as on Windows; p2 is the entry whose neighbours do not point back at it */
-    CHECK_OBJECT_FREED_IN_USE,  /* pool is freed while an object in it is waited for, queued or held, or is a buffer */
+    CHECK_WAIT_AT_DISPATCH,    /* KeWait... or KeDelayExecutionThread is called at or above DISPATCH_LEVEL */
+    CHECK_PAGED_CODE,          /* PAGED_CODE() above APC_LEVEL */
+    CHECK_IRQL_TOO_LOW,        /* p1 IRQL now, p2 lowest allowed */
+    CHECK_IRQL_LOWERED_WRONG,  /* KeLowerIrql is called with a higher IRQL, or KeRaiseIrql with a lower one */
+    CHECK_IRQL_CHANGED,        /* a callback or thread routine has returned at another IRQL */
+    CHECK_LOCK_RECURSIVE,      /* p1 lock, or registered callback whose removal would wait for its own return */
+    CHECK_LOCK_NOT_HELD,       /* a thread releases what it does not hold: p1 lock, or 0 for a region; p2 owner or 0 */
+    CHECK_LOCK_HELD_AT_END,    /* a callback, work item or thread has ended with a lock held */
+    CHECK_POOL_OVERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
+    CHECK_POOL_UNDERRUN,       /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
+    CHECK_POOL_DOUBLE_FREE,    /* p1 block, p2 size */
+    CHECK_POOL_USE_AFTER_FREE, /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
+    CHECK_POOL_WRONG_TAG,      /* p1 block, p2 its tag, p3 the caller's tag */
+    CHECK_POOL_BAD_ADDRESS,    /* the driver frees an address that was never allocated */
+    CHECK_POOL_BAD_REQUEST,    /* size zero, tag zero, or paged pool above APC_LEVEL */
+    CHECK_LIST_CORRUPT,        /* p1 is 3, as on Windows; p2 is the entry whose neighbours do not point back at it */
+    /* The driver frees pool with an object that is waited for, queued or held, or with the buffer of a request. */
+    CHECK_OBJECT_FREED_IN_USE,
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
     CHECK_MDL_NOT_LOCKED, /* the driver uses an MDL that is neither locked nor built */

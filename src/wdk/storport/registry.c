@@ -24,7 +24,10 @@ struct registry_buffer {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static struct registry_buffer *buffers;
 
-/* Returns the place of the adapter's buffer in the list, which points at NULL if it has none. Requires the lock. */
+/*
+ * Returns the pointer in the list that points at the adapter's buffer. If the adapter has no buffer, returns the NULL
+ * pointer at the end of the list. Requires the lock.
+ */
 static struct registry_buffer **buffer_find(const struct port_adapter *a)
 {
     struct registry_buffer **at = &buffers;

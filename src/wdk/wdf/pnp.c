@@ -356,7 +356,7 @@ void wdf_pnp_detach(struct wdf_device *d)
 
 static PDEVICE_OBJECT pnp_top(PDEVICE_OBJECT physical)
 {
-    return IoGetAttachedDevice(physical); /* the device stays, because only this file removes it */
+    return IoGetAttachedDevice(physical); /* needs no reference: only this file deletes the stack */
 }
 
 static void pnp_remove(PDEVICE_OBJECT physical)

@@ -78,10 +78,9 @@ struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *
     LIST_ENTRY *e;
 
     pthread_mutex_lock(&d->lock);
-    /* If `q` was deleted meanwhile, its link is empty. Begins again then: a caller may process a queue twice. */
     if (!q)
         e = d->queues.Flink;
-    else
+    else /* The link is empty if `q` was deleted meanwhile. The walk then starts again, which callers permit. */
         e = IsListEmpty(&q->link) ? d->queues.Flink : q->link.Flink;
     for (; e != &d->queues && !next; e = e->Flink)
         if (wdf_object_try_ref(&CONTAINING_RECORD(e, struct wdf_queue, link)->object))

@@ -132,13 +132,13 @@ bool wdf_send_is_in_routine(const struct wdf_object *root);
 struct wdf_send *wdf_send_pop_waiting(struct wdf_target *t);
 /* Sends the IRP of a request that wdf_send_pop_waiting has returned. */
 void wdf_send_resume(struct wdf_send *s);
-/* Finishes such a request without sending it. */
+/* Completes such a request with `status`, without sending it. */
 void wdf_send_refuse(struct wdf_send *s, NTSTATUS status);
 /* Returns the target, or NULL if the handle is wrong. Reports an IRQL above `irql`. */
 struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql);
 /* Cancels the requests that are sent now. */
 void wdf_target_cancel(struct wdf_sent *sent);
-/* Finishes the requests that wait now. */
+/* Completes the waiting requests without sending them. */
 void wdf_target_refuse_waiting(struct wdf_target *t);
 /*
  * Returns true if all requests have come back and their completion routines have returned. For a completion routine of

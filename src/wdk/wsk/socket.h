@@ -38,15 +38,18 @@ struct wsk_post {
     void (*run)(struct wsk_post *post); /* may free the post */
 };
 
-/* Counts a socket. Starts the socket thread if it does not run. Returns false if the thread cannot be started. */
+/*
+ * Increments the number of sockets. Starts the socket thread if it does not run. Returns false if the thread cannot be
+ * started.
+ */
 bool wsk_thread_acquire(void);
-/* Decrements the count of sockets. The socket thread may call this function. */
+/* Decrements the number of sockets. The socket thread may call this function. */
 void wsk_thread_release(void);
-/* Joins the thread if no socket is counted. The socket thread must not call this function. */
+/* Joins the thread if the number of sockets is 0. The socket thread must not call this function. */
 void wsk_thread_stop(void);
 /*
  * Queues a call of run(post), which the socket thread makes after all calls that were queued earlier. The caller's
- * socket must stay counted (see wsk_thread_acquire) until that call.
+ * socket must stay included in the number of sockets (see wsk_thread_acquire) until that call.
  */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post));
 
