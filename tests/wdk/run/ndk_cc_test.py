@@ -461,6 +461,7 @@ static int block(void)
 }
 '''
 JUMPS = r'''
+#include <string.h>
 #include <ntddk.h>
 #include <new.h>
 extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }
@@ -494,10 +495,12 @@ def unlike_c(tmp):
             check(f'{cc}: {name}: sizeof, suffixes, _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
     put(tmp, {'jumps/jumps.cpp': JUMPS})
     code, text = ndk_cc(tmp / 'jumps', '-o', tmp / 'x.so')
-    check('gcc: a jump past an initialization', code == 1 and 'cpp:17: end: a goto to it passes an initi' in text and
+    check('gcc: a jump past an initialization', code == 1 and 'cpp:18: end: a goto to it passes an initi' in text and
           'not built: labels behind initializations, which gcc refuses (--cc clang): end' in text, text)
-    driver, text = built('jumps', tmp / 'jumps', '--cc', 'clang')
-    check('clang: a jump past an initialization', driver and driver.jumps(0) == 5 and driver.jumps(1) == 7, text)
+    for configuration in ('Debug', 'Release'):
+        driver, text = built(f'jumps {configuration}', tmp / 'jumps', '--cc', 'clang', '--configuration', configuration)
+        check(f'clang: a jump past an initialization, {configuration}',
+              driver and driver.jumps(0) == 5 and driver.jumps(1) == 7, text)
 
 
 def warnings(tmp):
