@@ -380,6 +380,59 @@ static void test_information(void **state)
     ZwClose(file);
 }
 
+static void test_volume(void **state)
+{
+    union {
+        FILE_FS_ATTRIBUTE_INFORMATION attributes;
+        unsigned char bytes[64];
+    } b = { .bytes = { 0 } };
+    FILE_FS_VOLUME_INFORMATION volume = { .VolumeLabelLength = 7 }, other = { .VolumeLabelLength = 7 };
+    FILE_FS_SIZE_INFORMATION size;
+    FILE_FS_FULL_SIZE_INFORMATION full;
+    FILE_FS_DEVICE_INFORMATION device;
+    IO_STATUS_BLOCK block;
+    struct stat st;
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(stat(root, &st), 0);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN_IF, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &volume, sizeof volume, FileFsVolumeInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(block.Information, FIELD_OFFSET(FILE_FS_VOLUME_INFORMATION, VolumeLabel));
+    assert_int_equal(volume.VolumeSerialNumber, (ULONG)(st.st_dev ^ st.st_dev >> 32));
+    assert_int_equal(volume.VolumeLabelLength, 0);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &other, sizeof other - 1, FileFsVolumeInformation),
+                     STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(other.VolumeLabelLength, 7);
+    assert_int_equal(NtQueryVolumeInformationFile(file, &block, &full, sizeof full, FileFsFullSizeInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &size, sizeof size, FileFsSizeInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(block.Information, sizeof size);
+    assert_true(size.BytesPerSector * size.SectorsPerAllocationUnit > 0);
+    assert_int_equal(size.TotalAllocationUnits.QuadPart, full.TotalAllocationUnits.QuadPart);
+    assert_true(full.CallerAvailableAllocationUnits.QuadPart <= full.ActualAvailableAllocationUnits.QuadPart);
+    assert_true(full.ActualAvailableAllocationUnits.QuadPart <= full.TotalAllocationUnits.QuadPart);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &device, sizeof device, FileFsDeviceInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(device.DeviceType, FILE_DEVICE_DISK);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b.attributes, FileFsAttributeInformation),
+                     STATUS_BUFFER_OVERFLOW);
+    assert_int_equal(block.Information, sizeof b.attributes);
+    assert_int_equal(b.attributes.FileSystemNameLength, 10);
+    assert_memory_equal(b.bytes + FIELD_OFFSET(FILE_FS_ATTRIBUTE_INFORMATION, FileSystemName), L"Li", 4);
+    assert_int_equal(b.bytes[sizeof b.attributes], 0);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b, FileFsAttributeInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(block.Information, 22);
+    assert_memory_equal(b.bytes + FIELD_OFFSET(FILE_FS_ATTRIBUTE_INFORMATION, FileSystemName), L"Linux", 10);
+    assert_true(b.attributes.FileSystemAttributes & FILE_SUPPORTS_SPARSE_FILES);
+    assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b, FileFsControlInformation),
+                     STATUS_INVALID_INFO_CLASS);
+    ZwClose(file);
+}
+
 static int64_t size_of(HANDLE file)
 {
     FILE_STANDARD_INFORMATION info;
@@ -656,6 +709,7 @@ int main(void)
                                         cmocka_unit_test(test_directories),
                                         cmocka_unit_test(test_below_a_directory),
                                         cmocka_unit_test(test_information),
+                                        cmocka_unit_test(test_volume),
                                         cmocka_unit_test(test_sizes),
                                         cmocka_unit_test(test_delete),
                                         cmocka_unit_test(test_delete_below_root),

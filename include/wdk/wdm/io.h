@@ -271,6 +271,10 @@ typedef struct _IO_STACK_LOCATION {
         } QueryFile;
         struct {
             ULONG Length;
+            ULONG POINTER_ALIGNMENT FsInformationClass;
+        } QueryVolume;
+        struct {
+            ULONG Length;
             ULONG POINTER_ALIGNMENT FileInformationClass;
             struct _FILE_OBJECT *FileObject;
             union {

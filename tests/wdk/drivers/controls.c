@@ -303,12 +303,29 @@ static NTSTATUS information(PDEVICE_OBJECT d, PIRP irp)
     return end(irp, STATUS_INVALID_PARAMETER, 0);
 }
 
-/* Returns TRUE if the information of the device is what `information` answers. */
+/* Answers the size of the volume only. */
+static NTSTATUS volume(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+    FILE_FS_SIZE_INFORMATION *size = irp->AssociatedIrp.SystemBuffer;
+
+    UNREFERENCED_PARAMETER(d);
+    if (at->Parameters.QueryVolume.FsInformationClass != FileFsSizeInformation ||
+        at->Parameters.QueryVolume.Length != sizeof *size)
+        return end(irp, STATUS_INVALID_PARAMETER, 0);
+    RtlZeroMemory(size, sizeof *size);
+    size->BytesPerSector = 2048;
+    return end(irp, STATUS_SUCCESS, sizeof *size);
+}
+
+/* Returns TRUE if the information of the device is what `information` and `volume` answer. */
 static BOOLEAN check_information(HANDLE handle)
 {
     FILE_STANDARD_INFORMATION info = { 0 };
     FILE_BASIC_INFORMATION basic;
     FILE_ALIGNMENT_INFORMATION alignment = { 1 };
+    FILE_FS_DEVICE_INFORMATION type = { 0 };
+    FILE_FS_SIZE_INFORMATION sectors = { 0 };
     LARGE_INTEGER size = { .QuadPart = 77 };
     IO_STATUS_BLOCK block;
 
@@ -319,7 +336,13 @@ static BOOLEAN check_information(HANDLE handle)
                STATUS_INVALID_PARAMETER &&
            ZwQueryInformationFile(handle, &block, &alignment, sizeof alignment, FileAlignmentInformation) ==
                STATUS_SUCCESS &&
-           alignment.AlignmentRequirement == exclusive->AlignmentRequirement;
+           alignment.AlignmentRequirement == exclusive->AlignmentRequirement &&
+           ZwQueryVolumeInformationFile(handle, &block, &type, sizeof type, FileFsDeviceInformation) ==
+               STATUS_SUCCESS &&
+           type.DeviceType == exclusive->DeviceType && type.Characteristics == exclusive->Characteristics &&
+           ZwQueryVolumeInformationFile(handle, &block, &sectors, sizeof sectors, FileFsSizeInformation) ==
+               STATUS_SUCCESS &&
+           block.Information == sizeof sectors && sectors.BytesPerSector == 2048;
 }
 
 static NTSTATUS handle_first(PIRP irp)
@@ -493,6 +516,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     driver->MajorFunction[IRP_MJ_FLUSH_BUFFERS] = flush;
     driver->MajorFunction[IRP_MJ_QUERY_INFORMATION] = information;
     driver->MajorFunction[IRP_MJ_SET_INFORMATION] = information;
+    driver->MajorFunction[IRP_MJ_QUERY_VOLUME_INFORMATION] = volume;
     driver->MajorFunction[IRP_MJ_FILE_SYSTEM_CONTROL] = fs_control;
     driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
     status = IoRegisterShutdownNotification(device);
