@@ -408,8 +408,14 @@ typedef struct _GROUP_AFFINITY {
 #define DBG_UNREFERENCED_PARAMETER(parameter) ((void)(parameter))
 #define DBG_UNREFERENCED_LOCAL_VARIABLE(variable) ((void)(variable))
 #define CONTAINING_RECORD(address, type, field) ((type *)(void *)((PCHAR)(address) - offsetof(type, field)))
+#ifdef ONDK_VARIABLE_FIELD_OFFSET
+/* The field has an index that is no constant, which offsetof refuses in C++. ndk-cc defines this only if it must. */
+#define FIELD_OFFSET(type, field) ((LONG)(LONG_PTR) & (((type *)0)->field))
+#define UFIELD_OFFSET(type, field) ((ULONG)(LONG_PTR) & (((type *)0)->field))
+#else
 #define FIELD_OFFSET(type, field) ((LONG)offsetof(type, field))
 #define UFIELD_OFFSET(type, field) ((ULONG)offsetof(type, field))
+#endif
 #define RTL_FIELD_SIZE(type, field) (sizeof(((type *)0)->field))
 #define RTL_SIZEOF_THROUGH_FIELD(type, field) (offsetof(type, field) + RTL_FIELD_SIZE(type, field))
 #define RTL_CONTAINS_FIELD(structure, size, field) \

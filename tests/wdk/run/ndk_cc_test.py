@@ -493,6 +493,12 @@ def unlike_c(tmp):
         for cc in ('gcc', 'clang'):
             driver, text = built(f'unlike {cc}', (tmp / name).parent, '--cc', cc)
             check(f'{cc}: {name}: sizeof, suffixes, _WIN32, __noop, blocks', value(driver, 'all') == 1, text)
+    put(tmp, {'offsets/offsets.cpp': '#include <ntddk.h>\nstruct list { ULONG count; ULONG at[4]; };\n'
+              'extern "C" int offset(int i) { return FIELD_OFFSET(list, at[i]) + UFIELD_OFFSET(list, count); }\n'
+              'extern "C" NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }\n'})
+    for cc in ('gcc', 'clang'):
+        driver, text = built(f'offsets {cc}', tmp / 'offsets', '--cc', cc)
+        check(f'{cc}: the offset of an element', driver and driver.offset(3) == 16 and not text, text)
     put(tmp, {'jumps/jumps.cpp': JUMPS})
     code, text = ndk_cc(tmp / 'jumps', '-o', tmp / 'x.so')
     check('gcc: a jump past an initialization', code == 1 and 'cpp:18: end: a goto to it passes an initi' in text and
