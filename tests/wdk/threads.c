@@ -172,6 +172,47 @@ static void test_processors(void **state)
     KeRevertToUserAffinityThread();
 }
 
+static NTSTATUS set(THREADINFOCLASS class, void *value, ULONG length)
+{
+    return ZwSetInformationThread(ZwCurrentThread(), class, value, length);
+}
+
+static void test_information(void **state)
+{
+    PKTHREAD thread = KeGetCurrentThread();
+    KPRIORITY first = KeQueryPriorityThread(thread), priority = 20;
+    LONG base = -2;
+    PAGE_PRIORITY_INFORMATION page = { 5 };
+    GROUP_AFFINITY group = { .Mask = KeQueryGroupAffinity(0) };
+    PROCESSOR_NUMBER ideal = { 0, (UCHAR)(KeQueryActiveProcessorCount(NULL) - 1), 0 };
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"worker");
+
+    (void)state;
+    assert_int_equal(set(ThreadPriority, &priority, sizeof priority), STATUS_SUCCESS);
+    assert_int_equal(KeQueryPriorityThread(thread), 20);
+    priority = LOW_PRIORITY;
+    assert_int_equal(set(ThreadPriority, &priority, sizeof priority), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set(ThreadPriority, &priority, 8), STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(set(ThreadBasePriority, &base, sizeof base), STATUS_SUCCESS);
+    assert_int_equal(KeQueryPriorityThread(thread), 6);
+    assert_int_equal(KeSetBasePriorityThread(thread, 100), -2);
+    assert_int_equal(KeSetBasePriorityThread(thread, -100), 7);
+    assert_int_equal(KeSetPriorityThread(thread, first), 1);
+    assert_int_equal(set(ThreadPagePriority, &page, sizeof page), STATUS_SUCCESS);
+    page.PagePriority = 6;
+    assert_int_equal(set(ThreadPagePriority, &page, sizeof page), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set(ThreadGroupInformation, &group, sizeof group), STATUS_SUCCESS);
+    group.Mask = 0;
+    assert_int_equal(set(ThreadGroupInformation, &group, sizeof group), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set(ThreadIdealProcessorEx, &ideal, sizeof ideal), STATUS_SUCCESS);
+    assert_int_equal(ideal.Number, 0);
+    ideal.Number = 64;
+    assert_int_equal(set(ThreadIdealProcessorEx, &ideal, sizeof ideal), STATUS_INVALID_PARAMETER);
+    assert_int_equal(set(ThreadNameInformation, &name, sizeof name), STATUS_SUCCESS);
+    assert_int_equal(set(ThreadTimes, &name, sizeof name), STATUS_INVALID_INFO_CLASS);
+    assert_true(KeGetCurrentProcessorIndex() < KeQueryMaximumProcessorCount());
+}
+
 struct place {
     KEVENT known;
     int processors;
@@ -238,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_irql),
         cmocka_unit_test(test_irql_at_end),
         cmocka_unit_test(test_processors),
+        cmocka_unit_test(test_information),
         cmocka_unit_test(test_choice_is_not_inherited),
         cmocka_unit_test(test_time),
     };

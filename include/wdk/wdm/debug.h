@@ -123,6 +123,7 @@ NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileNa
 #define ASSERT(expression) NT_ASSERT(expression)
 #endif
 #define RTL_ASSERT(expression) NT_ASSERT(expression)
+#define DbgRaiseAssertionFailure() DbgBreakPoint()
 #define NT_ANALYSIS_ASSUME(expression) ((void)0)
 #define NT_ASSERT_ASSUME NT_ASSERT
 #define NT_ASSERTMSG_ASSUME NT_ASSERTMSG

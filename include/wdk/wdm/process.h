@@ -54,6 +54,68 @@ NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutineEx(_In_ PCREATE_PROCESS_NOTI
 NTKERNELAPI NTSTATUS PsSetCreateProcessNotifyRoutineEx2(_In_ PSCREATEPROCESSNOTIFYTYPE NotifyType,
                                                         _In_ PVOID NotifyInformation, _In_ BOOLEAN Remove);
 
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+typedef enum _THREADINFOCLASS {
+    ThreadBasicInformation,
+    ThreadTimes,
+    ThreadPriority,
+    ThreadBasePriority,
+    ThreadAffinityMask,
+    ThreadImpersonationToken,
+    ThreadDescriptorTableEntry,
+    ThreadEnableAlignmentFaultFixup,
+    ThreadEventPair_Reusable,
+    ThreadQuerySetWin32StartAddress,
+    ThreadZeroTlsCell,
+    ThreadPerformanceCount,
+    ThreadAmILastThread,
+    ThreadIdealProcessor,
+    ThreadPriorityBoost,
+    ThreadSetTlsArrayAddress,
+    ThreadIsIoPending,
+    ThreadHideFromDebugger,
+    ThreadBreakOnTermination,
+    ThreadSwitchLegacyState,
+    ThreadIsTerminated,
+    ThreadLastSystemCall,
+    ThreadIoPriority,
+    ThreadCycleTime,
+    ThreadPagePriority,
+    ThreadActualBasePriority,
+    ThreadTebInformation,
+    ThreadCSwitchMon,
+    ThreadCSwitchPmu,
+    ThreadWow64Context,
+    ThreadGroupInformation,
+    ThreadUmsInformation,
+    ThreadCounterProfiling,
+    ThreadIdealProcessorEx,
+    ThreadNameInformation = 38,
+    MaxThreadInfoClass
+} THREADINFOCLASS;
+
+typedef struct _PAGE_PRIORITY_INFORMATION {
+    ULONG PagePriority;
+} PAGE_PRIORITY_INFORMATION, *PPAGE_PRIORITY_INFORMATION;
+
+/*
+ * Stores ThreadPriority, which KeQueryPriorityThread returns, or ThreadBasePriority, as KeSetBasePriorityThread does.
+ * Checks ThreadPagePriority, ThreadGroupInformation, ThreadIdealProcessorEx and ThreadNameInformation. None has an
+ * effect, because the host schedules threads. Stores the former ideal processor, which is always the first one. Returns
+ * STATUS_INVALID_INFO_CLASS for other classes, STATUS_INFO_LENGTH_MISMATCH for a wrong length, and
+ * STATUS_INVALID_PARAMETER for a priority or processor that does not exist. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwSetInformationThread(_In_ HANDLE ThreadHandle, _In_ THREADINFOCLASS ThreadInformationClass,
+                                            _In_ PVOID ThreadInformation, _In_ ULONG ThreadInformationLength);
+NTKERNELAPI NTSTATUS NtSetInformationThread(_In_ HANDLE ThreadHandle, _In_ THREADINFOCLASS ThreadInformationClass,
+                                            _In_ PVOID ThreadInformation, _In_ ULONG ThreadInformationLength);
+/*
+ * Stores the priority 8 + Increment, but at least 1 and at most 15. Returns the former increment. The priority has no
+ * effect. PASSIVE_LEVEL.
+ */
+NTKERNELAPI LONG KeSetBasePriorityThread(_Inout_ PKTHREAD Thread, _In_ LONG Increment);
+
 EXTERN_C_END
 
 #endif

@@ -121,6 +121,7 @@ NTKERNELAPI KAFFINITY KeQueryActiveProcessors(VOID);
 NTKERNELAPI KAFFINITY KeQueryGroupAffinity(_In_ USHORT GroupNumber);
 NTKERNELAPI ULONG KeGetCurrentProcessorNumberEx(_Out_opt_ PPROCESSOR_NUMBER ProcNumber);
 #define KeGetCurrentProcessorNumber() KeGetCurrentProcessorNumberEx(NULL)
+#define KeGetCurrentProcessorIndex() KeGetCurrentProcessorNumberEx(NULL)
 NTKERNELAPI NTSTATUS KeGetProcessorNumberFromIndex(_In_ ULONG ProcIndex, _Out_ PPROCESSOR_NUMBER ProcNumber);
 NTKERNELAPI ULONG KeGetProcessorIndexFromNumber(_In_ PPROCESSOR_NUMBER ProcNumber);
 NTKERNELAPI USHORT KeQueryHighestNodeNumber(VOID);
