@@ -265,6 +265,43 @@ typedef struct _SECURITY_CLIENT_CONTEXT {
     TOKEN_CONTROL ClientTokenControl;
 } SECURITY_CLIENT_CONTEXT, *PSECURITY_CLIENT_CONTEXT;
 
+#define TOKEN_ASSIGN_PRIMARY 0x0001
+#define TOKEN_DUPLICATE 0x0002
+#define TOKEN_IMPERSONATE 0x0004
+#define TOKEN_QUERY 0x0008
+#define TOKEN_QUERY_SOURCE 0x0010
+#define TOKEN_ADJUST_PRIVILEGES 0x0020
+#define TOKEN_ADJUST_GROUPS 0x0040
+#define TOKEN_ADJUST_DEFAULT 0x0080
+#define TOKEN_ADJUST_SESSIONID 0x0100
+#define TOKEN_ALL_ACCESS (STANDARD_RIGHTS_REQUIRED | 0x01ff)
+
+typedef struct _TOKEN_PRIVILEGES {
+    ULONG PrivilegeCount;
+    LUID_AND_ATTRIBUTES Privileges[ANYSIZE_ARRAY];
+} TOKEN_PRIVILEGES, *PTOKEN_PRIVILEGES;
+
+/*
+ * Opens the system's token, the token of the only process. ProcessHandle is a handle of this process. PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwOpenProcessToken(_In_ HANDLE ProcessHandle, _In_ ACCESS_MASK DesiredAccess,
+                                        _Out_ PHANDLE TokenHandle);
+NTKERNELAPI NTSTATUS NtOpenProcessToken(_In_ HANDLE ProcessHandle, _In_ ACCESS_MASK DesiredAccess,
+                                        _Out_ PHANDLE TokenHandle);
+NTKERNELAPI NTSTATUS ZwOpenProcessTokenEx(_In_ HANDLE ProcessHandle, _In_ ACCESS_MASK DesiredAccess,
+                                          _In_ ULONG HandleAttributes, _Out_ PHANDLE TokenHandle);
+/*
+ * The token always has every privilege. So a change has no effect, and PreviousState receives an empty list. Returns
+ * STATUS_INVALID_PARAMETER if nothing is to be changed, and STATUS_BUFFER_TOO_SMALL if the list does not fit.
+ * PASSIVE_LEVEL.
+ */
+NTKERNELAPI NTSTATUS ZwAdjustPrivilegesToken(_In_ HANDLE TokenHandle, _In_ BOOLEAN DisableAllPrivileges,
+                                             _In_opt_ PTOKEN_PRIVILEGES NewState, _In_ ULONG BufferLength,
+                                             _Out_opt_ PTOKEN_PRIVILEGES PreviousState, _Out_opt_ PULONG ReturnLength);
+NTKERNELAPI NTSTATUS NtAdjustPrivilegesToken(_In_ HANDLE TokenHandle, _In_ BOOLEAN DisableAllPrivileges,
+                                             _In_opt_ PTOKEN_PRIVILEGES NewState, _In_ ULONG BufferLength,
+                                             _Out_opt_ PTOKEN_PRIVILEGES PreviousState, _Out_opt_ PULONG ReturnLength);
+
 extern NTKERNELAPI POBJECT_TYPE *SeTokenObjectType;
 
 NTKERNELAPI PACCESS_TOKEN PsReferencePrimaryToken(_Inout_ PEPROCESS Process);
@@ -338,6 +375,16 @@ NTKERNELAPI ULONG KeRemoveQueueEx(_Inout_ PRKQUEUE Queue, _In_ KPROCESSOR_MODE W
  * memory is freed. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PLIST_ENTRY KeRundownQueue(_Inout_ PRKQUEUE Queue);
+
+typedef struct _COMPRESSED_DATA_INFO {
+    USHORT CompressionFormatAndEngine;
+    UCHAR CompressionUnitShift;
+    UCHAR ChunkShift;
+    UCHAR ClusterShift;
+    UCHAR Reserved;
+    USHORT NumberOfChunks;
+    ULONG CompressedChunkSizes[ANYSIZE_ARRAY];
+} COMPRESSED_DATA_INFO, *PCOMPRESSED_DATA_INFO;
 
 EXTERN_C_END
 

@@ -39,6 +39,7 @@
 #include "wdm/startio.h"
 #include "wdm/zw.h"
 #include "wdm/section.h"
+#include "wdm/fastio.h"
 #include "wdm/callback.h"
 #include "wdm/regcallback.h"
 #include "wdm/debug.h"

@@ -110,6 +110,36 @@ static VOID unlock_foreign(PVOID context)
     SeUnlockSubjectContext(context);
 }
 
+static void test_token_handle(void **state)
+{
+    TOKEN_PRIVILEGES change = { 1, { { RtlConvertUlongToLuid(SE_TCB_PRIVILEGE), SE_PRIVILEGE_ENABLED } } };
+    TOKEN_PRIVILEGES before = { .PrivilegeCount = 7 };
+    HANDLE token, process;
+    ULONG length = 7;
+    PVOID object;
+
+    (void)state;
+    assert_int_equal(ZwOpenProcessToken(NtCurrentProcess(), TOKEN_ALL_ACCESS, &token), STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandle(token, 0, *SeTokenObjectType, KernelMode, &object, NULL),
+                     STATUS_SUCCESS);
+    ObDereferenceObject(object);
+    assert_int_equal(NtAdjustPrivilegesToken(token, FALSE, &change, sizeof before, &before, &length), STATUS_SUCCESS);
+    assert_int_equal(before.PrivilegeCount, 0);
+    assert_int_equal(length, FIELD_OFFSET(TOKEN_PRIVILEGES, Privileges));
+    assert_int_equal(ZwAdjustPrivilegesToken(token, FALSE, &change, 3, &before, NULL), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(ZwAdjustPrivilegesToken(token, TRUE, NULL, 0, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwAdjustPrivilegesToken(token, FALSE, NULL, 0, NULL, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(ZwOpenProcessTokenEx(token, TOKEN_QUERY, 0, &process), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(
+        ObOpenObjectByPointer(PsGetCurrentProcess(), OBJ_KERNEL_HANDLE, NULL, 0, *PsProcessType, KernelMode, &process),
+        STATUS_SUCCESS);
+    assert_int_equal(ZwAdjustPrivilegesToken(process, TRUE, NULL, 0, NULL, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(ZwClose(token), STATUS_SUCCESS);
+    assert_int_equal(NtOpenProcessToken(process, TOKEN_QUERY, &token), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(token), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(process), STATUS_SUCCESS);
+}
+
 static void test_subject_rules(void **state)
 {
     SECURITY_SUBJECT_CONTEXT subject;
@@ -147,10 +177,8 @@ static void test_subject_rules(void **state)
 int security_run(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_subject),
-        cmocka_unit_test(test_privileges),
-        cmocka_unit_test(test_client),
-        cmocka_unit_test(test_subject_rules),
+        cmocka_unit_test(test_subject), cmocka_unit_test(test_token_handle),  cmocka_unit_test(test_privileges),
+        cmocka_unit_test(test_client),  cmocka_unit_test(test_subject_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

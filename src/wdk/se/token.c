@@ -9,6 +9,7 @@
 #include "ntifs.h"
 
 #include "wdk/ke/thread.h"
+#include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 #include "wdk/se/token.h"
 
@@ -106,3 +107,29 @@ VOID PsRevertToSelf(VOID)
 {
     irql_check_max("PsRevertToSelf", PASSIVE_LEVEL);
 }
+
+NTSTATUS ZwAdjustPrivilegesToken(HANDLE TokenHandle, BOOLEAN DisableAllPrivileges, PTOKEN_PRIVILEGES NewState,
+                                 ULONG BufferLength, PTOKEN_PRIVILEGES PreviousState, PULONG ReturnLength)
+{
+    const ULONG empty = FIELD_OFFSET(TOKEN_PRIVILEGES, Privileges);
+    NTSTATUS status;
+    void *token;
+
+    irql_check_max("ZwAdjustPrivilegesToken", PASSIVE_LEVEL);
+    if (!DisableAllPrivileges && !NewState)
+        return STATUS_INVALID_PARAMETER;
+    token = handle_lookup(TokenHandle, &token_type, &status);
+    if (!token)
+        return status;
+    ob_unref(token);
+    if (!PreviousState)
+        return STATUS_SUCCESS;
+    if (ReturnLength)
+        *ReturnLength = empty;
+    if (BufferLength < empty)
+        return STATUS_BUFFER_TOO_SMALL;
+    PreviousState->PrivilegeCount = 0;
+    return STATUS_SUCCESS;
+}
+
+__typeof__(ZwAdjustPrivilegesToken) NtAdjustPrivilegesToken __attribute__((alias("ZwAdjustPrivilegesToken")));
