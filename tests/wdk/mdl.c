@@ -404,22 +404,32 @@ static void test_freed_in_use(void **state)
     report_is(r, "mdl-freed-in-use in IoFreeMdl");
 }
 
+/* As drivers do that also compile with kits without MmGetSystemAddressForMdlSafe. */
+#define MmGetSystemAddressForMdlSafe(mdl, priority) own_system_address(mdl)
+static PVOID own_system_address(PMDL mdl)
+{
+    return MmGetSystemAddressForMdl(mdl);
+}
+
+static void test_own_macro(void **state)
+{
+    PMDL mdl = IoAllocateMdl(state, sizeof(void *), FALSE, FALSE, NULL);
+
+    MmBuildMdlForNonPagedPool(mdl);
+    assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), state);
+    IoFreeMdl(mdl);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_macros),
-        IN_BOTH(test_nonpaged_pool),
-        IN_BOTH(test_lock),
-        IN_BOTH(test_probe),
-        IN_BOTH(test_partial),
-        IN_BOTH(test_chains),
-        IN_BOTH(test_pages_of_their_own),
-        IN_BOTH(test_contiguous),
-        CHECKED(test_not_locked),
-        CHECKED(test_freed_locked),
-        CHECKED(test_misused_twice),
-        CHECKED(test_misused_memory),
-        CHECKED(test_misused_parts),
+        cmocka_unit_test(test_macros), cmocka_unit_test(test_own_macro),
+        IN_BOTH(test_nonpaged_pool),   IN_BOTH(test_lock),
+        IN_BOTH(test_probe),           IN_BOTH(test_partial),
+        IN_BOTH(test_chains),          IN_BOTH(test_pages_of_their_own),
+        IN_BOTH(test_contiguous),      CHECKED(test_not_locked),
+        CHECKED(test_freed_locked),    CHECKED(test_misused_twice),
+        CHECKED(test_misused_memory),  CHECKED(test_misused_parts),
         CHECKED(test_freed_in_use),
     };
 

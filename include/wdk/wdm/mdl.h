@@ -186,7 +186,11 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
     return MmMapLockedPagesSpecifyCache(Mdl, KernelMode, MmCached, NULL, FALSE, Priority);
 }
 
-#define MmGetSystemAddressForMdl(Mdl) MmGetSystemAddressForMdlSafe(Mdl, HighPagePriority)
+/* A function, because drivers for old kits define MmGetSystemAddressForMdlSafe as a macro that calls it. */
+FORCEINLINE PVOID MmGetSystemAddressForMdl(_Inout_ PMDL Mdl)
+{
+    return MmGetSystemAddressForMdlSafe(Mdl, HighPagePriority);
+}
 
 #define MmPrepareMdlForReuse(Mdl)                                        \
     do {                                                                 \
