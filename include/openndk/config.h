@@ -277,7 +277,7 @@ ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
 /*
  * Returns the name of a profile, which ondk_config_profile accepts.
  *   index  0 for the first profile
- * The name is in static storage. Returns NULL if there is no profile with that index.
+ * Returns the name in static storage. Returns NULL if there is no profile with that index.
  * Context: any thread, any IRQL.
  * Topic: list the profiles
  * See also: ondk_config_profile, docs/profiles.md
