@@ -100,7 +100,8 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
-        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* read first, so that no result is lost */
+        /* Failure is read before the CQ, so that a result that arrived before the failure is not lost. */
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0);
 
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;
@@ -163,7 +164,7 @@ static NTSTATUS Round(CLIENT *Client, ULONG Length)
         DbgPrint("echo: the service answers 0x%08X\n", answer->Status);
         return STATUS_REQUEST_NOT_ACCEPTED; /* the IRP's status must not be one that the peer chooses */
     }
-    /* The region must be invalid before it can be registered again. */
+    /* The answer must have invalidated the region's token. Otherwise the region cannot be registered again. */
     return received.Type == NdkOperationTypeReceiveAndInvalidate ? STATUS_SUCCESS : STATUS_INVALID_NETWORK_RESPONSE;
 }
 

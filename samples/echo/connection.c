@@ -62,7 +62,7 @@ struct _ECHO_CONNECTION {
     NDK_QP *Qp;
     PIO_WORKITEM Work;
     ECHO_BUFFER Bulk;
-    LONG References;          /* one until ConnectionEnd, one until NdkAccept returns */
+    LONG References;          /* ConnectionEnd and ConnectionAccept release one each */
     /* Service->Lock guards the following members. */
     CONNECTION_STATE State;
     BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect must be called */
@@ -212,7 +212,7 @@ VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
 
 static VOID ConnectionRefused(PVOID Context)
 {
-    UNREFERENCED_PARAMETER(Context); /* WskCloseNdkAdapter waits for this callback */
+    UNREFERENCED_PARAMETER(Context); /* nothing to do: WskCloseNdkAdapter waits until this callback has returned */
 }
 
 static VOID ConnectionFree(ECHO_CONNECTION *Connection)
@@ -306,7 +306,7 @@ static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
         ConnectionEnd(connection);
     else if (connection->State == ConnectionAccepting)
         connection->State = ConnectionOpen;
-    while (!IsListEmpty(&connection->Early)) /* ConnectionEnd empties the list */
+    while (!IsListEmpty(&connection->Early)) /* ConnectionReceived may call ConnectionEnd, which empties the list */
         ConnectionReceived(connection, CONTAINING_RECORD(RemoveHeadList(&connection->Early), ECHO_SLOT, Link));
     KeReleaseSpinLock(&service->Lock, irql);
 }
@@ -340,7 +340,7 @@ VOID EchoConnectionEndAll(ECHO_SERVICE *Service)
     PLIST_ENTRY entry;
 
     for (entry = Service->Connections.Flink; entry != &Service->Connections; entry = entry->Flink)
-        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose removes the entry */
+        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* only ConnectionClose removes the entry */
 }
 
 static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)

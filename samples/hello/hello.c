@@ -138,7 +138,8 @@ static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
     if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
         status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS);
     while (NT_SUCCESS(status)) {
-        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* read before the queue, so that no result is lost */
+        /* Failure is read before the CQ, so that a result that arrived before the failure is not lost. */
+        failure = InterlockedCompareExchange(&H->Failure, 0, 0);
         if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
             status = result.Status;
             break;

@@ -135,7 +135,7 @@ static NTSTATUS Connect(NVME_CONTROL *Control)
         return status;
     connected->TargetId = targetId;
     Control->Written = sizeof(*connected);
-    return STATUS_SUCCESS; /* also if the connection is pending, because the control itself is complete */
+    return STATUS_SUCCESS; /* not STATUS_PENDING: the control is complete, even if attempts to connect continue */
 }
 
 static NTSTATUS Disconnect(NVME_CONTROL *Control)

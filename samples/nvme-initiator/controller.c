@@ -93,7 +93,8 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         InsertTailList(&Controller->Parked, &Request->Link);
     KeReleaseSpinLock(&Controller->Lock, irql);
     if (NT_SUCCESS(status))
-        KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE); /* the controller may have become live in the meantime */
+        /* If the controller became live before the request was parked, its thread must send the request. */
+        KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
     else
         NvmeRequestEnd(Request, status);
 }

@@ -78,7 +78,7 @@ static NTSTATUS InsertGroup(NVME_DISK_GROUP *Group)
             break;
         }
         if (!adapter->Groups[i]) {
-            Group->TargetId = (UCHAR)i; /* the lowest free index remains at the end */
+            Group->TargetId = (UCHAR)i; /* the last assignment is the lowest free index */
             status = STATUS_SUCCESS;
         }
     }
@@ -312,7 +312,7 @@ NTSTATUS NvmeDisksConnect(NVME_ADAPTER *Adapter, const NVME_TARGET *Target, ULON
             RemoveGroup(Adapter, group->TargetId);
     }
     *TargetId = group->TargetId;
-    KeReleaseMutex(&Adapter->Connecting, FALSE); /* from now on the group may be disconnected */
+    KeReleaseMutex(&Adapter->Connecting, FALSE); /* from now on another thread may disconnect the group */
     if (!NT_SUCCESS(status))
         NvmeDisksRelease(group);
     return status;

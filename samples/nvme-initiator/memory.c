@@ -180,7 +180,7 @@ static PVOID SlotCapsuleData(const NVME_SLOT *Slot)
     if (request->Direction != NvmeToController || request->Length > Slot->Queue->InCapsule)
         return NULL;
     if (request->Mdl && MmGetMdlByteCount(request->Mdl) < request->Offset + request->Length)
-        return NULL; /* data in a chain of several MDLs are not copied */
+        return NULL; /* data in several chained MDLs are registered, not copied */
     if (request->Mdl)
         data = MmGetSystemAddressForMdlSafe(request->Mdl, NormalPagePriority | MdlMappingNoExecute);
     return data ? data + request->Offset : NULL;

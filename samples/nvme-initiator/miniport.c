@@ -23,7 +23,7 @@ static HW_FREE_ADAPTER_RESOURCES FreeAdapterResources;
 static HW_COMPLETE_SERVICE_IRP CompleteServiceIrp;
 
 NVME_SETTINGS NvmeSettings;
-static LONG AdapterFound; /* set by FindAdapter, because the driver has only one adapter */
+static LONG AdapterFound; /* TRUE after FindAdapter has found the only adapter, until its resources are freed */
 
 static ULONG FindAdapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInformation, PVOID LowerDevice,
     PCHAR ArgumentString, PPORT_CONFIGURATION_INFORMATION ConfigInfo, PBOOLEAN Again)

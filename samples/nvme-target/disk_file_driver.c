@@ -12,7 +12,7 @@ struct file_disk {
     struct disk disk; /* first */
     HANDLE handle;
     struct host_semaphore flush_busy; /* serializes flushes: its count is 0 while a thread flushes, otherwise 1 */
-    uint16_t flush_status; /* not NVME_SUCCESS: a flush has failed, so writes may be lost; guarded by flush_busy */
+    uint16_t flush_status; /* if not NVME_SUCCESS, a flush has failed and writes may be lost; guarded by flush_busy */
 };
 
 /* Returns the NVMe status for the status of a file operation. `media` is the status for a failure of the medium. */

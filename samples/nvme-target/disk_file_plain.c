@@ -21,7 +21,7 @@ struct file_disk {
     struct disk disk; /* first */
     int fd;
     pthread_mutex_t flush_lock;
-    uint16_t flush_status; /* not NVME_SUCCESS: a flush has failed, so writes may be lost; guarded by flush_lock */
+    uint16_t flush_status; /* if not NVME_SUCCESS, a flush has failed and writes may be lost; guarded by flush_lock */
 };
 
 /* Returns the status for an error of a system call. `media` is the status for a failure of the medium. */

@@ -73,7 +73,8 @@ static ULONG ReadLimit(HANDLE Key, PCWSTR Name, ULONG Default, ULONG Min, ULONG 
  */
 static VOID ReadText(HANDLE Key, PCWSTR Name, ULONG Type, WCHAR *Text)
 {
-    static UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + TEXT_CHARS * sizeof(WCHAR)]; /* DriverEntry runs once */
+    /* A static buffer is safe, because only DriverEntry, which runs once, reads the registry. */
+    static UCHAR room[sizeof(KEY_VALUE_PARTIAL_INFORMATION) + TEXT_CHARS * sizeof(WCHAR)];
     KEY_VALUE_PARTIAL_INFORMATION *information = (KEY_VALUE_PARTIAL_INFORMATION *)room;
     UNICODE_STRING name;
     ULONG size;

@@ -363,7 +363,7 @@ static int serve(const struct options *options)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a write over the limit of file sizes fails instead */
+    signal(SIGXFSZ, SIG_IGN); /* a write over the limit of file sizes then fails, and does not end the process */
     if (!target_start(&target, &options->settings, options->disks, options->n_disks))
         return STATUS_FAILED;
     printf("listening on %s port %s, %s, %u namespace%s\n", options->settings.port.address,

@@ -233,7 +233,7 @@ static void pair_open(void *context)
 
 static void pair_on_rejected_closed(void *context)
 {
-    (void)context; /* the provider closes the listener only after this callback has returned */
+    (void)context; /* nothing to do: the close of the listener waits until this callback has returned */
 }
 
 static void pair_reject(struct target *target, NDK_CONNECTOR *connector, enum nvme_rdma_status status)

@@ -95,7 +95,7 @@ static NTSTATUS EchoListen(VOID)
     if (!NT_SUCCESS(status))
         return status;
     EchoListener = (PWSK_SOCKET)socket;
-    address.sin_family = AF_INET; /* any address of the machine */
+    address.sin_family = AF_INET; /* sin_addr is 0: any address of the machine */
     address.sin_port = RtlUshortByteSwap(ECHO_PORT);
     if (!EchoBegin(&call))
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -131,7 +131,7 @@ static BOOLEAN EchoAccept(VOID)
     if (!stopping)
         EchoConnection = (PWSK_SOCKET)socket;
     ExReleaseFastMutex(&EchoMutex);
-    if (stopping) /* EchoStop ran before EchoConnection could be set, and has not reset the connection */
+    if (stopping) /* EchoStop ran while EchoConnection was not set, so EchoStop has not reset this connection */
         EchoClose((PWSK_SOCKET)socket);
     return !stopping;
 }
@@ -209,7 +209,7 @@ static VOID EchoStop(VOID)
     EchoStopping = TRUE;
     listener = EchoListener;
     EchoListener = NULL;
-    if (EchoConnection) /* open: EchoThread acquires the mutex before it closes the socket */
+    if (EchoConnection) /* still open, because EchoThread clears EchoConnection before it closes the socket */
         EchoDisconnect(EchoConnection, WSK_FLAG_ABORTIVE);
     ExReleaseFastMutex(&EchoMutex);
     if (listener)
