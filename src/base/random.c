@@ -18,7 +18,7 @@
 #include "base/spin.h"
 
 enum {
-    /* Even, so the odd counter stays odd and never becomes 0, which would select the kernel's numbers. */
+    /* An even step keeps the counter odd, so the counter never becomes 0. The value 0 selects the kernel's numbers. */
     SEEDED_STEP = 2,
     MAX_AHEAD = 32, /* one fetch gets this many numbers; getrandom returns 256 bytes completely or not at all */
 };

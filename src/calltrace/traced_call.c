@@ -148,7 +148,7 @@ NTSTATUS traced_create_end(const struct traced_call *c, struct traced_object *o,
     NDK_OBJECT_HEADER *created = NULL;
 
     if (status == STATUS_PENDING) {
-        if (!c->has_completion) /* otherwise the completion routine frees o */
+        if (!c->has_completion) /* a completion routine would free o */
             traced_object_free(o);
         traced_call_record_return(c, status, NULL);
         return status;

@@ -14,7 +14,7 @@
 enum { OBJECT_BUCKET_BITS = 14 };
 
 static struct spin objects_lock;    /* guards object_buckets and traced_tables */
-static atomic_bool objects_guarded; /* an adapter was traced, so fork acquires the lock first */
+static atomic_bool objects_guarded; /* true: an adapter was traced, and since then fork acquires objects_lock first */
 static struct traced_object *object_buckets[1 << OBJECT_BUCKET_BITS];
 
 /* Returns the link that points to the object, or the link at the end of the bucket's list. Requires the lock. */

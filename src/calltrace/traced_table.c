@@ -42,9 +42,9 @@ static unsigned traced_table_count(NDK_OBJECT_TYPE type, NDK_VERSION version)
     unsigned count = traced_types[type].count;
 
     if (type == NdkObjectTypeConnector && opened < 0x20001)
-        return count - 2; /* NdkCompleteConnectEx, NdkAcceptEx */
+        return count - 2; /* without NdkCompleteConnectEx and NdkAcceptEx */
     if ((type == NdkObjectTypeCq || type == NdkObjectTypeQp) && opened < 0x10002)
-        return count - 1; /* NdkGetCqResultsEx, NdkSendAndInvalidate */
+        return count - 1; /* without NdkGetCqResultsEx or NdkSendAndInvalidate */
     return count;
 }
 

@@ -48,7 +48,7 @@ struct worker {
 struct spin_policy {
     unsigned n_vain; /* the number of sleeps since an event last arrived while the thread was spinning */
     bool is_spinning;
-    uint64_t last_ns;        /* the time of the last turn */
+    uint64_t last_ns;        /* the end of the last turn */
     uint64_t no_spin_until;  /* no spins before this time, because the thread lost its processor while spinning */
     uint64_t no_yield_until; /* no yields before this time, because the last sched_yield took long */
 };

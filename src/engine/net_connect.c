@@ -28,8 +28,8 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     int fd, err;
 
     /*
-     * If both addresses are equal, the kernel would connect the socket to itself. Returns ECONNREFUSED
-     * instead, because no listener uses an address that is reserved for connecting.
+     * If both addresses are equal, the kernel would connect the socket to itself. So this function returns
+     * ECONNREFUSED: no listener uses an address that is reserved for connecting.
      */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;

@@ -59,7 +59,7 @@ struct poller {
     struct net_socket *direct[MAX_DIRECT]; /* connections to read directly */
     unsigned n_direct, n_connections;
     unsigned direct_turns;      /* number of turns that may still read directly before the next epoll_wait */
-    unsigned leased_turns;      /* consecutive turns that have read directly under a polling lease */
+    unsigned leased_turns;      /* turns that have read directly under the present polling lease */
     unsigned n_reads;           /* reads that returned data or the end of the stream */
     atomic_bool some_unwatched; /* true: a direct connection may be outside of the epoll set */
     atomic_bool has_slept;      /* net_wait has been called since the last call of epoll_wait */
@@ -377,7 +377,7 @@ void socket_wait_for_room(struct net_socket *socket)
 {
     socket->flags |= SOCKET_BLOCKED;
     if (!socket->shard || socket->flags & SOCKET_OUTPUT_WATCHED)
-        return; /* a detached socket is registered later by socket_attach; an attached one is registered already */
+        return; /* socket_attach will register a detached socket; a socket with the flag is registered already */
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
      * After a change of the registration, epoll also reports room that already exists. The change cannot fail, because

@@ -47,7 +47,7 @@ enum {
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,        /* the maximum of port_range.max_skips */
-    MAX_TRIES = 3 * N_PORTS, /* the most tries of one claim; others may reserve and release ports meanwhile */
+    MAX_TRIES = 3 * N_PORTS, /* limits one claim while other processes reserve and release ports */
     FOREIGN_SECONDS = 1,     /* after this time `foreign` is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -58,7 +58,8 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[N_WORDS];
     uint64_t foreign[N_WORDS];
-    uint64_t used[2][N_WORDS]; /* ports released in this period ([0]) or the previous one ([1]), perhaps in TIME_WAIT */
+    /* Ports that were released or found in use in this period ([0]) or the previous one ([1]). */
+    uint64_t used[2][N_WORDS];
     time_t foreign_since, used_since;
     /* n_skips counts claims that skip fresh ports; after max_skips of them, a claim tries one. */
     unsigned max_skips, n_skips;
@@ -71,7 +72,7 @@ struct net_reservation {
     struct port_range *range;
     int name_fd;
     bool reuses;       /* tcp_fd has SO_REUSEADDR; valid only until reservation_claim has succeeded */
-    atomic_int tcp_fd; /* bound to `local`; a connection or listener receives it, a shared endpoint keeps it */
+    atomic_int tcp_fd; /* bound to `local`; -1 if there is none, or after a connection or listener took it over */
 };
 
 static struct spin ranges_lock;

@@ -300,7 +300,8 @@ bool net_address_holder(const struct addr *local, struct address_holder *holder)
 
     memset(holder, 0, sizeof *holder);
     if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !port_is_privileged(addr_port(local)))) {
-        s.shows_all = false; /* a name counts without a socket: the kernel may omit sockets that are not connected */
+        /* Each name counts now, even without a TCP socket, because the kernel may omit sockets that are only bound. */
+        s.shows_all = false;
         (void)name_search_run(&s);
     }
     if (s.found) {

@@ -184,7 +184,7 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
  */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    if (current_shard == s) /* called from a callback; the thread does the rest afterwards */
+    if (current_shard == s) /* called from a callback; this thread does the remaining work after it */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
     if (last_round || shard_needs_thread(s)) {
