@@ -124,7 +124,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & REPORT_DISCONNECTED)
         effect_report_disconnected(c, why);
-    /* Start-up is over and its results have been reported if the stream runs or the socket is closed. */
+    /* If the stream runs or the socket is closed, start-up is over and its results have been reported. */
     if (c->streams || !c->has_socket) {
         startup = c->startup;
         c->startup = NULL;

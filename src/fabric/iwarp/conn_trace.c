@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { TRACE_MAX_GARBAGE = 64 }; /* maximum number of bytes that are recorded of input that is no frame */
+enum { TRACE_MAX_GARBAGE = 64 }; /* maximum number of recorded bytes if the input is no frame */
 
 static struct trace_addr conn_trace_addr(const struct addr *a)
 {

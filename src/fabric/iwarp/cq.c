@@ -293,8 +293,8 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
     /*
-     * Only queues the task. If the task ran in this thread, it could wait for ever: it may wait until no thread
-     * protects some memory, and this thread may protect that memory.
+     * shard_enqueue only queues the task. This thread must not drive the shard, because the shard's work may wait
+     * until no thread protects some memory, and this thread may protect that memory.
      */
     if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
@@ -448,7 +448,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        actions = cq_update_arm(cq); /* if the ring is now full, ends the delay */
+        actions = cq_update_arm(cq); /* because a full ring ends a delay, and the ring may be full now */
     }
     spin_unlock(&cq->lock);
     cq_run_actions(cq, actions);
@@ -481,7 +481,7 @@ struct iwarp_shard *iwarp_cq_set_home(struct iwarp_fabric *f, struct fabric_cq *
 
     spin_lock(&cq->lock);
     if (!cq_home(cq)) {
-        /* no completion has been pushed yet, so no delivery or timer is active */
+        /* The home can be set, because no completion was pushed yet, and so no delivery or timer is active. */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
         delivery_move(&cq->delivery, home);

@@ -61,7 +61,7 @@ static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
         return -EAGAIN;
     n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
     if (n < (ssize_t)iov.iov_len)
-        c->readable = false; /* the socket is empty; further input is reported */
+        c->readable = false; /* the socket is empty; the transport reports further input */
     if (n <= 0 || !ahead)
         return n;
     c->early_len = (size_t)n;

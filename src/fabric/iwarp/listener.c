@@ -89,7 +89,8 @@ void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
 
-    atomic_fetch_add(&c->listener->abandoned, 1); /* before the exchange: after it, an answer may decrement this */
+    /* Incremented before the exchange, because after the exchange listener_count_answer may decrement the counter. */
+    atomic_fetch_add(&c->listener->abandoned, 1);
     if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_ABANDONED))
         atomic_fetch_sub(&c->listener->live, 1);
     else

@@ -248,7 +248,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
     int result = qp_queue_has_overflowed(qp) ? ENOTCONN : iw_qp_post(qp->iw, r, &post.bytes);
 
     if (result != 0 || r->op == RDMA_OP_RECEIVE || r->flags & RDMA_FLAG_DEFER)
-        return result; /* without a reference of the caller (fabric.h), qp may have been freed */
+        return result; /* qp is not used here: it may have been freed if the caller has no reference (fabric.h) */
     iw_qp_ring(qp->iw);
     if (doorbell_may_wait(qp, &post))
         doorbell_defer_to_poll(qp);

@@ -203,7 +203,7 @@ static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, 
             partial_remove(srq, first);
             first->is_checked = true;
             found = partial_qp(first);
-            iwarp_qp_ref(found); /* still alive, because the close of a queue pair first removes it from the list */
+            iwarp_qp_ref(found); /* alive, because a queue pair leaves the list before its last reference is released */
         }
     }
     spin_unlock(&srq->lock);
