@@ -34,7 +34,8 @@ static uint64_t live_value_number(const uint8_t *bytes, size_t size)
 {
     uint64_t number = 0;
 
-    memcpy(&number, bytes, size); /* in the machine's byte order; a big-endian machine shifts below */
+    /* The bytes have the machine's order. On a big-endian machine, the shift below moves them to the low end. */
+    memcpy(&number, bytes, size);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     number >>= 64 - 8 * size;
 #endif

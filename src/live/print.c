@@ -166,7 +166,7 @@ static void live_print_return(const struct live_event *e, uint16_t routine)
     if (t)
         f = routine ? live_thread_find(t, routine, object) : live_thread_find_callback(t, object);
     if (!f)
-        return; /* the call began before the printing was turned on */
+        return; /* the call began before the printing, or live_begin_frame had no room for its frame */
     t->depth--; /* the memory of *f stays valid until a new frame is added */
     if (f->is_visible && live_has_field(e, "status")) {
         live_text_add(&result, " = ");
@@ -189,7 +189,7 @@ static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
 
-    /* If the call has completed before it has returned, only removes the entry that live_add_latency has added. */
+    /* If the call completed before it returned, live_add_latency has added an entry. Removes this entry. */
     if (!live_table_remove(&live.pending, &key, NULL))
         live_table_insert(&live.pending, &key, e->time_ns - live_field_number(e, "duration"));
 }

@@ -42,10 +42,14 @@ static struct {
     void *context;
     uint32_t level; /* equal to log_level */
     unsigned side;
-    unsigned running[2];                   /* number of callbacks in progress, for each value of `side` */
-    uint32_t environment_level;            /* the level of ONDK_LOG; constant after log_start */
-    atomic_bool is_torn;                   /* the file ends in the middle of a line */
-    _Atomic uint64_t left_out, counted_ns; /* number of lines left out; time when that number was last written */
+    unsigned running[2];        /* number of callbacks in progress, for each value of `side` */
+    uint32_t environment_level; /* the level of ONDK_LOG; constant after log_start */
+    atomic_bool is_torn;        /* the file ends in the middle of a line */
+    /*
+     * left_out is the number of lines that were left out and that no line of the log reports. counted_ns is the time
+     * when log_count_is_due last returned true.
+     */
+    _Atomic uint64_t left_out, counted_ns;
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };
 
 static _Thread_local bool log_in_callback;

@@ -190,7 +190,7 @@ static ssize_t log_file_write_once(int fd, mode_t mode, const char *bytes, size_
         return send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (S_ISFIFO(mode)) {
         n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);
-        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* false only on Linux before 6.4 */
+        if (n >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS)) /* EOPNOTSUPP: a named pipe, or before Linux 6.4 */
             return n;
     }
     if (fcntl(fd, F_GETFL) & O_NONBLOCK)

@@ -46,8 +46,8 @@ static struct {
      * segment_count.
      */
     _Atomic uint64_t next;
-    _Atomic uint64_t sequence;   /* sequence number of the latest segment that was taken over */
-    _Atomic uint32_t left_over;  /* 1 + index of a segment with room whose thread has ended; 0: none */
+    _Atomic uint64_t sequence;   /* the latest sequence number that a segment has got */
+    _Atomic uint32_t left_over;  /* 1 + index of a segment whose thread has ended; 0: none */
     pthread_key_t on_thread_end; /* destructor of this key releases the segment of a thread that ends */
 } ring;
 
@@ -56,7 +56,7 @@ struct ring_writer {
     uint8_t *at, *end; /* place of the next event, and end of the segment; both are NULL if the thread has no segment */
     struct trace_segment *segment;
     uint32_t index;
-    unsigned generation; /* fork_generation of the process that took over the segment; a child must not use it */
+    unsigned generation; /* fork_generation of the process that took over the segment; a child must not use *segment */
 };
 
 static _Thread_local struct ring_writer ring_writer;
@@ -192,8 +192,8 @@ static void ring_write_thread(struct ring_writer *w, uint64_t time_ns)
 }
 
 /*
- * Takes over a segment with room for an event of `total` bytes, and writes a thread event, with the time `time_ns`, to
- * its start. Returns false if no segment is free.
+ * Takes over a segment with room for an event of `total` bytes, and appends a thread event with the time `time_ns`.
+ * Returns false if nothing is recorded or no segment is free.
  */
 static __attribute__((noinline)) bool ring_make_room(struct ring_writer *w, uint64_t time_ns, size_t total)
 {

@@ -106,7 +106,7 @@ bool trace_start(char problem[TRACE_MAX_PROBLEM])
 
     if (!text || !trace_setting_parse(text, &setting))
         return true; /* ondk_config_check_environment reports an invalid value */
-    /* If another thread begins the trace, waits for it, so that the trace includes this caller's adapter. */
+    /* start_acquire waits while another thread begins the trace, so that the trace includes this caller's adapter. */
     if (ring_is_on() || !start_acquire())
         return true;
     /* In a child of fork, a name without %p is the parent's file, so the child does not record. */

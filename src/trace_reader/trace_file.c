@@ -308,8 +308,8 @@ static size_t segment_copy(struct trace_file *f, uint32_t index, const struct tr
         size = trace_pread(f, f->copy, size, offset + SEGMENT_HEADER);
         __sync_synchronize(); /* barrier: the events are read first, then the header again */
         /*
-         * While one thread owns the segment, the sequence number stays the same and the size only grows. After any
-         * other change, another thread owns the segment, and the copy may mix old and new events.
+         * While threads append events to the segment, the sequence number stays the same and the size only grows.
+         * After any other change, the segment has been emptied, and the copy may mix old and new events.
          */
         if (trace_pread(f, again, sizeof again, offset) == sizeof again && trace_get64(again) == *sequence &&
             trace_get32(again + 8) >= trace_get32(header + 8))
