@@ -74,7 +74,7 @@ static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T leng
     mdl_check_pending(p, "NdkBuildLAM", mdl);
     unlocked = verify_on() ? mdl_find_unlocked(mdl, length) : NULL;
     flags = unlocked ? mdl_flags(unlocked) : 0; /* read now, because the completion may free the MDL */
-    if (done)                                   /* only NdkBuildLAM has an optional completion routine */
+    if (done)                                   /* NdkBuildLAM is the only routine for which `done` is optional */
         c = async_call_begin(p, "NdkBuildLAM", done, context, adapter_on_lam_built);
     async_call_set_subject(c, lam);
     async_call_set_mdls(c, mdl);

@@ -101,7 +101,7 @@ static void connector_end_messages(struct connector *c)
                     c->state.phase == PHASE_FAILED || c->state.phase == PHASE_REPLIED ||
                     c->state.phase == PHASE_REQUESTED;
 
-    if (c->qp && !is_early) /* in an early phase, another connector may use the queue pair now */
+    if (c->qp && !is_early) /* in an early phase, the connection of the queue pair may be another connector's */
         messages_set_over((struct queue *)c->qp);
 }
 

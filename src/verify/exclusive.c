@@ -5,8 +5,8 @@
 #include "verify/proxy.h"
 
 #define EXCLUSIVE_COUNT 0xffffull            /* mask: the number of calls that are inside */
-#define EXCLUSIVE_MET (1ull << 16)           /* a call has begun while another one was inside */
-#define EXCLUSIVE_TAKEN (1ull << 17)         /* a call that was inside has ended; this call is the earlier side */
+#define EXCLUSIVE_MET (1ull << 16)           /* a call has begun while another one was inside: a breach */
+#define EXCLUSIVE_TAKEN (1ull << 17)         /* the earlier call of the breach has ended, and writes `earlier` */
 #define EXCLUSIVE_LATER_WRITTEN (1ull << 18) /* the member `later` is complete */
 #define EXCLUSIVE_EARLIER_WRITTEN (1ull << 19)
 #define EXCLUSIVE_RELEASABLE (1ull << 20) /* exclusive_release can make one of the calls leave early */
@@ -115,7 +115,7 @@ void exclusive_release(struct exclusive *e)
 {
     uint64_t old = atomic_load(&e->word);
 
-    /* While a breach is not reported yet, releases no call, because the call may be the earlier call of the breach. */
+    /* If a breach is not reported yet, the call stays inside, because it may be the earlier call of the breach. */
     while (old & EXCLUSIVE_RELEASABLE && !(old & EXCLUSIVE_MET))
         if (atomic_compare_exchange_weak(&e->word, &old, (old & ~EXCLUSIVE_RELEASABLE) - 1))
             break;

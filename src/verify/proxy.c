@@ -13,7 +13,7 @@
 #include "verify/proxy.h"
 #include "verify/queue.h"
 
-enum { MAX_CLOSED = 1024 }; /* number of closed proxies that are kept, so that a later call on one is reported */
+enum { MAX_CLOSED = 1024 }; /* maximum number of closed proxies that are kept, to report later calls on them */
 
 TAILQ_HEAD(proxy_list, proxy);
 static struct spin list_lock;
@@ -205,7 +205,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* not NULL if proxy_create has copied created_by from the listener */
+    if (!p->created_by.entry) /* not NULL if stack_capture_call has found the routine that the consumer called */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -557,7 +557,7 @@ bool verify_find_use(const void *start, size_t size, struct verify_use *use)
     if (!p) /* Regions are searched last, because a request that uses the buffer makes a better report. */
         p = proxy_find_region(start, size, use);
     else if (use->rule == &verify_rules[RULE_BUFFER_FREED])
-        (void)proxy_find_region(start, size, &of_region); /* marks the region as reported, because the request is */
+        (void)proxy_find_region(start, size, &of_region); /* marks the region's memory as reported, too */
     if (p) {
         use->owner_type = proxy_type_name(p);
         use->owner = p;

@@ -362,7 +362,7 @@ void region_begin_bind(struct proxy *mr, struct proxy *mw, const void *address, 
     struct bind b = { .mr = mr, .mw = mw, .address = (uintptr_t)address, .length = length, .flags = flags };
     bool known;
 
-    if (mw) /* before the post, because another thread may read the token before NdkBind returns */
+    if (mw) /* set before the post, because another thread may read the token before NdkBind returns */
         atomic_store(&((struct window *)mw)->was_bound, true);
     if (mr && flags & REMOTE_WRITE_ONLY)
         source_set_remote_write((struct region *)mr);

@@ -104,7 +104,7 @@ bool verify_read_environment(enum verify_mode standard)
     is_first = !is_set;
     if (is_first) {
         (void)setting_find_advice(&setting, &advice);
-        /* If the mode was set first, a report about an advice rule could stop the process. */
+        /* The advice rules are set before the mode, else a report about one of them could stop the process. */
         report_set_advice(advice.rules, advice.count);
         setting_apply(&setting);
     }

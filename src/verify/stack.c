@@ -15,7 +15,7 @@
 enum {
     /* maximum number of inner frames that stack_capture skips to find the return address `by` */
     MAX_SKIPPED = 6,
-    /* the same for stack_capture_call, whose stack may also have frames of the provider */
+    /* number of additional frames that stack_capture_call captures, because it may skip frames of the provider */
     MAX_SKIPPED_IN_CALL = 16
 };
 
@@ -98,7 +98,7 @@ static struct bounds stack_thread_bounds(void)
 
 enum { MAX_FRAME_TEXT = 512 }; /* in bytes; the name of a C++ function may be long */
 
-/* maximum number of frames that stack_walk visits, before and after the frame that returns to `by` */
+/* maximum number of frames that stack_walk visits, including the frames before the one that returns to `by` */
 enum { MAX_WALK = 10 + STACK_FRAMES };
 
 /* Returns the frame of the caller of `frame`'s function, or NULL at the end of the chain. */

@@ -87,8 +87,8 @@ static void doctor_sleep(struct doctor *d)
     if (!examines)
         return;
     /*
-     * A request that begins during the sleep cannot become a stall before the sleep ends, so it need not wake the
-     * doctor.
+     * A request that begins during the next sleep cannot become a stall before that sleep ends. So such a request need
+     * not wake the doctor.
      */
     atomic_store(&d->wake.open, 0);
     if (!atomic_load(&d->ends))
@@ -100,7 +100,7 @@ static void *doctor_run(void *argument)
     struct doctor *d = argument;
 
     for (;;) {
-        /* Forgets earlier wakes before the reads below. A change after a read then ends the sleep at once. */
+        /* The gate is closed before the reads below, so that a change after a read ends the next sleep at once. */
         atomic_store(&d->wake.open, 0);
         if (atomic_load(&d->ends))
             break;
