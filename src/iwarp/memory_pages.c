@@ -33,7 +33,8 @@ static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, 
                                uint8_t **at)
 {
     uint64_t n = 1, from = first == 0 ? p->offset : 0;
-    uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset; /* bytes in earlier pages */
+    /* The number of registered bytes in the pages before `first`. */
+    uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset;
     struct mem_ref ref;
 
     while (first + n < used && p->logical[first + n] == p->logical[first + n - 1] + MEM_PAGE)

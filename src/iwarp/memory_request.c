@@ -284,8 +284,8 @@ static bool slot_kill_protected(struct mem_region *r, bool wait)
     bool first = !(before & WORD_DEAD);
 
     /*
-     * Only the thread that killed r waits. Each caller protects r itself, so two waiting callers would wait for each
-     * other for ever.
+     * Only the thread that killed r waits. Each caller has a protection of r, so two waiting callers would wait for
+     * each other for ever.
      */
     if (!first)
         wait = false;
@@ -427,7 +427,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        group_set_reserved(g, r); /* so that a reserved STag stays reserved */
+        group_set_reserved(g, r); /* reserves the STag for the group's first registration, or frees the slot */
         return error;
     }
     return group_publish_prepared(g, r);
@@ -511,8 +511,7 @@ static struct mem_region *group_find_alive(struct mem_group *g)
 /*
  * Activates r and returns MEM_DONE. The caller must protect r, so that r stays a member of its group. Exceptions:
  *   - If r is no longer prepared, returns MEM_GONE.
- *   - If an older member is alive, protects it, stores it in *other, and returns MEM_BUSY. The caller must kill it
- *   first.
+ *   - If an older member is alive, protects it, stores it in *other for the caller to kill, and returns MEM_BUSY.
  *   - If r is a window whose region has died (`whole` is false), kills r and returns MEM_GONE.
  *   - If a newer member was activated already, kills r and returns MEM_DONE.
  * The lock is held from the check to the change. So the second of two concurrent activations finds the registration of

@@ -317,8 +317,8 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 void iw_qp_ring(struct iw_qp *qp)
 {
     /*
-     * A post may set `deferred` again just before it is cleared here. The exchange synchronizes with that post. So the
-     * owner, which transmits next, reads the tail that the post has stored.
+     * A post may set `deferred` again between the load and the exchange. The exchange synchronizes with that post. So
+     * the owner, which transmits next, reads the tail that the post has stored.
      */
     if (iw_qp_has_deferred(qp))
         (void)atomic_exchange_explicit(&qp->sq.deferred, false, memory_order_acq_rel);

@@ -514,7 +514,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
         batch_begin(qp, s, limit);
     } while (qp->running && !qp->awaits_first_fpdu && !batch_fill(qp, s));
     if (b->iov_count > 0)
-        iov[0] = b->iov[0]; /* often the only entry */
+        iov[0] = b->iov[0]; /* copied without memcpy, because it is often the only entry */
     if (b->iov_count > 1)
         memcpy(iov + 1, b->iov + 1, (b->iov_count - 1) * sizeof *iov);
     return (int)b->iov_count;

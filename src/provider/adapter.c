@@ -259,7 +259,7 @@ void provider_close_adapter(NDK_ADAPTER *pub)
     adapter_wait_for_end(a);
     stat_server_remove(a);
     activity_add_closed(a);
-    fabric->ops->destroy(fabric); /* before the adapter is freed, because the fabric may still report events to it */
+    fabric->ops->destroy(fabric); /* before free(a), because the fabric may report to `a` until destroy returns */
     free(a);
     connection_log_end();
 }
@@ -283,7 +283,7 @@ static int adapter_list_interfaces(struct interface_info **out)
     if (!*out)
         return -ENOMEM;
     count = host_interfaces(*out, room);
-    return count < room ? count : room; /* interfaces may have been added meanwhile */
+    return count < room ? count : room; /* `count` is larger if interfaces were added after the first call */
 }
 
 /* Returns STATUS_SUCCESS if the interface exists, has an address and is up. */

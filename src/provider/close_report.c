@@ -342,7 +342,7 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* nothing is reported if the overdue close has ended before this round */
+    if (reported) /* 0 if the close that was due has ended after reporter_wait found it */
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 

@@ -71,7 +71,7 @@ enum { N_FIELDS = sizeof(config_fields) / sizeof(config_fields[0]) };
 static_assert(sizeof(ondk_config_t) == (N_FIELDS + 1) * sizeof(uint32_t), "a field without a row");
 
 static struct spin config_lock;
-static bool config_is_set; /* ondk_configure sets this and config_set; config_lock guards both */
+static bool config_is_set; /* config_set is valid; config_lock guards both */
 static ondk_config_t config_set;
 
 static uint32_t *config_get_field(ondk_config_t *config, const struct config_field *f)

@@ -232,7 +232,7 @@ static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
     struct qp *qp = c->qp;
 
     request_cancel(r);
-    object_ref(&qp->obj, REF_INTERNAL); /* the adapter's lists access the queue pair until c->qp is NULL */
+    object_ref(&qp->obj, REF_INTERNAL); /* a walk of the adapter's lists may access *qp until c->qp is NULL */
     connector_undepend(c, qp, c->endpoint);
     connector_lock(c);
     c->qp = NULL;
@@ -261,7 +261,7 @@ NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connec
     c->conn = conn;
     connector_unlock(c);
     if (ops->conn_connect(conn, params) != 0)
-        connector_on_connected(c, FABRIC_RESOURCES, NULL); /* the fabric reports no event */
+        connector_on_connected(c, FABRIC_RESOURCES, NULL); /* the fabric reports no event if conn_connect fails */
     return STATUS_PENDING;
 }
 

@@ -93,7 +93,7 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* The call needs a reference, as in cq_ndk_arm, because a delayed notification may become due in this call. */
+    /* Needs a reference, as in cq_ndk_arm: a delayed notification may run before cq_resize returns. */
     object_ref(&cq->obj, REF_INTERNAL);
     error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)

@@ -35,7 +35,7 @@ struct failure {
     uint64_t order; /* increases with each failure */
     struct failure_key key;
     struct addr local, foreign, source; /* source: the peer's IPv4 address or IPv6 /64 */
-    unsigned of_source;                 /* number of entries with this source in this half of the list, with this one */
+    unsigned of_source;                 /* number of entries with this source in this half of the list */
     uint32_t if_index;
     uint64_t first_time_ns, last_time_ns;
 };

@@ -141,8 +141,8 @@ static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
     /*
-     * Before listener_listen returns, the completion routine may close the listener. listener_enter makes both
-     * listeners, this one and the fabric's, exist until listener_exit.
+     * Before listener_listen returns, the completion routine may close the listener. After listener_enter, this
+     * listener and the fabric's listener exist until listener_exit.
      */
     if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;

@@ -113,7 +113,7 @@ static NTSTATUS mr_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags)
 
     if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !mr_flags_are_valid(flags))
         return STATUS_INVALID_PARAMETER;
-    /* While the state is BUSY, other calls fail; the registration does not exist yet. */
+    /* The state is BUSY until the registration exists, so that other calls fail until then. */
     if (mr->fast || !mr_step(mr, MR_EMPTY, MR_BUSY))
         return STATUS_INVALID_DEVICE_STATE;
     int error = mr_ops(mr)->mr_register(mr->region.fabric, mdl_memory(mdl), length, mdl_virtual_address(mdl),
@@ -150,7 +150,10 @@ static void mr_on_deregistered(void *context)
 
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* Only one deregister can be pending, because the region has one request struct for it. */
+    /*
+     * `deregister` can be pending even if the region is registered: mr_on_deregistered sets MR_EMPTY before the
+     * completion, and the consumer may then call NdkRegisterMr.
+     */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);

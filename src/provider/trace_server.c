@@ -66,7 +66,7 @@ void trace_server_answer(int reader, void (*on_begun)(void))
     int fd = trace_attach(&is_late, problem);
     size_t size;
 
-    if (!was_on && is_late) /* also if fd is -1, because the recording has begun and continues */
+    if (!was_on && is_late) /* even if fd is -1: the recording has begun, although no descriptor can be passed */
         on_begun();
     text = trace_server_text(is_late, fd >= 0 ? NULL : problem, &size);
     if (text)

@@ -19,10 +19,10 @@
 
 enum {
     MAX_NUDGES = 6,
-    MAX_READS = 16,                /* in one turn */
+    MAX_READS = 16,                /* maximum number of reads in one turn */
     MAX_READ_NS = 200000,          /* further reads may begin until this time has passed since the turn's first read */
-    MAX_WRITES = 16,               /* in one turn */
-    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn; other connections wait for about 0.2 ms meanwhile */
+    MAX_WRITES = 16,               /* maximum number of writes in one turn */
+    MAX_WRITE_BYTES = 1024 * 1024, /* a turn ends when it has written this many bytes, after about 0.2 ms */
     LONG_COPY = 32 * 1024,         /* a system call that copies at least this many bytes renews the polling lease */
 };
 

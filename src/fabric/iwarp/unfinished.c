@@ -104,7 +104,8 @@ static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
 
-    RB_REMOVE(rank_tree, &table.by_rank, s); /* removed before the change of the source's rank */
+    /* The source must not be in by_rank while its count and its first connection change, because they are its rank. */
+    RB_REMOVE(rank_tree, &table.by_rank, s);
     TAILQ_REMOVE(&s->conns, c, unfinished.link);
     c->unfinished.source = NULL;
     s->count--;
