@@ -10,7 +10,7 @@
  */
 #include "nvmendk.h"
 
-#define SMALL_LOG 512 /* bytes of a log page whose contents are not used: reading it clears its event */
+#define SMALL_LOG 512 /* bytes to read of a log page that is read only because the read clears its event */
 
 static VOID NamespaceReadDescriptors(NVME_NAMESPACE *Namespace, const UCHAR *Page)
 {

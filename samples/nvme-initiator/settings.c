@@ -153,7 +153,7 @@ NTSTATUS NvmeParseTarget(PCWSTR Address, PCSTR Subsystem, NVME_TARGET *Target)
     } else {
         return STATUS_INVALID_PARAMETER;
     }
-    /* IPv6 has the port at the same offset */
+    /* The port of an IPv6 address is at the same offset. */
     Target->Address.Ipv4.sin_port = port ? port : RtlUshortByteSwap(DEFAULT_PORT);
     for (i = 0; Subsystem[i] != '\0'; i++) {
         if (i == sizeof(Target->Subsystem) - 1 || Subsystem[i] <= ' ' || Subsystem[i] > '~')

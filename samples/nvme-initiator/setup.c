@@ -36,7 +36,7 @@ BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own)
 
 BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *Completion)
 {
-    Own->Request.Admin = TRUE; /* so the request ends when the connection is lost, even on an I/O queue */
+    Own->Request.Admin = TRUE; /* so that the request ends when the connection is lost, even on an I/O queue */
     Own->Request.Completion = Completion;
     Own->Request.Aborted = Own->Request.AbortSent = FALSE;
     Own->Request.NvmeStatus = 0;

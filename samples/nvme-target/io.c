@@ -7,7 +7,7 @@
  */
 #include "internal.h"
 
-#define ZERO_STEP (8u << 20) /* maximum number of bytes of one disk operation that zeroes */
+#define ZERO_STEP (8u << 20) /* maximum number of bytes that one disk operation zeroes */
 
 /* ---- Ranges ---- */
 

@@ -14,7 +14,7 @@ bool gate_is_open(const struct gate *g)
 void gate_open(struct gate *g)
 {
     atomic_store_explicit(&g->open, 1, memory_order_release);
-    /* The gate may be freed from here on: FUTEX_WAKE uses only its address. */
+    /* The gate may be freed from here on, because FUTEX_WAKE uses the address of g->open but not its value. */
     owner_futex_wake(NULL, &g->open);
 }
 

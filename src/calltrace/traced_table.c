@@ -106,7 +106,7 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
     unsigned count = traced_table_count(type, object->Version);
     bool has_limits = sges.receive || sges.initiator;
     struct traced_table *t;
-    char *dispatch = (char *)object + offsetof(NDK_PD, Dispatch); /* the same for all types */
+    char *dispatch = (char *)object + offsetof(NDK_PD, Dispatch); /* the offset is the same in all types */
     const void *real;
 
     memcpy(&real, dispatch, sizeof real);

@@ -42,7 +42,7 @@ enum {
     MAX_EVENTS = 64,
     NS_PER_S = 1000000000,
     MAX_DIRECT = 2,       /* maximum number of connections that are read directly */
-    MAX_DIRECT_TURNS = 8, /* turns with direct reads between two calls of epoll_wait */
+    MAX_DIRECT_TURNS = 8, /* maximum number of turns with direct reads between two calls of epoll_wait */
     /*
      * After this many turns with direct reads under a polling lease, the connections leave the epoll set. While they
      * are not in the set, this number replaces MAX_DIRECT_TURNS.

@@ -42,7 +42,7 @@ static void qp_run_flush(struct task *task)
 
     iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     if (qp->conn)
-        conn_transmit(qp->conn); /* the flush may have ended the stream */
+        conn_transmit(qp->conn); /* sends the Terminate if the flush has ended the stream */
 }
 
 void iwarp_qp_ref(struct fabric_qp *qp)
