@@ -283,7 +283,7 @@ static void frame_add_trailer(struct iw_scratch *s, bool crc, unsigned from, con
         uint32_t sum = b->is_summed ? b->sum : frame_crc(b, from, header);
         crc32c_final(crc32c_update(sum, trailer, pad), trailer + pad);
     }
-    batch_append(b, trailer, pad + MPA_FPDU_CRC, b->iov_limit); /* succeeds: source_append has left an entry free */
+    batch_append(b, trailer, pad + MPA_FPDU_CRC, b->iov_limit); /* cannot fail: the payload leaves an entry free */
     b->arena_used += pad + MPA_FPDU_CRC;
 }
 

@@ -53,7 +53,7 @@ bool live_table_remove(struct live_table *t, const struct live_key *key, uint64_
     return true;
 }
 
-/* Returns 1 + the index of a free entry. If all entries are in use, first removes the oldest one. */
+/* Returns 1 + the index of a free entry. If all entries are in use, first removes entries[oldest]. */
 static uint16_t live_table_alloc(struct live_table *t)
 {
     uint16_t index = t->removed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in static memory with numbers as values. If the table is full, a new entry replaces the oldest one. */
+/* A table in static memory with numbers as values. A new entry in a full table replaces entries[oldest]. */
 #ifndef LIVE_TABLE_H
 #define LIVE_TABLE_H
 

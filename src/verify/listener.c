@@ -106,7 +106,7 @@ static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_set_real(p, real);
-    if (connector_ask_addresses(p)) /* safe, because the consumer does not have the connector yet */
+    if (connector_ask_addresses(p)) /* the consumer cannot close the connector yet */
         connector_add_passive((struct connector *)p);
     proxy_insert(p);
     stall_begin();

@@ -226,7 +226,7 @@ void posted_begin(struct posted *posted, struct post *post)
 
     post->passed = post->context;
     if (!verify_on()) {
-        /* The post is not recorded, but it may end the chain. */
+        /* The post is not recorded. The chain ends here, because the post may be the chain's last one. */
         chain_end(&posted->chain);
         return;
     }
