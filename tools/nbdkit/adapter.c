@@ -34,7 +34,10 @@ uint32_t adapter_max_transfer(ondk_wdk_device_t *adapter)
                                 &status) ||
         !NT_SUCCESS((NTSTATUS)status))
         return 0;
-    /* Data of n pages may begin inside a page and then touch n + 1 pages. Windows' class driver ignores the limit 0. */
+    /*
+     * Data of n pages may begin inside a page and then touch n + 1 pages. So the limit is one page less than
+     * MaximumPhysicalPages, but at least one page, as in Windows' class driver.
+     */
     pages = capabilities.MaximumPhysicalPages;
     limit = pages > 1 ? (pages - 1) << PAGE_SHIFT : PAGE_SIZE;
     return !pages || limit > capabilities.MaximumTransferLength ? capabilities.MaximumTransferLength : (uint32_t)limit;

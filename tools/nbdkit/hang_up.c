@@ -120,7 +120,7 @@ static ssize_t hang_up_send(int fd, const void *data, size_t size, int flags)
     if (n < 0 && !is_temporary(errno)) {
         n = (ssize_t)size;
         atomic_store(&c->is_broken, true);
-        (void)shutdown(fd, SHUT_RDWR); /* wakes the thread that reads */
+        (void)shutdown(fd, SHUT_RDWR); /* wakes a thread that waits in read */
     }
     if (n == (ssize_t)size && !(flags & MSG_MORE))
         request_end(c);

@@ -40,11 +40,12 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 /* 10 seconds */ };
+/* The time of a step of plugin_watch, and the number of steps until it reports requests: 10 seconds. */
+enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 };
 
 static struct options options;
 static int exit_code = -1; /* exit code of the process; negative: nbdkit chooses the exit code */
-static int folder;         /* the folder in which nbdkit was started, because a daemon changes to the root folder */
+static int folder;         /* descriptor of the folder in which nbdkit was started; a daemon leaves this folder */
 static FILE *json;         /* the original standard output, which nbdkit replaces by /dev/null */
 static bool is_running;    /* the drivers are loaded, and the watch is running */
 static ondk_wdk_device_t *adapter;
@@ -144,8 +145,8 @@ static void plugin_report_requests(void)
 }
 
 /*
- * Waits until a signal or an option requests the end. Then ends the connections, and finally nbdkit, which would
- * otherwise leave handles open. Ends the connections repeatedly, because nbdkit may just be accepting a connection.
+ * Waits until a signal or an option requests the end. Then ends the connections, and after them nbdkit, because nbdkit
+ * leaves handles open if it ends first. Ends the connections repeatedly, because nbdkit may just be accepting one.
  */
 static void *plugin_watch(void *context)
 {
@@ -194,7 +195,7 @@ static int plugin_after_fork(void)
     }
     exit_code = plugin_end_run();
     if (exit_code == NDKRUN_OK && !call_interrupted())
-        exit_code = NDKRUN_NOT_LOADED; /* a failure without a code of its own: there is no adapter or no thread */
+        exit_code = NDKRUN_NOT_LOADED; /* the run had no failure, but there is no adapter or no thread for the watch */
     return -1;
 }
 
@@ -209,7 +210,7 @@ static void plugin_unload(void)
     if (!is_running)
         return;
     if (!atomic_load(&is_ending))
-        call_interrupt(); /* nbdkit ends because of SIGHUP or a filter, which does not wake the watch */
+        call_interrupt(); /* SIGHUP or a filter ends nbdkit, but does not wake the watch */
     atomic_store(&has_ended, true);
     pthread_join(watch, NULL);
     code = plugin_end_run();

@@ -26,11 +26,11 @@ enum { ACTION_READ_CAPACITY_16 = 0x10, PAGE_BLOCK_LIMITS = 0xb0, PAGE_PROVISIONI
 /* Bits of the second byte of a command. */
 enum { BIT_VITAL_PRODUCT_DATA = 0x01, BIT_FUA = 0x08, BIT_UNMAP = 0x08 };
 enum {
-    UNIT_MAX_TRANSFER = 32 << 20, /* maximum number of bytes in a command, if the adapter allows more */
+    UNIT_MAX_TRANSFER = 32 << 20, /* maximum number of bytes that a read or write command transfers */
     UNIT_MAX_BLOCK = 65536,       /* maximum block size, because NBD allows no larger minimum block size */
     UNIT_MIN_BEST = 4096,
     UNIT_MAX_BEST = 1 << 20,
-    /* Maximum number of bytes in an UNMAP or WRITE SAME. A larger command might not end within its time limit. */
+    /* Maximum size of the range of an UNMAP or WRITE SAME. A larger range might take longer than the time limit. */
     MAX_RANGE = 64 << 20,
 };
 
@@ -260,7 +260,8 @@ bool unit_read(const struct unit *u, void *data, uint32_t length, uint64_t offse
 bool unit_write(const struct unit *u, const void *data, uint32_t length, uint64_t offset, bool fua,
                 struct unit_error *e)
 {
-    return unit_transfer(u, true, (void *)(uintptr_t)data, length, offset, fua, e); /* the unit only reads these data */
+    /* The cast may remove `const`, because a write command only reads the data. */
+    return unit_transfer(u, true, (void *)(uintptr_t)data, length, offset, fua, e);
 }
 
 static bool unit_send_unmap(const struct unit *u, uint64_t block, uint32_t blocks, struct unit_error *e)
