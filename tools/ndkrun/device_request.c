@@ -127,7 +127,7 @@ static bool request_end_cancelled(struct request *r, FILE *out)
     static struct call cancel;
     bool has_thread;
 
-    watchdog_pass(); /* after the time limit, Ctrl-C must not change what the watchdog reports */
+    watchdog_pass(); /* does not return after the time limit, so Ctrl-C does not change the watchdog's report */
     fprintf(out, "ndkrun: interrupted: %s is cancelled\n", r->name);
     has_thread = call_start(&cancel, request_cancel, r);
     if (!has_thread)
@@ -164,7 +164,7 @@ static bool request_wait(struct request *r, uint32_t report_ms, FILE *out)
 /* Prints the output, which exists unless the status is an error. */
 static void request_print_output(const struct request *r, FILE *out)
 {
-    bool is_error = r->status >> 30 == 3; /* as NT_ERROR */
+    bool is_error = r->status >> 30 == 3; /* the test of the macro NT_ERROR */
 
     if (r->output && !is_error)
         hex_dump(r->output, r->length, out);

@@ -37,7 +37,7 @@ static int fault_collect_frames(void **frames, bool *is_cut)
     sigset_t faults;
     int depth = 0;
 
-    /* The signal is blocked if special pool's handler (wdk/mm/special_pool.c) has called this handler. */
+    /* SIGSEGV or SIGBUS is blocked if special pool's handler (wdk/mm/special_pool.c) has called fault_handle. */
     sigemptyset(&faults);
     sigaddset(&faults, SIGSEGV);
     sigaddset(&faults, SIGBUS);
@@ -92,7 +92,7 @@ static void fault_handle(int number, siginfo_t *info, void *context)
     bool is_cut;
     int depth;
 
-    alarm(REPORT_TIMEOUT_SECONDS); /* set before the unwinder is called, which may not return */
+    alarm(REPORT_TIMEOUT_SECONDS); /* set first, because the unwinder (in fault_collect_frames) may not return */
     if (fault_escape)
         siglongjmp(*fault_escape, 1);
     depth = fault_collect_frames(frames, &is_cut);

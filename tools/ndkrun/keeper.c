@@ -36,7 +36,7 @@ struct kept {
     const char *command;
     pid_t group; /* 0: not started, or no process is left */
     bool has_shell, is_ending, is_killed;
-    int64_t kill_ms; /* while is_ending: the time of SIGKILL */
+    int64_t kill_ms; /* while is_ending: the time at which SIGKILL is sent */
 };
 
 static int channel = -1; /* this process's end of the socket: the program's end, or in the keeper the keeper's end */

@@ -32,7 +32,7 @@ static void inodes_add(struct inodes *all, const char *path, unsigned state)
         uint64_t inode;
         unsigned seen;
 
-        /* number: local remote state queues timer retransmits user timeout inode */
+        /* Fields of a line: `number:` local remote state queues timer retransmits user timeout inode */
         if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s %*s %*s %" SCNu64, &seen, &inode) == 2 && seen == state)
             all->numbers[all->count++] = inode;
     }

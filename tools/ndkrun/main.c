@@ -11,7 +11,7 @@
 int main(int argc, char **argv)
 {
     static struct options o;
-    /* Also sets SIGPIPE to be ignored, because `ip` or a symbol tool may end early. */
+    /* options_parse also makes the process ignore SIGPIPE, because `ip` or a symbol tool may end early. */
     int code = options_parse(&o, argc, argv);
 
     if (code >= 0)

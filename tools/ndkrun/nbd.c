@@ -120,7 +120,8 @@ static bool nbd_add_parameters(const struct options *o, char **words, size_t n)
 {
     for (size_t i = 0; i < o->given_count; i++) {
         const char *name = o->given[i].name, *value = o->given[i].value ? o->given[i].value : "true";
-        bool is_network = !strcmp(name, "net"); /* nbdkit runs in the network that ndkrun has made, or in the host's */
+        /* Each --net becomes net=host, because nbdkit runs in this process's network, whether ndkrun made it or not. */
+        bool is_network = !strcmp(name, "net");
 
         if ((is_network || !options_needs_ndkrun(name, value)) &&
             !(words[n++] = nbd_parameter(name, is_network ? "host" : value)))

@@ -349,7 +349,7 @@ const char *options_set(struct options *o, const char *name, const char *value)
 
 const char *options_check(struct options *o)
 {
-    ondk_verify_config_init(&o->verify); /* includes --verify, which already has an effect */
+    ondk_verify_config_init(&o->verify); /* copies the present settings, which --verify has already changed */
     if (!o->driver_count)
         return "no driver: DRIVER.so is expected";
     if (o->net_count && o->has_host_network)

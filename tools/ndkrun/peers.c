@@ -35,7 +35,7 @@ static struct peer {
     int status;       /* in the state PEER_ENDED: the status of waitpid; -1: the command could not be started */
     bool has_counted; /* in the state PEER_ENDED: the command ended before the end of the round began */
     bool is_ignored;  /* the end of the round has begun: the status does not count */
-    bool is_stopping; /* ndkrun ends the process group */
+    bool is_stopping; /* the keeper is ending the process group */
 } peers[2 * MAX_OPTIONS];
 static uint32_t peer_count, client_count;
 static uint32_t listened; /* number of listening sockets that this process had before drivers were loaded */

@@ -219,7 +219,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
 
 bool reexec_prepare(struct options *o, char **argv)
 {
-    /* nbd.c preloads the runtime for nbdkit */
+    /* With --nbd, ndkrun does not preload the runtime for itself: nbd.c preloads it for nbdkit. */
     const char *asan = getenv(PRELOADED) || o->nbd ? NULL : reexec_missing_asan(o);
     bool net = o->net_count && !getenv(IN_NETWORK);
     size_t count = 0;

@@ -21,7 +21,7 @@ static struct {
     int status;
 } dog;
 static atomic_bool is_ending; /* set by the thread that ends the run */
-static atomic_bool is_over;   /* that thread is the watchdog's */
+static atomic_bool is_over;   /* the watchdog's thread ends the run */
 static atomic_int alarm_status;
 
 static void watchdog_handle_alarm(int number)
@@ -66,7 +66,7 @@ bool watchdog_start(double seconds, void (*on_timeout)(void), int status)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the program's thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread must not handle signals */
     error = pthread_create(&thread, &attributes, watchdog_run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
