@@ -131,7 +131,7 @@ static bool data_receive_all(struct perftest *p)
             return false;
         if (received % p->receives % (p->receives / 3))
             continue;
-        /* The previous write of this number must have completed, because it uses the same memory. */
+        /* Before *count changes, the previous credit write must have completed, because that write sends *count. */
         if (!data_wait_posted(p, credits))
             return false;
         *count = received;

@@ -21,8 +21,8 @@
 
 enum {
     ADDRESS_SIZE = 56,
-    OWN_SPREAD = 4096, /* size of the area for small messages that this end announces: one page, as in perftest */
-    /* Maximum number of attempts to connect. A server may announce the data connection before it listens for it. */
+    OWN_SPREAD = 4096, /* this end announces this size of its area for small messages: one page, as in perftest */
+    /* Maximum number of attempts to connect: a server may still refuse the data connection that it has announced. */
     CONNECT_TRIES = 50,
     TRY_MS = 100,
     SLEEP_MS = 200, /* maximum time of a sleep between two checks for Ctrl-C */

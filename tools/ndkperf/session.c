@@ -351,7 +351,7 @@ void session_close(struct session *s)
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_qp(&s->lanes[i].c);
     consumer_close_qp(&s->control);
-    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first queue pair is closed last, because it owns the CQ */
+    for (uint32_t i = s->lane_count; i-- > 0;) { /* the first lane is closed last, because it owns the lanes' CQ */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
