@@ -246,7 +246,7 @@ static bool calls_begin_call(struct calls_search *s, const struct trace_record *
 
     if (!c)
         return false;
-    /* The call has only this event, which was recorded when the call returned. */
+    /* A call with a duration has only this event, which was recorded when the call returned. */
     if (value_find(r, "duration", &duration)) {
         c->returned = record;
         c->end_ns = c->begin_ns;
@@ -312,7 +312,8 @@ static void calls_return(struct calls_search *s, const struct trace_record *r, s
         calls_set_status(c, r);
     if (type != CALLS_NDK)
         return;
-    if (c->completed == END_NONE) { /* the completion may have been recorded first, on another thread */
+    /* If the completion was recorded before the return, on another thread, calls_complete has set these members. */
+    if (c->completed == END_NONE) {
         calls_set_status(c, r);
         c->is_pending = c->has_status && c->status == STATUS_PENDING_CODE;
         c->created = calls_number(r, "created");

@@ -41,7 +41,7 @@ static bool diagnose_has_header(const struct story *s, size_t record, const uint
         return false;
     if (story_number(s, record, "control") != ((uint64_t)header[0] << 8 | header[1]))
         return false;
-    /* A tagged header's offset after the STag; an untagged header's queue and message number. */
+    /* These bytes are the offset of a tagged header, or the queue and message number of an untagged header. */
     for (size_t i = 6; i < 14; i++)
         number = number << 8 | header[i];
     return is_tagged ? story_number(s, record, "to") == number

@@ -17,9 +17,9 @@ enum {
     IP_TCP = 6, /* TCP's number in IP headers */
     TCP_HEADER = 20,
     SYN_OPTIONS = 8, /* size of the TCP options in a SYN: maximum segment size and window scale */
-    /* After this many bytes, creates an acknowledgement without data; traces contain no acknowledgements. */
+    /* After this many bytes, flow_send_data creates an acknowledgement, because traces contain none. */
     MAX_UNACKED = 256 * 1024,
-    /* Maximum payload in bytes; an FPDU beyond this becomes two packets, because IP's length field has 16 bits. */
+    /* Maximum payload in bytes. A larger FPDU becomes two packets, because IP's length field has 16 bits. */
     MAX_SEGMENT = 60000,
 };
 

@@ -350,7 +350,7 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
     while (*at && *at != ended)
         at = &(*at)->next;
     if (!*at)
-        return; /* the completion routine ran before the call returned, and has removed `ended` */
+        return; /* a completion that was recorded before the call's return has removed `ended` */
     *at = ended->next;
     if (!qp)
         return;
@@ -391,7 +391,7 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
     if (!qp)
         return;
-    /* An earlier attempt with this queue pair has failed; the calls of that attempt keep their owner. */
+    /* If is_bound is set, an earlier attempt with this queue pair has failed. The attempt's calls keep their owner. */
     if (qp->is_bound)
         qp->owner = owner_new(o, 0, connector);
     else

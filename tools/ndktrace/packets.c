@@ -45,7 +45,7 @@ struct packets {
     void *initiators; /* a tree of the flows with is_initiator, sorted by addresses */
     struct packets_interface *interfaces;
     struct packets_style style;
-    uint32_t n_roce; /* number of flows that had a struct roce */
+    uint32_t n_roce; /* number of struct roce that were created; the next one gets this number */
     bool is_out_of_memory;
 };
 

@@ -12,8 +12,8 @@
 
 enum {
     PAIRS_MAX_SHIFT = 1000,
-    PAIRS_SLACK_NS = 1000000,   /* error that a time may have in addition to the clocks' uncertainty */
-    PAIRS_JITTER_NS = 10000000, /* differences between delays that are much smaller than this time hardly count */
+    PAIRS_SLACK_NS = 1000000,   /* maximum error of a time, in addition to the clocks' uncertainty */
+    PAIRS_JITTER_NS = 10000000, /* a difference of two delays hardly counts if it is much smaller than this time */
 };
 
 /* An end. `flow` contains the addresses in the order initiator, acceptor. */
@@ -27,7 +27,7 @@ struct pairs_side {
 struct pairs_search {
     struct ends *ends;
     const struct trace_records *records;
-    pairs_find_offset offset; /* NULL: pairs only connections whose addresses no other connection has */
+    pairs_find_offset offset; /* NULL: a connection is paired only if no other connection has its addresses */
     const void *context;
     size_t *initiators, *acceptors; /* for pairs_find_group: the ends that have the same addresses, ordered by time */
     size_t n_initiators, n_acceptors;

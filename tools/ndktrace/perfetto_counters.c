@@ -21,8 +21,8 @@ enum counters_op { OP_RECEIVE, OP_SEND, OP_WRITE, OP_READ, OP_LOCAL, OP_NONE };
 struct counters_request {
     uint64_t context;
     enum counters_op op;
-    bool is_silent, is_done,
-        is_taken; /* is_done: the completion queue contains its result. is_taken: the program has polled its result */
+    /* is_done: the completion queue contains the request's result. is_taken: the program has polled this result. */
+    bool is_silent, is_done, is_taken;
 };
 
 /*

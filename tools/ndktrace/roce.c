@@ -31,7 +31,8 @@ enum {
     CM_PRIVATE_REPLY = 196,
     CM_PRIVATE_REJECT = 148,
     READ_REQUEST_SIZE = 28,
-    FLAG_SOLICITED = 0x80, /* in the BTH's second byte */
+    /* FLAG_SOLICITED and FLAG_MIGRATED: bits of the BTH's second byte. */
+    FLAG_SOLICITED = 0x80,
     FLAG_MIGRATED = 0x40,
     UD_SEND_ONLY = 0x64,
     RC_READ_REQUEST = 0x0c,
@@ -76,7 +77,7 @@ struct roce_run {
     uint64_t time_ns;
     flow_emit emit;
     void *context;
-    bool from_local; /* direction of the packets */
+    bool from_local; /* true: the local end sends the packets; false: the remote end sends them */
 };
 
 /* A packet that is to be created. */
@@ -234,7 +235,7 @@ static uint8_t *roce_put_request(uint8_t *at, const struct roce_run *run, uint8_
     at = headers_put(at, qpn, 4); /* communication ID */
     at = headers_put(at, 0, 4);
     at = headers_put(at, 0x01060000 | (uint64_t)to->port, 8); /* service ID: a TCP port */
-    at = headers_put(at, qpn, 8);                             /* GUID of the adapter, which has none: any number */
+    at = headers_put(at, qpn, 8);                             /* GUID of the adapter: any number */
     at = headers_put_zeros(at, 8);
     at = headers_put(at, (uint64_t)qpn << 8 | ird, 4);
     at = headers_put(at, ord, 4);
@@ -246,7 +247,7 @@ static uint8_t *roce_put_request(uint8_t *at, const struct roce_run *run, uint8_
     at = roce_put_host(at, f, from, true);
     at = roce_put_host(at, f, to, true);
     at = headers_put(at, 64, 6);                         /* flow label, rate, traffic class, hop limit */
-    at = headers_put_zeros(at, 46);                      /* and no alternate path */
+    at = headers_put_zeros(at, 46);                      /* rest of the path, and no alternate path */
     at = headers_put(at, f->is_v6 ? 0x0060 : 0x0040, 2); /* private data: version, IP's version */
     at = headers_put(at, from->port, 2);
     at = roce_put_host(at, f, from, false);
@@ -275,7 +276,7 @@ static uint8_t *roce_put_reject(uint8_t *at, const struct roce_run *run, const s
 {
     at = headers_put(at, roce_source(run)->qpn, 4);
     at = headers_put(at, roce_target(run)->qpn, 4);
-    at = headers_put(at, 28, 4); /* the request is rejected; the reason is the consumer's */
+    at = headers_put(at, 28, 4); /* rejects a request; reason 28: the consumer's decision */
     at = headers_put_zeros(at, 72);
     return roce_put_private(at, data, CM_PRIVATE_REJECT);
 }
@@ -470,7 +471,7 @@ static bool roce_append(const struct roce_run *run, const struct roce_segment *g
             ok = roce_emit_message(run, m, g, kind, false);
             continue;
         }
-        if (m->known == m->pending && at < g->known) { /* else the packet is truncated before these bytes */
+        if (m->known == m->pending && at < g->known) { /* otherwise the packet is truncated before these bytes */
             uint32_t known = g->known - at < n ? g->known - at : n;
 
             memcpy(m->bytes + m->known, g->bytes + at, known);
@@ -480,7 +481,8 @@ static bool roce_append(const struct roce_run *run, const struct roce_segment *g
         m->pending += n;
         at += n;
     }
-    m->has_bad_crc = m->has_bad_crc || (g->is_last && g->has_bad_crc); /* also if the segment is empty */
+    /* The loop does not set has_bad_crc for an empty segment. */
+    m->has_bad_crc = m->has_bad_crc || (g->is_last && g->has_bad_crc);
     if (ok && g->is_last)
         ok = roce_emit_message(run, m, g, kind, true);
     if (kind == ROCE_WRITE)

@@ -132,7 +132,7 @@ static int run_child(const struct options *o, const char *setting, bool *was_kil
     int status = 0;
     pid_t child;
 
-    signal(SIGINT, SIG_IGN); /* the terminal sends these signals to the program, too */
+    signal(SIGINT, SIG_IGN); /* the program gets these signals from the terminal, too, and decides when to end */
     signal(SIGQUIT, SIG_IGN);
     child = fork();
     if (child == 0)

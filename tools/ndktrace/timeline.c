@@ -15,7 +15,7 @@ enum { TIMELINE_LAST_MESSAGES = 3 };
 
 struct timeline_line {
     uint64_t time_ns;
-    size_t record; /* the order of lines with the same time */
+    size_t record; /* index of the event's record; it orders lines with the same time */
     enum story_role role;
     char *text;
 };
