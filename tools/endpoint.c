@@ -24,7 +24,8 @@ static const char *endpoint_parse_port(struct endpoint *e, const char *text)
         e->port = (uint16_t)number;
         return NULL;
     }
-    if (!isalpha((unsigned char)text[0])) /* getaddrinfo would reduce a large number modulo 65536 */
+    /* A larger number is refused, because getaddrinfo would reduce it modulo 65536. */
+    if (!isalpha((unsigned char)text[0]))
         return "the port must be a number from 0 to 65535 or the name of a service";
     if (getaddrinfo(NULL, text, &hints, &found) != 0)
         return "the port is no number, and /etc/services has no TCP service of that name";

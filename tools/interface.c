@@ -21,7 +21,7 @@ ondk_adapter_entry_t *interface_list(uint32_t *count)
         capacity = *count + 1;
         entries = calloc(capacity, sizeof *entries);
         *count = entries ? ondk_enumerate_adapters(entries, capacity) : 0;
-    } while (entries && *count > capacity); /* interfaces were added meanwhile */
+    } while (entries && *count > capacity); /* repeats if interfaces were added meanwhile */
     return entries;
 }
 

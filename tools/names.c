@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifndef UDIAG_SHOW_UID /* Linux 5.3 */
+#ifndef UDIAG_SHOW_UID /* the kernel's headers are older than Linux 5.3 */
 #define UDIAG_SHOW_UID 0x40
 #define UNIX_DIAG_UID 7
 #endif

@@ -32,7 +32,7 @@ const char *terminal_style(FILE *stream, enum terminal_style style)
 static struct {
     pthread_mutex_t lock;
     bool is_started, is_shown;
-    int64_t next_ms; /* the earliest time at which the line may be shown again */
+    int64_t next_ms; /* the earliest time at which the progress line may be shown */
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void progress_write_locked(const char *line)

@@ -160,7 +160,7 @@ static void *client_run_thread(void *context)
 
 struct totals {
     uint32_t accepted, failed;
-    uint32_t active; /* clients whose thread has not been joined */
+    uint32_t active; /* number of clients whose thread has not been joined */
     int code;        /* exit code of the first client that failed */
     json_t *records; /* NULL without --json */
 };

@@ -148,7 +148,7 @@ static struct member *members_list(size_t *count, int64_t deadline, bool *comple
     const struct dirent *e;
 
     *count = 0;
-    *complete = own == 0; /* 0: the kernel has no network namespaces */
+    *complete = own == 0; /* own is 0 if the kernel has no network namespaces */
     while (d && *count < MAX_PROCESSES && monotonic_ms() < deadline) {
         e = readdir(d);
         if (!e) {

@@ -37,7 +37,7 @@ enum {
     MAX_OWN_BYTES = 256 << 20,    /* maximum number of bytes read from all processes of this user together */
     MAX_USER_BYTES = 16 << 20,    /* maximum number of bytes read from all processes of one other user together */
     MAX_FOREIGN_BYTES = 64 << 20, /* maximum number of bytes read from all processes of all other users together */
-    MAX_USER_PEERS = 128,         /* maximum number of processes that are read for each other user */
+    MAX_USER_PEERS = 128,         /* maximum number of processes of one other user that are read */
     MAX_USERS = 256,
     MAX_MESSAGES = 10,
     SLICE_MS = 100, /* interval between checks for Ctrl-C */
