@@ -31,7 +31,8 @@ bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
         return false;
     if (port) {
         char *colon = strrchr(host, ':');
-        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would accept more than 65535 */
+        /* getaddrinfo does not parse the port, because it would accept a number above 65535. */
+        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number))
             return false;
         *colon = '\0';
     }

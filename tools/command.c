@@ -339,7 +339,7 @@ static int parser_report_unknown(const struct parser *p, const char *word, int l
     len = strlen(name);
     for (size_t i = 0; len && i < p->n_longs; i++)
         n_similar += strncmp(p->longs[i].name, name, len) == 0;
-    if (letter >= FIRST_LONG) /* the option exists, but takes no value, and the user has given one */
+    if (letter >= FIRST_LONG) /* the user has given a value to an option that takes none */
         return command_usage_error(p->command, "%s: the option has no value", word);
     if (n_similar > 1)
         return command_usage_error(p->command, "%s: ambiguous, several options begin like that", word);

@@ -165,7 +165,7 @@ void tokens_end(struct region *region, uint64_t number, const struct proxy *qp, 
         if (token->number > number || (token->state != TOKEN_VALID && token->state != TOKEN_ENDING))
             continue;
         if (qp && token->state == TOKEN_ENDING)
-            continue; /* an earlier request invalidates the token */
+            continue; /* a request that was posted earlier will invalidate the token */
         token_set_state(token, qp ? TOKEN_ENDING : TOKEN_ENDED);
         token->ended_by = qp ? qp->serial : 0;
         token->ended_place = place;

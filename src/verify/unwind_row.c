@@ -131,9 +131,9 @@ static uintptr_t cursor_read_pointer(struct cursor *c, unsigned encoding)
 
 struct module {
     uintptr_t pc;
-    uintptr_t code_start, code_end; /* the segment that contains pc */
+    uintptr_t code_start, code_end; /* start and end of the segment that contains pc */
     const uint8_t *header;          /* address of .eh_frame_hdr; NULL: none */
-    const uint8_t *start, *end;     /* the segment that contains the header */
+    const uint8_t *start, *end;     /* start and end of the segment that contains the header */
 };
 
 /* Sets *m to the module that dl_iterate_phdr visits. Returns 1 if the module contains pc. */
@@ -190,7 +190,8 @@ static uintptr_t module_find_fde(const struct module *m)
     table = c.at;
     if (!c.ok || count > (uint64_t)(c.end - c.at) / TABLE_ENTRY)
         return 0;
-    for (uint64_t high = count; low < high;) { /* afterwards `low` is the first entry after pc */
+    /* A binary search. After it, `low` is the index of the first function that begins after pc. */
+    for (uint64_t high = count; low < high;) {
         uint64_t middle = low + (high - low) / 2;
 
         memcpy(entry, table + middle * TABLE_ENTRY, sizeof entry);
@@ -239,7 +240,7 @@ static void cie_read_augmentation(struct cursor *c, const char *text, struct des
 
             (void)cursor_read_form(&data, encoding);
         } else {
-            d->is_known = false; /* 'S' (a signal frame) has DWARF expressions; other letters are not supported */
+            d->is_known = false; /* not supported: 'S' (a signal frame, with DWARF expressions), other letters */
         }
     }
     d->is_known = d->is_known && data.ok;
@@ -288,7 +289,7 @@ static void cie_read(struct cursor c, struct description *d, struct unwind_row *
 static bool fde_read(const struct module *m, uintptr_t at, struct description *d, struct unwind_row *row)
 {
     struct cursor c = module_cursor(m, at);
-    uint32_t back = entry_begin(&c); /* distance in bytes from this number back to the CIE */
+    uint32_t back = entry_begin(&c); /* distance in bytes from the CIE to the member of the FDE that has this value */
     uintptr_t size;
 
     if (!c.ok || back == 0)
@@ -314,7 +315,7 @@ struct run {
     const struct description *d;
     struct unwind_row *row, initial, remembered[MAX_REMEMBERED];
     unsigned depth;
-    uintptr_t at, pc; /* the row is valid at the address `at`; the execution ends when `at` passes pc */
+    uintptr_t at, pc; /* `at`: the address for which the row is valid; the execution ends when `at` exceeds pc */
     bool ok;
 };
 
