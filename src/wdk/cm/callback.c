@@ -20,13 +20,13 @@
 /* A registered routine. */
 struct callback {
     struct callback *next;
-    unsigned references; /* number of references: of the list, of operations, and of context cleanups */
+    unsigned references; /* number of references that the list, operations and context cleanups have */
     unsigned running;    /* number of calls that have not returned */
     bool removed;
     PEX_CALLBACK_FUNCTION routine;
     PVOID context;
     LONGLONG cookie;
-    WCHAR *altitude; /* NULL: registered with CmRegisterCallback, and above all altitudes */
+    WCHAR *altitude; /* NULL: CmRegisterCallback has registered the routine, which is above all altitudes */
     size_t altitude_length;
 };
 
@@ -47,7 +47,7 @@ struct object_context {
 /* A call of a routine by the current thread. */
 struct callback_call {
     const struct callback *of;
-    const struct callback_call *outer; /* the call inside of which this one was made, or NULL */
+    const struct callback_call *outer; /* the enclosing call on this thread, or NULL */
 };
 
 /* Guards the lists `callbacks` and `contexts` with the members of their entries, and last_cookie. */
@@ -184,7 +184,8 @@ static NTSTATUS callback_register(const char *who, PEX_CALLBACK_FUNCTION functio
     if (inserted) {
         atomic_fetch_add(&callback_count, 1);
         cookie->QuadPart = c->cookie;
-        live_add(LIVE_CALLBACK, c, who); /* before another thread can remove the routine */
+        /* Comes before the unlock, because another thread may remove the routine after the unlock. */
+        live_add(LIVE_CALLBACK, c, who);
     } else {
         callback_unref(c);
     }

@@ -36,7 +36,7 @@ struct key_request {
     const char *routine;
     POBJECT_ATTRIBUTES attributes;
     struct key_object *from;   /* see key_request_find_root */
-    struct key_object *result; /* with a reference */
+    struct key_object *result; /* the request has a reference to the object */
     UNICODE_STRING remaining;  /* the name without \Registry\ */
     REG_CREATE_KEY_INFORMATION_V1 info;
     ULONG disposition;

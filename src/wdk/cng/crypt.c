@@ -84,7 +84,7 @@ static NTSTATUS crypt_encrypt_blocks(const struct crypt_call *c)
     status = crypt_get_iv(c, iv);
     if (!NT_SUCCESS(status))
         return status;
-    /* The last block has the rest of the data, and the padding. It is used only if the data is padded. */
+    /* `last` gets the rest of the data, and the padding. `last` is used only if the data is padded. */
     memset(last, (int)(BLOCK - rest), BLOCK);
     if (rest)
         memcpy(last, c->in + whole, rest);

@@ -331,7 +331,7 @@ static bool crt_is_hex_prefix(PCWSTR s)
 }
 
 struct number {
-    uint64_t magnitude; /* at most `limit` */
+    uint64_t magnitude; /* at most the limit that crt_scan_number has received */
     bool negative, over;
     PCWSTR end;
 };

@@ -26,7 +26,7 @@ static atomic_bool isolated;
 
 /* Guards the three arrays. No other lock is acquired while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct address found[MAX_FOUND]; /* addresses that the host has had; a ring */
+static struct address found[MAX_FOUND]; /* ring buffer of the last addresses that were found on the host */
 static unsigned found_count;
 static struct address named_addresses[MAX_MESSAGES];
 static uint32_t named_indexes[MAX_MESSAGES];

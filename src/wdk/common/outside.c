@@ -25,7 +25,7 @@ static atomic_bool forbidden;
 
 /* Guards the two arrays. No other lock is acquired while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct in6_addr found[MAX_FOUND]; /* addresses that this machine has had; a ring */
+static struct in6_addr found[MAX_FOUND]; /* ring buffer of the last addresses that were found on this machine */
 static struct in6_addr named[MAX_MESSAGES];
 static unsigned found_count, named_count;
 
