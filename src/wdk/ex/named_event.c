@@ -37,7 +37,7 @@ static void named_event_on_close(void *object, bool was_last)
 {
     struct named_event **at = &events, *e = object;
 
-    UNREFERENCED_PARAMETER(was_last); /* `handles` decides, because it also counts handles that are being opened */
+    UNREFERENCED_PARAMETER(was_last); /* only `handles` includes handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--e->handles == 0 && e->name.Buffer) {
         while (*at != e)
@@ -174,7 +174,7 @@ static NTSTATUS event_check_attributes(const OBJECT_ATTRIBUTES *attributes, PCUN
     if (!attributes)
         return STATUS_SUCCESS;
     if (attributes->Length != sizeof *attributes || attributes->RootDirectory)
-        return STATUS_INVALID_PARAMETER; /* there are no directories, so there is no handle of one */
+        return STATUS_INVALID_PARAMETER; /* a name relative to a directory is not supported */
     if (!attributes->ObjectName)
         return STATUS_SUCCESS;
     *name = attributes->ObjectName;
@@ -296,6 +296,6 @@ NTSTATUS ZwWaitForSingleObject(HANDLE Handle, BOOLEAN Alertable, PLARGE_INTEGER 
     status = STATUS_OBJECT_TYPE_MISMATCH;
     if (ob_type(object)->is_waitable)
         status = KeWaitForSingleObject(object, UserRequest, KernelMode, Alertable, Timeout);
-    ob_unref(object); /* its handle may have been closed in the meantime */
+    ob_unref(object); /* the reference was needed, because another thread may have closed the handle */
     return status;
 }
