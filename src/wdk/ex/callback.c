@@ -29,13 +29,13 @@ struct registration {
     PCALLBACK_FUNCTION routine;
     PVOID context;
     unsigned running; /* number of calls of the routine that have not returned */
-    bool is_ending;   /* ExUnregisterCallback waits; no further call begins */
+    bool is_ending;   /* no further call begins, because ExUnregisterCallback waits for the running calls */
 };
 
 /* A call of a routine by the current thread. */
 struct callback_call {
     const struct registration *of;
-    const struct callback_call *outer; /* the call inside of which this one was made, or NULL */
+    const struct callback_call *outer; /* the enclosing call on this thread, or NULL */
 };
 
 /* Guards the list of objects, and the registrations of all objects. */
@@ -126,7 +126,7 @@ NTSTATUS ExCreateCallback(PCALLBACK_OBJECT *CallbackObject, POBJECT_ATTRIBUTES O
     if (!o)
         return is_new ? STATUS_INSUFFICIENT_RESOURCES : STATUS_OBJECT_NAME_NOT_FOUND;
     if (is_new && (of_system || ObjectAttributes->Attributes & OBJ_PERMANENT))
-        ob_ref(o); /* never dropped */
+        ob_ref(o); /* this reference is never dropped */
     ob_pass_to_driver(o);
     *CallbackObject = o;
     return STATUS_SUCCESS;

@@ -30,7 +30,7 @@ struct waiter {
     KEVENT granted;
     ERESOURCE_THREAD thread;
     bool exclusive;
-    struct owner *owner; /* the entry for `Owners`, which is added when shared access is granted */
+    struct owner *owner; /* the entry that is inserted into Owners when shared access is granted */
 };
 
 static ERESOURCE_THREAD resource_self(void)
@@ -248,7 +248,7 @@ static void resource_release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD
         thread_remove_lock(r);
 }
 
-static atomic_uint resources; /* number of initialized resources; 0: resource_find_in_use searches nothing */
+static atomic_uint resources; /* number of initialized resources; if it is 0, resource_find_in_use does not search */
 
 /* For inuse.h: finds a resource that is not deleted. */
 static bool resource_find_in_use(const void *start, size_t size, struct inuse_found *out)

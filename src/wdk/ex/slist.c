@@ -16,7 +16,7 @@ enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, TRIES_PER_
 static void slist_pause(unsigned tries)
 {
     if (tries % TRIES_PER_YIELD == 0)
-        sched_yield(); /* the lock's owner may have lost its processor */
+        sched_yield(); /* the thread that has the lock may need this processor */
     else
         YieldProcessor();
 }

@@ -132,7 +132,7 @@ enum { SHORTEST_TICK = 5000, LONGEST_TICK = 156250 };
 
 static pthread_mutex_t resolution_lock = PTHREAD_MUTEX_INITIALIZER;
 static ULONG resolution = LONGEST_TICK;
-static unsigned resolution_requests; /* number of requests that were not withdrawn */
+static unsigned resolution_requests; /* number of requests that are not withdrawn yet */
 
 VOID ExQueryTimerResolution(PULONG MaximumTime, PULONG MinimumTime, PULONG CurrentTime)
 {

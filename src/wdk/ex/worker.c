@@ -24,11 +24,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t item_queued = PTHREAD_COND_INITIALIZER, workers_busy = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
-static unsigned queued, popped; /* `queued`: items in the queue; `popped`: items that workers have removed from it */
-static unsigned workers, idle;  /* number of worker threads; number of those that wait for an item */
+static unsigned queued, popped; /* number of items in the queue; number of items that workers have removed */
+static unsigned workers, idle;  /* number of worker threads; number of worker threads that wait for an item */
 static bool has_watchdog;
 static _Atomic(const void *) running[MAX_WORKERS]; /* the routine that each worker runs, or NULL */
-static const void *running_io[MAX_WORKERS];        /* like `running`, but only routines of Io items; under `lock` */
+static const void *running_io[MAX_WORKERS]; /* like `running`, but only routines of Io items; guarded by `lock` */
 
 static PWORKER_THREAD_ROUTINE own_routines[MAX_OWN_ROUTINES];
 
