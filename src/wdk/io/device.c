@@ -32,7 +32,7 @@ struct device {
 
 /* Guards the drivers' lists of devices, the stacks, the counts of opens, and shutdowns. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct device *shutdowns; /* devices registered for shutdown; newest first, and notified in this order */
+static struct device *shutdowns; /* the devices registered for shutdown, in the order of their notification */
 
 static void shutdown_unregister(struct device *d);
 

@@ -148,7 +148,7 @@ static void driver_find_extent(struct ondk_wdk_driver *d)
     d->size = extent.end - extent.base;
 }
 
-#define MODEL_LIBRARY "libopenndk-wdk-" /* prefix of the names of the models' libraries */
+#define MODEL_LIBRARY "libopenndk-wdk-" /* the names of the libraries of driver models begin like this */
 
 /* Adds advice to dlerror's message, which contains the name of the missing symbol or library. */
 static int driver_explain_dlopen(const char *path, const char *message)
@@ -206,7 +206,8 @@ static uint32_t driver_open_module(struct ondk_wdk_driver *d, const char *path)
     char whole[PATH_MAX];
     void *already;
 
-    if (!realpath(path, whole)) { /* the path is then absolute, so that dlopen searches no directories */
+    /* dlopen does not search directories for an absolute path. */
+    if (!realpath(path, whole)) {
         host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }
@@ -367,7 +368,7 @@ static bool driver_has_released_all(struct ondk_wdk_driver *d, const char *routi
     worker_wait_io(d->start, d->size);
     if (!check_on())
         return true;
-    KeFlushQueuedDpcs(); /* waits, because a running DPC routine may still release something */
+    KeFlushQueuedDpcs(); /* a DPC routine that is queued or running may still release something */
     outstanding = driver_report_outstanding(d, report_output());
     if (outstanding)
         check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, outstanding, 0, 0,
@@ -466,7 +467,7 @@ static int driver_start(struct ondk_wdk_driver *d, const char *path, uint32_t *s
         bool clean;
 
         models_entry_failed(&d->object);
-        clean = driver_has_released_all(d, "DriverEntry"); /* after a failed DriverEntry there is no DriverUnload */
+        clean = driver_has_released_all(d, "DriverEntry"); /* DriverUnload is not called after a failed DriverEntry */
 
         host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
         driver_unlink(d);

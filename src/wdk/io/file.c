@@ -71,7 +71,7 @@ NTSTATUS file_status_from_errno(int error)
         return STATUS_OBJECT_PATH_NOT_FOUND;
     case EACCES:
     case EPERM:
-    case EXDEV: /* the path leads out of the directory */
+    case EXDEV: /* from openat2: the path leads out of the directory */
     case ELOOP:
         return STATUS_ACCESS_DENIED;
     case EEXIST:

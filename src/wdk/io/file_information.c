@@ -34,7 +34,7 @@ static NTSTATUS file_stat(PFILE_OBJECT file, struct statx *st)
 {
     if (statx(file_object_descriptor(file), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, st))
         return file_status_from_errno(errno);
-    if (!(st->stx_mask & STATX_BTIME)) /* a filesystem that does not store the time of creation */
+    if (!(st->stx_mask & STATX_BTIME)) /* the filesystem does not store the time of creation */
         st->stx_btime = st->stx_mtime;
     return STATUS_SUCCESS;
 }
@@ -113,7 +113,8 @@ static struct timespec file_new_time(LARGE_INTEGER t)
     int64_t units = t.QuadPart - UNIX_EPOCH;
     struct timespec host = { units / 10000000, units % 10000000 * 100 };
 
-    if (t.QuadPart <= 0) /* 0: the time stays. -1 and -2 concern later requests, for which nothing changes here */
+    /* 0 means that the time does not change. -1 and -2 would affect later requests, and are ignored. */
+    if (t.QuadPart <= 0)
         host.tv_nsec = UTIME_OMIT;
     else if (host.tv_nsec < 0)
         host = (struct timespec){ host.tv_sec - 1, host.tv_nsec + 1000000000 };

@@ -25,7 +25,7 @@
 
 /* An entry of a directory. */
 struct entry {
-    int directory; /* a descriptor */
+    int directory; /* the directory's descriptor */
     char *name;
 };
 
@@ -77,7 +77,7 @@ static NTSTATUS entry_of_file(PFILE_OBJECT file, struct entry *e)
     struct stat st, named;
 
     *e = (struct entry){ -1, NULL };
-    if (length == 1) /* the directory / */
+    if (length == 1) /* `root` is the directory / */
         length = 0;
     if (path && root && !strncmp(path, root, length) && path[length] == '/')
         status = entry_open(path + length + 1, e);

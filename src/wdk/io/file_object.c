@@ -227,7 +227,7 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
     status = file_object_open(ObjectName, DesiredAccess, 0, 0, IRP_FROM_KERNEL, FileObject, &information);
     if (!NT_SUCCESS(status))
         return status;
-    file_object_cleanup(*FileObject); /* on Windows the routine opens a handle and closes it at once */
+    file_object_cleanup(*FileObject); /* Windows' IoGetDeviceObjectPointer opens a handle and closes it at once */
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
     ob_pass_to_driver(*FileObject);
     return STATUS_SUCCESS;

@@ -219,7 +219,8 @@ static int host_device_transfer(ondk_wdk_device_t *device, UCHAR major, const st
 
     if (!NT_SUCCESS(result))
         return host_device_fail(result, status);
-    return host_device_send(irp, buffers->in_length + buffers->out_capacity, length, status); /* one of them is 0 */
+    /* in_length or out_capacity is 0. */
+    return host_device_send(irp, buffers->in_length + buffers->out_capacity, length, status);
 }
 
 int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity, uint32_t *out_length,

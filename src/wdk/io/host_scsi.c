@@ -32,7 +32,7 @@ static int host_scsi_send(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *c
     p.direct.SenseInfoLength = sizeof p.sense;
     if (ondk_wdk_device_control(adapter, IOCTL_SCSI_PASS_THROUGH_DIRECT, &p, sizeof p, &p, sizeof p, NULL, status))
         return -1;
-    if (NT_ERROR((NTSTATUS)*status)) { /* then the output was not copied */
+    if (NT_ERROR((NTSTATUS)*status)) { /* in this case the output was not copied */
         p.direct.ScsiStatus = 0;
         p.direct.DataTransferLength = 0;
         p.direct.SenseInfoLength = 0;

@@ -28,7 +28,7 @@ struct interface {
     bool enabled;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list and each instance's last two members */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list, and `device` and `enabled` of each entry */
 static struct interface *interfaces, **interfaces_end = &interfaces;
 
 /* ---- Names ------------------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 
 enum {
     HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
-    HEADER = 256,      /* a multiple of 16, the alignment of the IRP */
+    HEADER = 256,      /* distance in bytes from the block to its IRP; a multiple of 16, the IRP's alignment */
     MAX_RELEASED = 64, /* number of the last released IRPs whose memory is not freed while checks are on */
     NO_MORE_IRP_STACK_LOCATIONS = 0x35,
 };
@@ -338,7 +338,8 @@ void irp_complete(PIRP irp)
 
         irp->PendingReturned = (done.Control & SL_PENDING_RETURNED) != 0;
         IoSkipCurrentIrpStackLocation(irp);
-        if (irp->CurrentLocation > irp->StackCount && done.DeviceObject) /* without a device: an IRP for a socket */
+        /* An IRP without a device is for a socket, and is not counted here. */
+        if (irp->CurrentLocation > irp->StackCount && done.DeviceObject)
             tally_add(TALLY_IRP, done.MajorFunction, (uint32_t)irp->IoStatus.Status, 0);
         if (irp_wants_completion(irp, done.Control)) {
             if (!irp_call_completion(irp, &done))

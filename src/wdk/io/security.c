@@ -227,7 +227,7 @@ NTSTATUS ObOpenObjectByPointer(PVOID Object, ULONG HandleAttributes, struct _ACC
     *Handle = NULL;
     if (ObjectType && ob_type(Object) != ObjectType)
         return STATUS_OBJECT_TYPE_MISMATCH;
-    if (ob_type(Object) == *IoFileObjectType) /* the close of a second handle would clean up the file once more */
+    if (ob_type(Object) == *IoFileObjectType) /* closing a second handle would send IRP_MJ_CLEANUP a second time */
         return STATUS_NOT_SUPPORTED;
     ob_ref(Object);
     status = handle_open(Object, Handle);

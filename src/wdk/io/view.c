@@ -33,7 +33,7 @@ static struct view *views;
 /* A view to map: which part of which section, at which address, and how. */
 struct view_request {
     struct section *section;
-    char *base; /* in: the address, NULL: anywhere; view_map_memory sets it to the address of the view */
+    char *base; /* the requested address, or NULL for any address; view_map_memory sets `base` to the view's address */
     uint64_t offset;
     size_t size;
     ULONG protection;
@@ -88,7 +88,7 @@ static char *section_reserve_at(char *wanted, size_t size)
 
     if (at == wanted)
         return at;
-    if (at != MAP_FAILED) /* a host without MAP_FIXED_NOREPLACE */
+    if (at != MAP_FAILED) /* a kernel without MAP_FIXED_NOREPLACE has chosen another address */
         munmap(at, size);
     return NULL;
 }
