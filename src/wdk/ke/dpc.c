@@ -109,7 +109,7 @@ static void dpc_thread_start(struct dpc_queue *q)
     pthread_t thread;
 
     if (thread_create(&thread, NULL, dpc_thread_run, q))
-        abort(); /* a queued DPC must run */
+        abort(); /* without the thread, queued DPCs would not run */
     pthread_detach(thread);
 }
 
@@ -138,7 +138,7 @@ static void dpc_queue_walk(struct dpc_queue *q, live_on_entry *visit, void *cont
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
 
         next = e->Flink;
-        if (dpc->QueuedBy) /* NULL: the DPC is that of dpc_queue_flush */
+        if (dpc->QueuedBy) /* QueuedBy is NULL for the DPC of dpc_queue_flush */
             visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }

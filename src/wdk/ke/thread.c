@@ -89,7 +89,7 @@ static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, voi
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* only the thread that has acquired the lock can check whether it still has it */
+            continue; /* only t itself can check whether it still has this lock */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }

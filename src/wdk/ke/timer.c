@@ -125,7 +125,7 @@ static void timer_thread_start(void)
     pthread_t thread;
 
     if (thread_create(&thread, NULL, timer_thread_run, NULL))
-        abort(); /* no timer would expire */
+        abort(); /* without the thread, no timer would expire */
     pthread_detach(thread);
 }
 

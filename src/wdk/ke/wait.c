@@ -98,7 +98,7 @@ static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
 
     dispatch_set_state(&m->Header, state - 1);
     if (state != 1)
-        return false; /* the owner has acquired the mutex once more */
+        return false; /* t was the owner already */
     m->OwnerThread = (PKTHREAD)t;
     m->Abandoned = FALSE;
     link_insert_before(&t->mutants, &m->MutantListEntry);
@@ -118,7 +118,7 @@ static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
         return false;
     case OBJECT_MUTANT:
         return wait_acquire_mutex((KMUTANT *)h, t);
-    default: /* notification events and timers, and threads, stay signalled */
+    default: /* notification events, notification timers and threads stay signalled */
         return false;
     }
 }
@@ -276,7 +276,7 @@ static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG c
         queue_thread_waits(t, wake);
     dispatch_unlock(wake);
     until = wait_deadline(timeout);
-    /* Yields, because Windows queues a woken thread behind the threads that are already ready. */
+    /* A driver's thread that has slept yields, because Windows queues a woken thread behind the ready threads. */
     if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
         (void)sched_yield();
     return t->wait_status;
