@@ -15,7 +15,7 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    GUARD = 64, /* size in bytes of each of the two guard areas, in front of and behind a block from malloc */
+    GUARD = 64, /* minimum size in bytes of each of the two guard areas, in front of and behind a block from malloc */
     FREED_FILL = 0x6b,
     MAX_QUARANTINE_BLOCKS = 8192,
     MAX_QUARANTINE_BYTES = 64 << 20,
@@ -309,7 +309,7 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     if (b)
         copy = *b;
     if (b && b->live) {
-        b->live = false; /* from here on, another free is a double free */
+        b->live = false; /* a second free of the block is reported from now on */
         b->freed = now;
     }
     checked_pool_unlock();
@@ -378,7 +378,10 @@ static struct pool_block *fault_find_block(const char *at, enum check_rule *rule
     if (b && b->live && at < b->start) {
         *rule = CHECK_POOL_UNDERRUN;
     } else if (r && at >= r->end) {
-        /* The access was to the guard page between two runs. The nearer block is reported. */
+        /*
+         * The access was to the guard page between two runs. The nearer block is reported. A freed block in front of
+         * the guard page counts as one page away.
+         */
         next = special_run_at(at + SPECIAL_PAGE);
         *rule = CHECK_POOL_OVERRUN;
         if (next && next != r && next->block && next->block->live &&
@@ -421,7 +424,7 @@ bool checked_pool_handle_fault(const void *address, bool write)
     }
     checked_pool_unlock();
     if (!ours)
-        return false; /* the page is accessible, so the fault has another reason */
+        return false; /* the address is in a live block, or not in special pool: the fault has another reason */
     block_report(rule, "access", &copy, (uintptr_t)address, write,
                  b ? fault_describe(rule, write) : "freed a good while ago");
     return special_open_page(address);
