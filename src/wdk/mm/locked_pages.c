@@ -11,7 +11,7 @@
 enum { MAX_RANGES = 64, PAGE_BYTES = 4096 };
 
 struct page_range {
-    uintptr_t first, count; /* the number of the first page, and how many pages */
+    uintptr_t first, count; /* number of the first page; count of pages */
 };
 
 static struct spin lock;

@@ -280,7 +280,7 @@ BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 /* ---- Pages and contiguous memory --------------------------------------------------------------------------------- */
 
 struct limits {
-    uint64_t low, high, boundary; /* boundary 0: none */
+    uint64_t low, high, boundary; /* `boundary` is 0 if there is no boundary */
 };
 
 static struct limits limits_init(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, uint64_t boundary)

@@ -66,7 +66,10 @@ void mdl_use_add(struct mdl_use **use, const MDL *chain, SIZE_T bytes)
     *use = u;
 }
 
-/* Describes the use of the memory [start, start + size): of an MDL in it, or of a part of its buffer. */
+/*
+ * Returns true if the memory [start, start + size) contains an MDL of the use, or a part of the buffer of such an MDL.
+ * Describes the first such MDL in *out.
+ */
 static bool mdl_use_find_in(const struct mdl_use *u, const void *start, size_t size, struct inuse_found *out)
 {
     for (unsigned i = 0; i < u->count; i++) {

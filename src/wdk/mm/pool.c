@@ -25,7 +25,7 @@ enum {
     NOT_COUNTED = 0xffff,    /* `index` of a block that no tag's statistics count */
     MIN_PAGE_BLOCK = 1024,   /* smallest block with its own page; malloc often places such a block across two pages */
     OWN_RUN = 0xfffe,        /* `shift` of a block that begins at the second page of a run (pool_pages.h) */
-    OWN_PAGE = 0xffff        /* `shift` of a block in a single page (pool_pages.h), which begins with the header */
+    OWN_PAGE = 0xffff        /* `shift` of a block in a single page (pool_pages.h), behind the header */
 };
 
 static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a header and guards cannot overflow */
@@ -33,7 +33,7 @@ static const size_t MAX_SIZE = (size_t)1 << 39; /* small enough that adding a he
 /* The header in front of a block that checked_pool.h does not record. */
 struct header {
     uint32_t magic; /* MAGIC ^ the block's address, so that a header that was copied elsewhere is not valid */
-    uint16_t index; /* the index of the block's tag */
+    uint16_t index; /* the index of the block's tag, or NOT_COUNTED */
     uint16_t shift; /* distance from malloc's pointer to the block, in units of 16 bytes; or OWN_RUN or OWN_PAGE */
     uint64_t size;
 };

@@ -71,7 +71,7 @@ static __attribute__((noinline)) struct magazine *magazine_create(void)
 
     pthread_once(&once, magazine_init_key);
     if (!m || pthread_setspecific(thread_exit_key, m))
-        abort(); /* out of memory, although a magazine has only a few hundred bytes */
+        abort(); /* out of memory */
     return magazine = m;
 }
 
@@ -181,7 +181,7 @@ void *pool_run_alloc(size_t pages)
         run = run_pop(pages);
     }
     spin_unlock(&runs_lock);
-    if (chunk) /* another thread may have freed a run or created a chunk meanwhile */
+    if (chunk) /* not used, because another thread has freed a run or created a chunk meanwhile */
         (void)munmap(chunk, CHUNK);
     return run;
 }

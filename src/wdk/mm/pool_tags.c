@@ -8,7 +8,7 @@
 
 #include "wdk/mm/pool_tags.h"
 
-enum { OTHERS = MAX_POOL_TAGS - 1, NO_TAG = 0x656e6f4e /* "None", which counts blocks without a tag */ };
+enum { OTHERS = MAX_POOL_TAGS - 1, NO_TAG = 0x656e6f4e /* "None": blocks without a tag are counted under this tag */ };
 
 struct thread_counts {
     struct pool_count counts[MAX_POOL_TAGS];
@@ -18,7 +18,7 @@ struct thread_counts {
 _Thread_local struct pool_tag_local pool_tag_local;
 
 static _Atomic uint32_t tags[MAX_POOL_TAGS];          /* 0: the entry is not used */
-static struct pool_count ended_counts[MAX_POOL_TAGS]; /* sums of the counts of threads that have ended; under `lock` */
+static struct pool_count ended_counts[MAX_POOL_TAGS]; /* sums of the counts of ended threads; guarded by `lock` */
 static LIST_HEAD(, thread_counts) all_counts = LIST_HEAD_INITIALIZER(all_counts);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_exit_key;
@@ -75,7 +75,7 @@ struct pool_count *pool_tag_counts(void)
 
     pthread_once(&once, counts_init_key);
     if (!s || pthread_setspecific(thread_exit_key, s))
-        abort(); /* out of memory: the first allocation of a thread also needs some kilobytes for its counts */
+        abort(); /* out of memory: each thread needs some kilobytes for its counts */
     pthread_mutex_lock(&lock);
     LIST_INSERT_HEAD(&all_counts, s, link);
     pthread_mutex_unlock(&lock);

@@ -21,7 +21,7 @@
 
 enum {
     MAX_ORDER = 10,         /* a run has at most 1 << MAX_ORDER pages (4 MiB) */
-    MAX_RESIDENT_PAGES = 4, /* the memory of larger runs is returned to the host when the block is freed */
+    MAX_RESIDENT_PAGES = 4, /* a freed block returns the memory of its run to the host if the run has more pages */
     FRESH_FILL = 0xcd,      /* fills a new block that need not be zeroed */
     DEFAULT_MAPPINGS = 65530,
     MAPPINGS_PER_BLOCK = 4 /* a block needs two; the others are for the rest of the process */
@@ -35,7 +35,7 @@ static struct arena {
     char *unused;                /* the first address that no run has used */
     struct special_run **run_of; /* the run of each page */
     struct special_run *spare[MAX_ORDER + 1];
-    atomic_uint live; /* allocated blocks that are not freed yet */
+    atomic_uint live; /* number of allocated blocks that are not freed yet */
     unsigned max_live;
 } arena;
 
@@ -73,7 +73,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* after the handler, a signal that was sent, for example by kill, does not occur again */
+            raise(number); /* otherwise a signal that was sent, for example by kill, would be lost */
     }
 }
 
@@ -285,7 +285,7 @@ void special_retire(struct pool_block *block)
 {
     struct special_run *r = block->run;
 
-    if (atomic_exchange(&r->opened, false)) /* opened after special_close */
+    if (atomic_exchange(&r->opened, false)) /* special_open_page has run after special_close */
         (void)mprotect(r->base, (special_run_pages(r) + 1) * SPECIAL_PAGE, PROT_NONE);
     special_run_free(r);
 }
