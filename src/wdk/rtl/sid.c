@@ -89,7 +89,7 @@ NTSTATUS RtlCopySid(ULONG DestinationSidLength, PSID DestinationSid, PSID Source
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-enum { MAX_TEXT = 256 }; /* the longest text has 187 characters */
+enum { MAX_TEXT = 256 }; /* the longest text has 183 characters */
 
 /* Writes the identifier as text: the authority in decimal if it has 32 bits, otherwise in hexadecimal. */
 static void sid_print(const SID *sid, char text[MAX_TEXT])
