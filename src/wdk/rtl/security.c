@@ -193,7 +193,7 @@ struct copied_part {
     size_t size; /* 0: there is no such part */
 };
 
-/* Copies the parts if all fit. *fit is set to false if one does not. Sets all sizes. */
+/* Copies the parts if all of them fit. Returns false if one does not fit. Sets each *room to the size of the part. */
 static bool security_copy_parts(const struct copied_part parts[], size_t count)
 {
     bool fit = true;
