@@ -97,7 +97,7 @@ static bool host_mdl_is_read_only(const MDL *mdl)
     unsigned flags = (unsigned short)mdl->MdlFlags;
 
     return flags & MDL_PAGES_LOCKED && !(flags & others) && locked_pages_may_contain(MmGetMdlVirtualAddress(mdl)) &&
-           !live_has(LIVE_MDL, mdl->StartVa); /* memory of MmAllocatePagesForMdl may be written */
+           !live_has(LIVE_MDL, mdl->StartVa); /* the pages of MmAllocatePagesForMdl are writable */
 }
 
 static uint32_t host_mdl_state(const MDL *mdl)

@@ -269,7 +269,7 @@ int netio_host_route(struct netio_route *route)
 struct netio_watch {
     int socket, stop;
     struct nlmsghdr *next; /* the next message in the buffer */
-    unsigned bytes_left;   /* from `next` on */
+    unsigned bytes_left;   /* number of bytes from `next` to the end of the messages */
     _Alignas(struct nlmsghdr) uint8_t buffer[WATCH_BUFFER_SIZE];
 };
 

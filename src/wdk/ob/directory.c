@@ -21,7 +21,7 @@
 
 struct directory {
     int handles;
-    bool permanent; /* the directory has a reference of its own */
+    bool permanent; /* the directory exists without handles, because it has a reference of its own */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the members of all directories */
@@ -30,7 +30,7 @@ static void directory_on_close(void *object, bool was_last)
 {
     struct directory *d = object;
 
-    UNREFERENCED_PARAMETER(was_last); /* `handles` also counts those that are being opened */
+    UNREFERENCED_PARAMETER(was_last); /* only `handles` includes handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--d->handles == 0 && !d->permanent)
         name_remove_object(d);
@@ -97,7 +97,7 @@ static void directory_make_temporary(struct directory *d)
     pthread_mutex_lock(&lock);
     was_permanent = d->permanent;
     d->permanent = false;
-    if (d->handles == 0) /* another thread has closed the last handle */
+    if (d->handles == 0) /* another thread has closed the last handle meanwhile */
         name_remove_object(d);
     pthread_mutex_unlock(&lock);
     if (was_permanent)

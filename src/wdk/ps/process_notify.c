@@ -77,7 +77,7 @@ static NTSTATUS process_remove(const char *who, PCREATE_PROCESS_NOTIFY_ROUTINE p
     r->removed = true;
     while (r->running)
         pthread_cond_wait(&returned, &lock);
-    (void)live_remove(LIVE_CALLBACK, r); /* before another thread can use the slot */
+    (void)live_remove(LIVE_CALLBACK, r); /* under the lock, so that the slot is not in use again */
     *r = (struct process_routine){ 0 };
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;
@@ -191,7 +191,7 @@ NTSTATUS process_begin(void)
     UNICODE_STRING image, command;
     PS_CREATE_NOTIFY_INFO info = { .Size = sizeof info, .FileOpenNameAvailable = 1 };
 
-    if (current) /* a routine opens a device */
+    if (current) /* this thread runs a routine, which opens a device, and it already holds `change` */
         return STATUS_SUCCESS;
     pthread_mutex_lock(&change);
     if (!has_begun) {

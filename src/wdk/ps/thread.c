@@ -113,7 +113,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
         *ClientId = (CLIENT_ID){ PsGetCurrentProcessId(), ps_thread_id(t) };
     status = handle_open(t, ThreadHandle);
     if (!NT_SUCCESS(status))
-        ob_unref(t); /* the thread already runs, but there is no handle with which to wait for it */
+        ob_unref(t); /* the reference of the handle; the thread keeps running without a handle */
     return status;
 }
 

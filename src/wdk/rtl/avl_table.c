@@ -245,7 +245,7 @@ BOOLEAN RtlDeleteElementGenericTableAvl(PRTL_AVL_TABLE Table, PVOID Buffer)
     node = avl_find(Table, Buffer, &result);
     if (result != TableFoundNode)
         return FALSE;
-    if (Table->RestartKey == node) /* an enumeration in progress continues with the element after `node` */
+    if (Table->RestartKey == node) /* RtlEnumerateGenericTableAvl continues with the element after `node` */
         Table->RestartKey = avl_neighbour(Table, node, false);
     avl_remove(Table, node);
     Table->NumberGenericTableElements--;

@@ -337,7 +337,7 @@ NTSTATUS RtlUnicodeStringToInteger(PCUNICODE_STRING String, ULONG Base, PULONG V
 
 NTSTATUS RtlUnicodeStringToInt64(PCUNICODE_STRING String, ULONG Base, PLONG64 Number, PWSTR *EndPointer)
 {
-    enum { MAX_UNITS = 64 }; /* as on Windows; no number has more digits */
+    enum { MAX_UNITS = 64 }; /* the number of digits of a number in base 2; Windows has the same limit */
     WCHAR text[MAX_UNITS + 1];
     size_t units = String->Length / sizeof(WCHAR) < MAX_UNITS ? String->Length / sizeof(WCHAR) : MAX_UNITS;
     PWSTR end;

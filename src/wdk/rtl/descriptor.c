@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { UNIT = 4 }; /* sizes and offsets are multiples of it */
+enum { UNIT = 4 }; /* in bytes; sizes and offsets are multiples of UNIT */
 
 #define SID_HEAD offsetof(SID, SubAuthority)
 #define ACE_HEAD offsetof(ACCESS_ALLOWED_ACE, SidStart)

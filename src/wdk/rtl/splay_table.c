@@ -200,7 +200,7 @@ BOOLEAN RtlDeleteElementGenericTable(PRTL_GENERIC_TABLE Table, PVOID Buffer)
     splay_remove(Table, node);
     link_remove(&splay_node_of(node)->inserted);
     Table->NumberGenericTableElements--;
-    Table->WhichOrderedElement = 0; /* RtlGetElementGenericTable starts again at the first one */
+    Table->WhichOrderedElement = 0; /* RtlGetElementGenericTable starts at the first element again */
     Table->OrderedPointer = &Table->InsertOrderList;
     Table->FreeRoutine(Table, node);
     return TRUE;

@@ -14,8 +14,8 @@ enum { KNOWN_FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
 struct strsafe_out {
     char *start;
     size_t cap;
-    size_t unit;   /* bytes of a character: 1 or 2 */
-    size_t length; /* without terminator */
+    size_t unit;   /* size in bytes of a character: 1 or 2 */
+    size_t length; /* length of the text without its terminator */
 };
 
 static void strsafe_terminate(struct strsafe_out *o, size_t at)
