@@ -25,7 +25,7 @@ enum { INITIAL_DEPTH = 250, MAX_IOS = 1000, MAX_IOS_PER_UNIT = 255, REMOVE_TIMEO
 struct port_driver {
     HW_INITIALIZATION_DATA miniport;
     bool is_virtual;
-    UNICODE_STRING registry_path; /* the argument of DriverEntry */
+    UNICODE_STRING registry_path; /* the RegistryPath of DriverEntry */
     struct port_adapter *adapter;
 };
 
@@ -102,7 +102,7 @@ ULONG StorPortInitialize(PVOID Argument1, PVOID Argument2, struct _HW_INITIALIZA
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t numbers; /* one bit for each number in use */
+static uint64_t numbers; /* bit N is set if an adapter has the number N */
 
 static bool port_reserve_number(unsigned *number)
 {

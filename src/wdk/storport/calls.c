@@ -207,7 +207,7 @@ static void port_apply_flow(enum flow flow, ULONG value, ULONG active, int64_t *
         *paused_until = 0;
     else if (flow == FLOW_READY)
         *busy_until = UINT32_MAX;
-    else if (active) /* without an active request no completion would end the busy state */
+    else if (active) /* if no request is active, no completion could end the busy state */
         *busy_until = value < active ? active - value : 0;
 }
 

@@ -31,12 +31,12 @@ NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
     return port_device_complete(irp, opens && (!a || !a->running) ? STATUS_DEVICE_NOT_READY : STATUS_SUCCESS, 0);
 }
 
-enum { DEFAULT_TIMEOUT_S = 10 }; /* for a program that sets no timeout */
+enum { DEFAULT_TIMEOUT_S = 10 }; /* the timeout if the program has not set TimeOutValue */
 
 struct port_control {
-    void *buffer;     /* input and output */
-    ULONG in, out;    /* sizes of input and output */
-    ULONG_PTR filled; /* how many bytes of output were written */
+    void *buffer;     /* contains the input, and receives the output */
+    ULONG in, out;    /* sizes in bytes of input and output */
+    ULONG_PTR filled; /* number of output bytes that were written */
 };
 
 /* Maps an SRB status to the status that Windows returns. */

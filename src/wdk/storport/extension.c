@@ -77,7 +77,7 @@ struct port_timer {
     KTIMER timer;
     KDPC dpc;
     void *extension;
-    atomic_int references; /* one of the miniport, and one while a callback is due or runs */
+    atomic_int references; /* one for the miniport, and one for each callback that is due or running */
     atomic_bool due;
     PHW_TIMER_EX callback;
     void *context;
@@ -192,7 +192,7 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 struct port_worker {
     WORK_QUEUE_ITEM item;
     void *extension;
-    bool queued; /* the adapter's lock guards queued, callback and context */
+    bool queued; /* the adapter's lock guards `queued`, `callback` and `context` */
     PHW_WORKITEM callback;
     void *context;
 };

@@ -58,7 +58,7 @@ static void port_srb_init(const struct port_adapter *a, struct port_request *r)
     s->CdbLength = c->cdb_length;
     s->SenseInfoBufferLength = r->sense ? c->sense_length : 0;
     s->SenseInfoBuffer = r->sense;
-    s->OriginalRequest = a->device; /* the port has no IRP; miniports expect a pointer */
+    s->OriginalRequest = a->device; /* not an IRP, because the port has none; miniports expect that it is not NULL */
     memcpy(s->Cdb, c->cdb, sizeof s->Cdb);
 }
 
@@ -239,7 +239,7 @@ static void port_request_collect_sense(struct port_request *r, ULONG length)
 /* Returns the kind of a SCSI command, for the summary of a run. */
 static enum tally_scsi port_request_kind(UCHAR operation)
 {
-    switch (operation) { /* the commands with 6, 10, 12 and 16 bytes */
+    switch (operation) { /* reads and writes each have commands with 6, 10, 12 and 16 bytes */
     case 0x08:
     case 0x28:
     case 0xa8:

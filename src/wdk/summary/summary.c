@@ -197,7 +197,7 @@ static void summary_tally(const struct summary *s, const struct tally *t)
 
     snprintf(number, sizeof number, "0x%" PRIX32, t->status);
     row.status = !has_status ? NULL : name ? name : number;
-    if (!is_transfer) /* one send may need several calls of the host */
+    if (!is_transfer) /* t->count is the number of system calls, and one send may need several */
         row_add(&row, "count", t->count);
     if (t->group == TALLY_SCSI || is_transfer)
         row_add(&row, "bytes", t->bytes);
