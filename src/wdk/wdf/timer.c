@@ -18,11 +18,12 @@
 
 enum { UNITS_PER_MS = 10000 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards some members of timers and work items, see there */
+/* Guards the members of timers and work items whose comments name the lock. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 /*
- * The work item and the timer whose callback this thread runs. The TLS model is initial-exec, because LeakSanitizer of GCC 12 often crashes with other
- * models if the library is loaded after the program's start.
+ * The work item and the timer whose callback this thread runs. The TLS model is initial-exec, because LeakSanitizer of
+ * GCC 12 often crashes with other models if the library is loaded after the program's start.
  */
 static _Thread_local struct wdf_work *running __attribute__((tls_model("initial-exec")));
 static _Thread_local struct wdf_timer *running_timer __attribute__((tls_model("initial-exec")));
@@ -43,10 +44,10 @@ struct wdf_timer {
     PFN_WDF_TIMER routine;
     LONGLONG period;
     struct wdf_sync *sync; /* held during the callback, or NULL */
-    bool passive;          /* a worker calls the callback at PASSIVE_LEVEL */
-    WORK_QUEUE_ITEM item;  /* for a passive timer */
-    unsigned unfinished;   /* a passive timer's callbacks that are queued or running; guarded by `lock` */
-    atomic_uint stopping;  /* threads in wdf_timer_stop_and_wait; if not 0, WdfTimerStart fails */
+    bool passive;          /* true: a worker thread calls the callback at PASSIVE_LEVEL */
+    WORK_QUEUE_ITEM item;  /* used only by a passive timer */
+    unsigned unfinished;   /* number of a passive timer's queued or running callbacks; guarded by `lock` */
+    atomic_uint stopping;  /* number of stops in progress, plus 1 after a deletion; if not 0, WdfTimerStart fails */
 };
 
 static void wdf_timer_call(struct wdf_timer *t)
@@ -89,7 +90,7 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
     pthread_mutex_lock(&lock);
     if (worker_queue(&t->item, NULL, NULL)) {
         t->unfinished++;
-        wdf_object_ref(&t->object); /* wdf_timer_run_passive drops it */
+        wdf_object_ref(&t->object); /* wdf_timer_run_passive drops this reference */
     }
     pthread_mutex_unlock(&lock);
 }
@@ -123,7 +124,8 @@ static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
 }
 
 /*
- * The timer cannot be started any more. On Windows the deletion of a timer in its own callback waits for ever.
+ * Stops a timer that is being deleted, so that it cannot be started again. Reports a deletion by the callback of
+ * a passive timer itself, which on Windows waits for ever.
  */
 static void wdf_timer_stop(struct wdf_object *o)
 {
@@ -208,8 +210,8 @@ struct wdf_work {
     PFN_WDF_WORKITEM routine;
     struct wdf_sync *sync; /* held during the callback, or NULL */
     /* The lock guards the following members. */
-    bool queued, stopping; /* stopping: the item is being deleted and cannot be queued any more */
-    unsigned unfinished;   /* callbacks that are queued or running */
+    bool queued, stopping; /* `stopping`: the item is being deleted and cannot be queued any more */
+    unsigned unfinished;   /* number of callbacks that are queued or running */
     bool orphaned;         /* a callback has deleted the item: each unfinished callback drops a reference */
 };
 
@@ -237,7 +239,8 @@ static VOID wdf_work_run(PVOID context)
     pthread_mutex_unlock(&lock);
     running = w;
     wdf_call_begin(&call, w->sync);
-    if (!wdf_work_is_orphaned(w)) /* by the callback that had the lock before */
+    /* Another callback may have deleted the item while this thread waited for w->sync. */
+    if (!wdf_work_is_orphaned(w))
         routine((WDFWORKITEM)w);
     wdf_call_end(&call, "EvtWorkItemFunc", (const void *)(uintptr_t)routine);
     running = NULL;
@@ -262,8 +265,9 @@ static void wdf_work_flush(struct wdf_work *w)
 }
 
 /*
- * Works for a callback that deletes its own item. The callback may have queued the item again. That callback would wait
- * for the lock that this one has, so this one must not wait for it.
+ * Stops a work item for the item's own callback, which deletes the item. The callback may have queued the item again.
+ * If a second callback already runs, it may wait for w->sync, which the first one holds. So the first one does not wait
+ * for the second one. Instead, each unfinished callback gets a reference on the item.
  */
 static void wdf_work_orphan(struct wdf_work *w)
 {
@@ -274,7 +278,7 @@ static void wdf_work_orphan(struct wdf_work *w)
     }
     w->orphaned = true;
     for (unsigned i = 0; i < w->unfinished; i++)
-        wdf_object_ref(&w->object); /* dropped by wdf_work_run */
+        wdf_object_ref(&w->object); /* wdf_work_run drops this reference */
     pthread_mutex_unlock(&lock);
 }
 
