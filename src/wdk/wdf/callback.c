@@ -81,7 +81,7 @@ struct wdf_sync *wdf_callback_sync(const struct wdf_object *o)
 
     if (!owner || owner->scope == WdfSynchronizationScopeNone)
         return NULL;
-    /* With the scope of queues, each queue has a lock, and the device's own callbacks hold none. */
+    /* In WdfSynchronizationScopeQueue each queue has a lock, and the callbacks of the device itself hold none. */
     return owner->kind == WDF_DEVICE && owner->scope == WdfSynchronizationScopeQueue ? NULL : owner->sync;
 }
 

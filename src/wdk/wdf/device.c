@@ -20,7 +20,7 @@
 #include "wdk/wdf/target.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct wdf_device *devices; /* newest first */
+static struct wdf_device *devices; /* all devices, the newest first */
 
 /* ---- Creating and deleting --------------------------------------------------------------------------------------- */
 
@@ -162,8 +162,8 @@ static NTSTATUS wdf_init_create_device(struct WDFDEVICE_INIT *init, PDEVICE_OBJE
 }
 
 /*
- * Creates the framework's device for `device`. On success the device has the strings of *init. On failure they remain
- * those of *init.
+ * Creates the framework's device for `device`. On success the device takes over the strings of *init. On failure
+ * *init keeps them.
  */
 static NTSTATUS wdf_device_new_from(struct WDFDEVICE_INIT *init, PWDF_OBJECT_ATTRIBUTES attributes,
                                     PDEVICE_OBJECT device, struct wdf_device **out)
@@ -295,7 +295,7 @@ WDFDEVICE WdfWdmDeviceGetWdfDeviceHandle(PDEVICE_OBJECT DeviceObject)
     struct wdf_object *root = d ? wdf_root_of(&d->object) : NULL;
 
     if (d) {
-        wdf_object_unref(&d->object); /* the driver's own reference keeps the device */
+        wdf_object_unref(&d->object); /* the caller gets no reference: the device exists until it is deleted */
         wdf_activity_end(root);
     }
     return (WDFDEVICE)d;

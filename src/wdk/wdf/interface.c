@@ -17,7 +17,7 @@ struct wdf_interface {
     GUID class;
     UNICODE_STRING reference; /* Buffer is NULL if there is none */
     UNICODE_STRING link;      /* from IoRegisterDeviceInterface */
-    bool automatic;           /* enabled while the device is started */
+    bool automatic;           /* the start of the device enables the interface */
 };
 
 static void interface_free(struct wdf_interface *i)
@@ -124,7 +124,8 @@ VOID WdfDeviceSetDeviceInterfaceState(WDFDEVICE Device, CONST GUID *InterfaceCla
     if (!i)
         return;
     i->automatic = i->automatic && IsInterfaceEnabled;
-    if (d->pnp.done || !IsInterfaceEnabled) /* the start enables an interface that is not enabled now */
+    /* Before the device is started, no interface is enabled: the start enables those that are automatic. */
+    if (d->pnp.done || !IsInterfaceEnabled)
         (void)IoSetDeviceInterfaceState(&i->link, IsInterfaceEnabled);
 }
 

@@ -13,7 +13,7 @@ struct wdf_lookaside {
     struct wdf_object object;
     LOOKASIDE_LIST_EX list;
     size_t size;
-    WDF_OBJECT_ATTRIBUTES attributes; /* of the memory objects; Size 0: none */
+    WDF_OBJECT_ATTRIBUTES attributes; /* the attributes of the memory objects; Size is 0 if there are none */
 };
 
 enum ownership { BUFFER_DRIVERS, BUFFER_POOL, BUFFER_LOOKASIDE };

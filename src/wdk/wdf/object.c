@@ -20,7 +20,7 @@ struct wdf_context {
     PCWDF_OBJECT_CONTEXT_TYPE_INFO type;
     PFN_WDF_OBJECT_CONTEXT_CLEANUP cleanup;
     PFN_WDF_OBJECT_CONTEXT_DESTROY destroy;
-    struct wdf_context_block *block; /* from pool_alloc, so that overruns are detected; NULL: no data */
+    struct wdf_context_block *block; /* from pool, so that overruns are detected; NULL if the context has no data */
 };
 
 struct wdf_context_block {
@@ -157,7 +157,7 @@ static struct wdf_context *wdf_context_find(const struct wdf_object *o, PCWDF_OB
 
 PVOID WdfObjectGetTypedContextWorker(WDFOBJECT Handle, PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo)
 {
-    struct wdf_object *o = Handle; /* wdf_object_lookup would report a call from a destroy callback */
+    struct wdf_object *o = Handle; /* not wdf_object_lookup, which would report a call from a destroy callback */
     struct wdf_context *c;
 
     pthread_mutex_lock(&lock);
@@ -401,7 +401,7 @@ void wdf_object_unref(struct wdf_object *o)
         if (!last)
             return;
         wdf_object_destroy(o);
-        o = parent; /* drop the child's reference to its parent */
+        o = parent; /* the next round drops the reference that the child had on its parent */
     }
 }
 

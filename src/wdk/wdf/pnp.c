@@ -310,12 +310,12 @@ bool wdf_pnp_is_physical(PDEVICE_OBJECT device)
 NTSTATUS wdf_pnp_dispatch_physical(PIRP irp)
 {
     const IO_STACK_LOCATION *s = IoGetCurrentIrpStackLocation(irp);
-    NTSTATUS status = irp->IoStatus.Status; /* of a request that is not handled */
+    NTSTATUS status = irp->IoStatus.Status; /* does not change for a request that is not handled */
 
     if (s->MajorFunction == IRP_MJ_POWER)
         status = STATUS_SUCCESS;
     else if (s->MajorFunction == IRP_MJ_PNP && s->MinorFunction <= IRP_MN_CANCEL_STOP_DEVICE)
-        status = STATUS_SUCCESS; /* starts, stops and removals */
+        status = STATUS_SUCCESS; /* the minor functions that start, stop or remove a device */
     else if (s->MajorFunction != IRP_MJ_PNP && s->MajorFunction != IRP_MJ_SYSTEM_CONTROL)
         status = STATUS_INVALID_DEVICE_REQUEST;
     return wdf_complete_irp(irp, status);
@@ -369,7 +369,7 @@ struct add {
     struct wdf_object *driver;
     PFN_WDF_DRIVER_DEVICE_ADD routine;
     PDEVICE_OBJECT physical;
-    const char *failed; /* what has failed with `status` */
+    const char *failed; /* the step that has returned `status` */
     NTSTATUS status;
 };
 

@@ -210,7 +210,7 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
         return STATUS_WDF_BUSY;
     }
     wdf_object_ref(&q->object); /* the request's reference, which wdf_queue_finish_one drops */
-    wdf_object_ref(&q->object); /* for wdf_queue_dispatch below */
+    wdf_object_ref(&q->object); /* this function's reference, which it drops below */
     r->queue = q;
     r->by_driver = by_driver;
     atomic_store(&r->owner, OWNER_FRAMEWORK);

@@ -256,7 +256,7 @@ static void request_complete(const char *routine, WDFREQUEST request, NTSTATUS s
     if (!r)
         return;
     if (request_is_cancelable(r) && !request_uncancel_for_completion(routine, r))
-        return; /* the cancel callback completes it */
+        return; /* the cancel callback completes the request */
     bytes = information ? *information : r->irp->IoStatus.Information;
     if (!NT_ERROR(status) && bytes > request_output_room(r->irp)) {
         wdf_report_request(routine, r, TOO_MUCH_OUTPUT, "is completed with more bytes than its output buffer has");
@@ -410,7 +410,7 @@ VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequ
     atomic_store(&r->purged, true);
     sync = wdf_callback_sync(request_constraints(r));
     if (sync && wdf_sync_is_mine(sync))
-        request_call_cancel(r, NULL); /* the handler that calls this routine has the lock */
+        request_call_cancel(r, NULL); /* NULL: the handler that calls this routine already has the lock */
     else
         wdf_request_cancel_claimed(r);
 }

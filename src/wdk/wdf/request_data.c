@@ -107,7 +107,7 @@ NTSTATUS WdfRequestGetStatus(WDFREQUEST Request)
 BOOLEAN WdfRequestIsFrom32BitProcess(WDFREQUEST Request)
 {
     (void)wdf_request_owned("WdfRequestIsFrom32BitProcess", Request);
-    return FALSE; /* every program has 64 bits */
+    return FALSE; /* OpenNDK runs 64-bit processes only */
 }
 
 PIRP WdfRequestWdmGetIrp(WDFREQUEST Request)
@@ -131,7 +131,7 @@ struct data {
     size_t length;
 };
 
-/* A format for an I/O target replaces the buffers of the IRP. The request's own buffers are those that are saved then. */
+/* Formatting a request for an I/O target replaces the IRP's buffers. r->send->saved has the request's own buffers. */
 static PVOID request_system_buffer(const struct wdf_request *r)
 {
     return r->send && r->send->formatted ? r->send->saved.system : r->irp->AssociatedIrp.SystemBuffer;

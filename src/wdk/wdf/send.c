@@ -16,7 +16,7 @@
 /* A completion routine that this thread runs, or the wake-up of a thread that waits. */
 struct finish_frame {
     const struct wdf_target *target;
-    const struct wdf_object *root; /* of the target */
+    const struct wdf_object *root; /* the root of the target's tree of objects */
     struct finish_frame *outer;
 };
 
@@ -34,7 +34,7 @@ static void send_set_results(struct wdf_send *s)
     ULONG_PTR bytes = irp->IoStatus.Information;
 
     if (!s->request->created)
-        irp->Tail.Overlay.DriverContext[3] = s->request; /* the target's driver may have used it */
+        irp->Tail.Overlay.DriverContext[3] = s->request; /* the driver of the target may have changed this member */
     if (s->timed_out && irp->IoStatus.Status == STATUS_CANCELLED)
         irp->IoStatus.Status = STATUS_IO_TIMEOUT;
     if (s->copies_out && !NT_ERROR(irp->IoStatus.Status))
@@ -181,7 +181,7 @@ bool wdf_send_cancel(struct wdf_request *r)
     return cancelled;
 }
 
-/* The timer is a holder. */
+/* The routine of the timer's DPC. Cancels a request that has timed out, and drops the timer as a holder. */
 static VOID send_expire(PKDPC dpc, PVOID context, PVOID a, PVOID b)
 {
     struct wdf_send *s = context;
@@ -262,7 +262,7 @@ static bool send_wait_if_stopped(struct wdf_send *s)
         cancelled = __atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST) && IoSetCancelRoutine(irp, NULL);
         if (cancelled)
             send_remove_waiting(s);
-        pthread_cond_broadcast(&wdf_target_changed); /* a stop waits for the requests that are sent */
+        pthread_cond_broadcast(&wdf_target_changed); /* a thread that stops the target may wait for this request */
     }
     pthread_mutex_unlock(&wdf_target_lock);
     if (cancelled)
@@ -283,8 +283,8 @@ static NTSTATUS send_check(const struct wdf_target *t, const struct wdf_send *s,
 }
 
 /*
- * Makes the request the target's. Returns false if the target does not accept it, or needs more stack locations than the
- * IRP has left.
+ * Makes the request SENT, inserts it into the target's list, and starts its timer. Returns false if the target does not
+ * accept the request, or needs more stack locations than the IRP has left.
  */
 static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUEST_SEND_OPTIONS *options)
 {

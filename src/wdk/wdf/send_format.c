@@ -111,7 +111,8 @@ static NTSTATUS send_use_mdl(struct wdf_send *s, PIRP irp, const struct wdf_span
         return STATUS_SUCCESS;
     }
     __try {
-        MmProbeAndLockPages(s->mdl, KernelMode, operation); /* a buffer of a routine that waits, perhaps its stack */
+        /* The buffer belongs to a driver that sends synchronously, and may be pageable or on the stack. */
+        MmProbeAndLockPages(s->mdl, KernelMode, operation);
     } __except (EXCEPTION_EXECUTE_HANDLER) {
         return GetExceptionCode();
     }
@@ -287,7 +288,7 @@ void wdf_send_format_current(struct wdf_send *s)
 
     send_release(s);
     if (irp->CurrentLocation <= 1)
-        return; /* no stack location is left for the target: wdf_send refuses the request */
+        return; /* the target would have no stack location, so wdf_send refuses the request */
     s->saved.system = irp->AssociatedIrp.SystemBuffer;
     s->saved.user = irp->UserBuffer;
     s->saved.mdl = irp->MdlAddress;

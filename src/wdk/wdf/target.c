@@ -234,7 +234,7 @@ static void target_end_open(struct wdf_target *t, const struct wdf_target_device
         t->open = *open;
         t->state = WdfIoTargetStarted;
     }
-    pthread_cond_broadcast(&wdf_target_changed); /* a close waits */
+    pthread_cond_broadcast(&wdf_target_changed); /* a close waits until `opening` is false */
     pthread_mutex_unlock(&wdf_target_lock);
 }
 

@@ -21,7 +21,7 @@ static struct wdf_request *target_first_sent(struct wdf_sent *sent)
         return NULL;
     r = CONTAINING_RECORD(sent->requests.Flink, struct wdf_send, link)->request;
     wdf_object_ref(&r->object);
-    /* The next call returns another request. */
+    /* Moves the request to the end of the list, so that the next call returns another request. */
     RemoveEntryList(&r->send->link);
     InsertTailList(&sent->requests, &r->send->link);
     return r;
