@@ -23,7 +23,7 @@ static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
     tally_add(TALLY_WSK, TALLY_WSK_CONNECT, (uint32_t)status, 0);
     (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_CONNECT)
-        (void)wsk_host_bind(s->fd, &r->local); /* fails if the socket is still bound */
+        (void)wsk_host_bind(s->fd, &r->local); /* fails without harm if the socket is still bound */
     atomic_store(&s->state, WSK_BOUND);
     link_remove(&r->link);
     if (r->operation == WSK_SOCKET_CONNECT)

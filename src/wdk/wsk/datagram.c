@@ -21,7 +21,7 @@ enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WS
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* must be first: the driver's PWSK_DATAGRAM_INDICATION points at it */
-    struct wsk_datagram *next;          /* used instead of indication.Next, because the driver may change that */
+    struct wsk_datagram *next;          /* used instead of indication.Next, which the driver may change */
     SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
@@ -321,7 +321,8 @@ static void wsk_datagram_store_refused(struct wsk_socket *s, struct wsk_datagram
     struct wsk_datagram **at = &list;
 
     if (s->static_events & WSK_EVENT_RECEIVE_FROM) {
-        wsk_datagrams_free(list); /* a static event stays enabled, so `refused` could grow without limit */
+        /* The datagrams are dropped. A static event stays enabled, so `refused` could grow without limit. */
+        wsk_datagrams_free(list);
         return;
     }
     while (*at)

@@ -116,7 +116,7 @@ int wsk_host_open(unsigned family, bool stream)
     if (family == WSK_INET6)
         wsk_host_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (stream)
-        wsk_host_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* urgent bytes are received and counted like others */
+        wsk_host_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* urgent bytes are received like other bytes */
     if (!stream && family == WSK_INET6)
         wsk_host_set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
     else if (!stream)

@@ -32,7 +32,7 @@ static struct wsk_socket *wsk_listen_create_accepted(struct wsk_socket *listener
         wsk_host_close(fd, true);
         return NULL;
     }
-    s->no_delay = wsk_host_has_no_delay(fd); /* inherited from the listener */
+    s->no_delay = wsk_host_has_no_delay(fd); /* the host's socket inherits the option from the listener */
     atomic_store(&s->state, WSK_CONNECTED);
     return s;
 }
@@ -111,7 +111,7 @@ static bool wsk_listen_accept_one(struct wsk_socket *s, struct wsk_request *r)
     else if (accepted)
         wsk_listen_indicate(s, accepted);
     else if (status != STATUS_INSUFFICIENT_RESOURCES)
-        return true; /* the peer has already closed the connection */
+        return true; /* the peer has already closed this connection; another one may wait */
     else if (r)
         wsk_request_finish(r, status, 0);
     else

@@ -21,7 +21,7 @@ enum { WINDOWS_SOCKET = 0xffff, REUSE = 0x0004, EXCLUSIVE = ~REUSE, TYPE = 0x100
 enum form {
     NUMBER,     /* 32 bits; a driver may pass a boolean as one byte */
     MEMBERSHIP, /* the interface is given as an address for IPv4, as an index for IPv6 */
-    FRAGMENT,   /* Windows has a boolean, the host a mode */
+    FRAGMENT,   /* a boolean on Windows, an IP_PMTUDISC_ value on the host */
     INDEX,      /* an interface index */
     BUFFER      /* a buffer size, which the host doubles when it is set */
 };
@@ -104,7 +104,7 @@ int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, 
     const struct option *o = wsk_option_find(family, level, name);
     int number = 0;
 
-    /* The host needs no option for SO_EXCLUSIVEADDRUSE: without SO_REUSEADDR it binds an address to one socket only. */
+    /* SO_EXCLUSIVEADDRUSE is the host's default: only sockets with SO_REUSEADDR share an address. */
     if (level == WINDOWS_SOCKET && name == (uint32_t)EXCLUSIVE)
         return size ? 0 : -EINVAL;
     if (!o || (level == WINDOWS_SOCKET && name == TYPE))

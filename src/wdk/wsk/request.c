@@ -33,7 +33,7 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
         return true;
     if (!buffer->Mdl || buffer->Offset > MmGetMdlByteCount(buffer->Mdl))
         return false;
-    /* Offset + Length may overflow. So `room` is compared with Offset first, and then the rest with Length. */
+    /* Offset + Length may overflow. So `room` is compared with Offset, and then room - Offset with Length. */
     for (PMDL mdl = buffer->Mdl; mdl && (room < buffer->Offset || room - buffer->Offset < buffer->Length);
          mdl = mdl->Next) {
         if (!MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority))
@@ -109,7 +109,7 @@ bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle)
 NTSTATUS wsk_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
 {
     if (irp) {
-        IoSetNextIrpStackLocation(irp); /* the completion routine of the caller is in this location */
+        IoSetNextIrpStackLocation(irp); /* to the location that has the completion routine of the caller */
         irp->IoStatus.Status = status;
         irp->IoStatus.Information = information;
         irp_complete(irp);

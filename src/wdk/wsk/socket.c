@@ -268,7 +268,7 @@ static void wsk_socket_check_retained(struct wsk_socket *s)
 void wsk_socket_close(struct wsk_socket *s)
 {
     if (!s->closing) {
-        s->pending++; /* keeps a completion from freeing the socket here */
+        s->pending++; /* keeps the completions of cancelled requests from freeing the socket */
         s->closing = true;
         wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);

@@ -56,7 +56,7 @@ static void wsk_request_start_bind(struct wsk_request *r)
     struct wsk_socket *s = r->socket;
 
     wsk_request_finish(r, wsk_bind_socket(s, &r->address), 0);
-    wsk_socket_pump(s); /* static events are already enabled */
+    wsk_socket_pump(s); /* static events are enabled before the bind, so an event may be due already */
 }
 
 static void wsk_request_start_listen(struct wsk_request *r)
@@ -165,7 +165,7 @@ void wsk_request_cancel(struct wsk_request *r)
         (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_DISCONNECT)
         s->disconnect_queued = s->fin_sent;
-    s->pending++; /* keeps the completion from freeing the socket */
+    s->pending++; /* keeps the completion of the request from freeing the socket */
     wsk_request_finish(r, STATUS_CANCELLED, r->done);
     s->pending--;
     if (half_sent)

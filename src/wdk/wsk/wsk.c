@@ -37,14 +37,14 @@ enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1
 struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
-    ULONG captured, calls, adapters, sockets; /* counts; `sockets` includes the name queries */
+    ULONG captured, calls, adapters, sockets; /* numbers of each; `sockets` includes the name queries */
     ULONG static_events;
     BOOLEAN deregistering;
     struct wsk_client *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t idle_cond; /* its clock is CLOCK_MONOTONIC */
+static pthread_cond_t idle_cond; /* timed waits use CLOCK_MONOTONIC */
 static struct wsk_client *clients;
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch;
