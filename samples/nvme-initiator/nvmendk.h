@@ -323,7 +323,7 @@ BOOLEAN NvmeOwnIsDone(NVME_OWN_REQUEST *Own);
  * Executes the command in Controller->Execute on a queue, with Length bytes of Controller->Page as data, and waits.
  * Returns the request's status, or the reason for which the wait has ended early. After an early end the request is
  * still in use, and the caller must close the connection. STATUS_IO_DEVICE_ERROR means that the controller has
- * responded with an error. A time-out and a lost connection have been printed, other failures have not.
+ * responded with an error, which has not been printed. The reasons for all other failures have been printed.
  */
 NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECTION Direction, ULONG Length);
 /*

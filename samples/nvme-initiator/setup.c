@@ -48,6 +48,27 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
     return FALSE;
 }
 
+/*
+ * Returns the status of a request that has ended. If the command could not be sent, stores and prints the status as the
+ * controller's error.
+ */
+static NTSTATUS ControllerRequestStatus(NVME_CONTROLLER *Controller, const NVME_OWN_REQUEST *Own)
+{
+    NTSTATUS status = Own->Request.Status;
+
+    if (NT_SUCCESS(status) || status == STATUS_IO_DEVICE_ERROR)
+        return status;
+    return NvmeControllerReason(Controller, status, "a command could not be sent");
+}
+
+/* Returns the error for a command that was not sent because the queue has failed. Stores and prints the reason. */
+static NTSTATUS ControllerQueueFailed(NVME_CONTROLLER *Controller)
+{
+    NTSTATUS status = NvmeControllerInterrupted(Controller);
+
+    return NT_SUCCESS(status) ? STATUS_CONNECTION_DISCONNECTED : status;
+}
+
 NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECTION Direction, ULONG Length)
 {
     NVME_OWN_REQUEST *own = &Controller->Execute;
@@ -65,11 +86,11 @@ NTSTATUS NvmeExecute(NVME_CONTROLLER *Controller, NVME_QUEUE *Queue, NVME_DIRECT
     own->Request.Length = Length;
     own->Request.Seconds = NVME_FOREVER; /* this function itself checks the time limit */
     if (!NvmeOwnStart(own, Queue, NvmeOwnDone))
-        return STATUS_CONNECTION_DISCONNECTED;
+        return ControllerQueueFailed(Controller);
     for (;;) {
         KeWaitForMultipleObjects(2, objects, WaitAny, Executive, KernelMode, FALSE, &tick, NULL);
         if (NvmeOwnIsDone(own))
-            return own->Request.Status;
+            return ControllerRequestStatus(Controller, own);
         status = NvmeControllerInterrupted(Controller);
         if (!NT_SUCCESS(status))
             return status;

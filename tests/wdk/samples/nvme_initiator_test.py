@@ -18,7 +18,7 @@ NDKRUN, DRIVER, PEER = sys.argv[1:4]
 NQN = 'nqn.2026-11.org.example:peer'
 CANCELLED, IO_TIMEOUT, DELETE_PENDING = 0xC0000120, 0xC00000B5, 0xC0000056
 REFUSED, ACCESS_DENIED, NOT_CONNECTED, BUFFER_SIZE = 0xC0000236, 0xC0000022, 0xC000009D, 0xC0000206
-NOT_SUPPORTED = 0xC00000BB
+NOT_SUPPORTED, BROKEN_PROTOCOL = 0xC00000BB, 0xC00000C3
 DELETE, RESET, ABORT, CHANGE, FAIL = 1, 2, 3, 5, 6
 PATIENT = {'KeepAliveSeconds': 3600, 'CommandSeconds': 3600} # unless a case is about time limits
 SLOW = {'ONDK_PEND_CREATES': '1', 'ONDK_NOTIFY_US': '0', 'ONDK_SPIN_US': '20'}
@@ -91,6 +91,8 @@ CASES = [
      [' reconnects [123],', '[1-9][0-9]* expected failures'], []),
     ('a rejected connection', {'reject': 1}, {'Exercise': FAIL, 'Expect': REFUSED}, ['no resources'], []),
     ('a host that is not admitted', {'refuse': 0x184}, {'Exercise': FAIL, 'Expect': ACCESS_DENIED}, [], []),
+    ('two answers while the controller connects', {'twice_admin': 2}, {'Exercise': FAIL, 'Expect': BROKEN_PROTOCOL},
+     ['that it was not sent'], []),
     ('nobody listens', {'port': 4420}, {'Exercise': FAIL, 'Expect': REFUSED}, ['the target was not reached'], []),
 ]
 # The same, with adapters that have narrower limits; the peer's adapter is that of the default.

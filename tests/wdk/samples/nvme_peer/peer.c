@@ -272,6 +272,17 @@ void peer_send_late_token(struct peer_command *c, struct peer_command *second)
     qp->Dispatch->NdkSendAndInvalidate(qp, second, &last, 1, 0, c->sgl.key);
 }
 
+void peer_send_twice(struct peer_command *c)
+{
+    NDK_QP *qp = c->queue->qp;
+    NDK_SGE sge = sge_of(c->answer, sizeof *c->answer, c->queue->token);
+
+    c->queue->outstanding--;
+    c->sends += 2;
+    qp->Dispatch->NdkSend(qp, c, &sge, 1, NDK_OP_FLAG_DEFER);
+    qp->Dispatch->NdkSend(qp, c, &sge, 1, 0);
+}
+
 /* Copies the capsule, and posts the receive again before the answer, after which the host may send the next one. */
 static void handle_receive(struct peer_queue *q, void *received, uint32_t length)
 {
@@ -359,7 +370,7 @@ static const struct {
     OPTION(wrong_token), OPTION(silent),     OPTION(replace),      OPTION(error),       OPTION(drop),
     OPTION(drop_every),  OPTION(die),        OPTION(stop),         OPTION(change),      OPTION(deaf),
     OPTION(reject),      OPTION(refuse),     OPTION(queues),       OPTION(receives),    OPTION(mdts),
-    OPTION(no_capsule),  OPTION(plain_send), OPTION(late_token),   OPTION(other_token),
+    OPTION(no_capsule),  OPTION(plain_send), OPTION(late_token),   OPTION(other_token), OPTION(twice_admin),
 };
 
 static void parse(const char *argument)

@@ -33,6 +33,7 @@ struct peer_options {
     unsigned wrong_cid;    /* answers with a command identifier that does not exist */
     unsigned old_cid;      /* answers with the identifier of an earlier command of the same slot */
     unsigned twice;        /* answers twice */
+    unsigned twice_admin;  /* an admin command's number: is answered twice, and both answers are sent together */
     unsigned short_answer; /* answers with 12 bytes */
     unsigned wrong_token;  /* invalidates the token of the queue's next command */
     unsigned late_token;   /* each multiple of it: is answered without an invalidation, and then once more with it */
@@ -101,6 +102,8 @@ void peer_write(struct peer_command *c, const void *from, uint32_t token, uint32
 void peer_send(struct peer_command *c, uint32_t length, bool invalidate, uint32_t token);
 /* Sends the answer of c, and at the same time the answer of `second` with an invalidation of c's token. */
 void peer_send_late_token(struct peer_command *c, struct peer_command *second);
+/* Sends the answer of c twice, both at the same time. */
+void peer_send_twice(struct peer_command *c);
 void peer_drop(struct peer_queue *q);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { CNTLID = 7, SECOND_NSID = 3 };
 
-static unsigned io_commands;
+static unsigned io_commands, admin_commands;
 static struct peer_command *held_event; /* the asynchronous event request */
 static uint32_t registers_cc;
 static bool second_namespace, deaf, replaced;
@@ -61,6 +61,10 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
     }
     if (is_multiple(io, options.late_token) && has_token(c)) {
         peer_send_late_token(c, c);
+        return;
+    }
+    if (!c->queue->qid && ++admin_commands == options.twice_admin) {
+        peer_send_twice(c);
         return;
     }
     peer_send(c, io && io == options.short_answer ? 12 : sizeof *c->answer, has_token(c) && !options.plain_send,
