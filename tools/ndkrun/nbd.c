@@ -91,17 +91,20 @@ static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
 static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
 {
     const char *options = getenv("ASAN_OPTIONS");
-    bool needs_runtime;
-    char name[MAX_PATH], text[MAX_PATH], preloaded[2 * MAX_PATH];
+    bool needs_runtime, is_set;
+    char name[MAX_PATH], preloaded[2 * MAX_PATH], *text;
 
     needs_runtime = nbd_find_runtime(plugin, name);
     for (uint32_t i = 0; i < o->driver_count && !needs_runtime; i++)
         needs_runtime = nbd_find_runtime(o->drivers[i], name);
     if (!needs_runtime)
         return true;
-    snprintf(text, sizeof text, "detect_odr_violation=1%s%s", options ? ":" : "", options ? options : "");
+    if (asprintf(&text, "detect_odr_violation=1%s%s", options ? ":" : "", options ? options : "") < 0)
+        return false;
     snprintf(preloaded, sizeof preloaded, "%s:%s", name, plugin);
-    return !setenv("LD_PRELOAD", preloaded, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
+    is_set = !setenv("LD_PRELOAD", preloaded, 1) && !setenv("ASAN_OPTIONS", text, 1) && !setenv(NBD_PRELOADED, "1", 1);
+    free(text);
+    return is_set;
 }
 
 /* Returns the newly allocated word "name=value", or NULL if out of memory. */

@@ -418,6 +418,25 @@ def findings():
     check('--timeout: the report', 'the run has not ended after 1 seconds' in text, text)
 
 
+def sanitizer_options():
+    """nbdkit receives all of ASAN_OPTIONS, however long they are."""
+    if not SANITIZER:
+        return
+    before = os.environ.get('ASAN_OPTIONS')
+    os.environ['ASAN_OPTIONS'] = 'verbosity=0:' * 500 + (before or 'exitcode=77')
+    wanted = os.environ['ASAN_OPTIONS']
+    server = Server()
+    server.connect().close()
+    if before is None:
+        del os.environ['ASAN_OPTIONS']
+    else:
+        os.environ['ASAN_OPTIONS'] = before
+    environment = pathlib.Path(f'/proc/{server.process.pid}/environ').read_text(encoding='utf-8').split('\0')
+    options = [line for line in environment if line.startswith('ASAN_OPTIONS=')]
+    check('long ASAN_OPTIONS', options == ['ASAN_OPTIONS=detect_odr_violation=1:' + wanted], options)
+    server.stop('long ASAN_OPTIONS')
+
+
 def failing_starts():
     for name, code, words, options in (
             ('no such driver', 3, 'no such file', ('nobody.so',)),
@@ -469,7 +488,7 @@ def main():
             print(f'skipped, because {program} is not installed: scripts/deps.sh test')
             return 77
     for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, changing_units,
-                 hanging_up, stopping, killed, findings, failing_starts, plugin):
+                 hanging_up, stopping, killed, findings, sanitizer_options, failing_starts, plugin):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')
