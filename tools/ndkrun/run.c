@@ -239,11 +239,11 @@ bool run_prepare(struct options *o, FILE *json)
 {
     run.options = o;
     run.json = json;
-    if (!run_set_timing(o) || !run_set_close_report(o))
+    out = run_set_timing(o) && run_set_close_report(o) ? output_open(o->until_print) : NULL;
+    if (!out) {
+        fprintf(stderr, "ndkrun: out of memory\n");
         return false;
-    out = output_open(o->until_print);
-    if (!out)
-        return false;
+    }
     ondk_wdk_set_output(out);
     run_set_network(o);
     run_set_stop_hint(o);
