@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of Windows for the resources of drivers: Windows 11 22H2. RtlGetVersion returns 10.0.19041 instead. */
+/* The version of Windows for the resources of drivers: Windows 10, 10.0.19041, which RtlGetVersion returns, too. */
 #ifndef ONDK_WDK_NTVERP_H
 #define ONDK_WDK_NTVERP_H
 
 #define VER_PRODUCTMAJORVERSION 10
 #define VER_PRODUCTMINORVERSION 0
-#define VER_PRODUCTBUILD 22621
+#define VER_PRODUCTBUILD 19041
 #define VER_PRODUCTBUILD_QFE 1
 #define VER_PRODUCTVERSION VER_PRODUCTMAJORVERSION, VER_PRODUCTMINORVERSION, VER_PRODUCTBUILD, VER_PRODUCTBUILD_QFE
 #define VER_PRODUCTVERSION_W (0x0A00)
 #define VER_PRODUCTVERSION_DW (0x0A000000 | VER_PRODUCTBUILD)
-#define VER_PRODUCTVERSION_STR "10.0.22621.1"
+#define VER_PRODUCTVERSION_STR "10.0.19041.1"
 #define VER_PRODUCTVERSION_STRING "10.0"
 #define VER_PRODUCTBETA_STR ""
 #define VER_PRODUCTNAME_STR "OpenNDK"

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "ntifs.h"
+#include "ntverp.h"
 
 #include "wdk/mm/pool.h"
 
@@ -396,6 +397,9 @@ static void test_version(void **state)
     (void)state;
     assert_int_equal(RtlGetVersion(&v), STATUS_SUCCESS);
     assert_int_equal(v.dwMajorVersion, 10);
+    assert_int_equal(v.dwBuildNumber, 19041);
+    assert_int_equal(v.dwBuildNumber, VER_PRODUCTBUILD);
+    assert_string_equal(VER_PRODUCTVERSION_STR, "10.0.19041.1");
     assert_int_equal(verify(6, 2, 0, VER_MAJORVERSION | VER_MINORVERSION, VER_GREATER_EQUAL), STATUS_SUCCESS);
     assert_int_equal(verify(10, 1, 0, VER_MAJORVERSION | VER_MINORVERSION, VER_GREATER_EQUAL),
                      STATUS_REVISION_MISMATCH);

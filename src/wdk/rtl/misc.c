@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "ntifs.h"
+#include "ntverp.h"
 
 #include "verify/stack.h"
 #include "wdk/common/text.h"
@@ -190,7 +191,12 @@ VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time)
 
 /* ---- Version ---------------------------------------------------------------------------------------------------- */
 
-enum { MAJOR = 10, MINOR = 0, BUILD = 19041, BITS_PER_CONDITION = 3 };
+enum {
+    MAJOR = VER_PRODUCTMAJORVERSION,
+    MINOR = VER_PRODUCTMINORVERSION,
+    BUILD = VER_PRODUCTBUILD,
+    BITS_PER_CONDITION = 3
+};
 
 NTSTATUS RtlGetVersion(PRTL_OSVERSIONINFOW lpVersionInformation)
 {
