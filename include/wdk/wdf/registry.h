@@ -34,7 +34,8 @@ NTKERNELAPI NTSTATUS WdfRegistryRemoveValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRI
 /*
  * Queries return STATUS_OBJECT_NAME_NOT_FOUND if there is no such value, STATUS_OBJECT_TYPE_MISMATCH if it has another
  * type than the query expects. WdfRegistryQueryULong also returns STATUS_INVALID_PARAMETER if the value does not have
- * four bytes.
+ * four bytes. WdfRegistryQueryMemory, WdfRegistryQueryString and WdfRegistryQueryMultiString return
+ * STATUS_RESOURCE_DATA_NOT_FOUND if the value is empty.
  */
 NTKERNELAPI NTSTATUS WdfRegistryQueryULong(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _Out_ PULONG Value);
 /*
@@ -43,7 +44,6 @@ NTKERNELAPI NTSTATUS WdfRegistryQueryULong(_In_ WDFKEY Key, _In_ PCUNICODE_STRIN
 NTKERNELAPI NTSTATUS WdfRegistryQueryValue(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ ULONG ValueLength,
                                            _Out_opt_ PVOID Value, _Out_opt_ PULONG ValueLengthQueried,
                                            _Out_opt_ PULONG ValueType);
-/* Returns STATUS_RESOURCE_DATA_NOT_FOUND if the value is empty. */
 NTKERNELAPI NTSTATUS WdfRegistryQueryMemory(_In_ WDFKEY Key, _In_ PCUNICODE_STRING ValueName, _In_ POOL_TYPE PoolType,
                                             _In_opt_ PWDF_OBJECT_ATTRIBUTES MemoryAttributes, _Out_ WDFMEMORY *Memory,
                                             _Out_opt_ PULONG ValueType);

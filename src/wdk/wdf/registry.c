@@ -221,6 +221,18 @@ static NTSTATUS wdf_key_read(const char *routine, WDFKEY key, PCUNICODE_STRING v
     return status;
 }
 
+/* Same as wdf_key_read, but returns STATUS_RESOURCE_DATA_NOT_FOUND if the value is empty. */
+static NTSTATUS wdf_key_read_data(const char *routine, WDFKEY key, PCUNICODE_STRING value, ULONG type,
+                                  KEY_VALUE_PARTIAL_INFORMATION **out)
+{
+    NTSTATUS status = wdf_key_read(routine, key, value, type, out);
+
+    if (!NT_SUCCESS(status) || (*out)->DataLength)
+        return status;
+    free(*out);
+    return STATUS_RESOURCE_DATA_NOT_FOUND;
+}
+
 NTSTATUS WdfRegistryQueryULong(WDFKEY Key, PCUNICODE_STRING ValueName, PULONG Value)
 {
     KEY_VALUE_PARTIAL_INFORMATION *info;
@@ -262,12 +274,11 @@ NTSTATUS WdfRegistryQueryMemory(WDFKEY Key, PCUNICODE_STRING ValueName, POOL_TYP
     const void *caller = __builtin_return_address(0);
     KEY_VALUE_PARTIAL_INFORMATION *info;
     struct wdf_memory *m;
-    NTSTATUS status = wdf_key_read("WdfRegistryQueryMemory", Key, ValueName, REG_NONE, &info);
+    NTSTATUS status = wdf_key_read_data("WdfRegistryQueryMemory", Key, ValueName, REG_NONE, &info);
 
     if (!NT_SUCCESS(status))
         return status;
-    status = !info->DataLength ? STATUS_RESOURCE_DATA_NOT_FOUND
-                               : wdf_memory_allocate(MemoryAttributes, PoolType, 0, info->DataLength, caller, &m);
+    status = wdf_memory_allocate(MemoryAttributes, PoolType, 0, info->DataLength, caller, &m);
     if (NT_SUCCESS(status)) {
         memcpy(wdf_memory_buffer(m), info->Data, info->DataLength);
         *Memory = (WDFMEMORY)m;
@@ -316,7 +327,7 @@ NTSTATUS WdfRegistryQueryString(WDFKEY Key, PCUNICODE_STRING ValueName, WDFSTRIN
 {
     KEY_VALUE_PARTIAL_INFORMATION *info;
     UNICODE_STRING text;
-    NTSTATUS status = wdf_key_read("WdfRegistryQueryString", Key, ValueName, REG_SZ, &info);
+    NTSTATUS status = wdf_key_read_data("WdfRegistryQueryString", Key, ValueName, REG_SZ, &info);
 
     if (!NT_SUCCESS(status))
         return status;
@@ -331,7 +342,7 @@ NTSTATUS WdfRegistryQueryMultiString(WDFKEY Key, PCUNICODE_STRING ValueName, PWD
 {
     const void *caller = __builtin_return_address(0);
     KEY_VALUE_PARTIAL_INFORMATION *info;
-    NTSTATUS status = wdf_key_read("WdfRegistryQueryMultiString", Key, ValueName, REG_MULTI_SZ, &info);
+    NTSTATUS status = wdf_key_read_data("WdfRegistryQueryMultiString", Key, ValueName, REG_MULTI_SZ, &info);
     UNICODE_STRING text;
     WDFSTRING string;
 

@@ -285,6 +285,30 @@ static ULONG check_strings(WDFDEVICE Device)
     return 0;
 }
 
+static ULONG check_empty_values(WDFKEY Key)
+{
+    DECLARE_CONST_UNICODE_STRING(list, L"EmptyList");
+    DECLARE_CONST_UNICODE_STRING(name, L"EmptyName");
+    WDFCOLLECTION collection;
+    WDFSTRING string;
+    WDFMEMORY memory;
+    USHORT bytes = 0;
+
+    CHECK(NT_SUCCESS(WdfRegistryAssignValue(Key, &list, REG_MULTI_SZ, 0, NULL)));
+    CHECK(NT_SUCCESS(WdfCollectionCreate(NULL, &collection)));
+    CHECK(WdfRegistryQueryMultiString(Key, &list, NULL, collection) == STATUS_RESOURCE_DATA_NOT_FOUND);
+    CHECK(WdfCollectionGetCount(collection) == 0);
+    WdfObjectDelete(collection);
+    CHECK(NT_SUCCESS(WdfRegistryAssignValue(Key, &name, REG_SZ, 0, NULL)));
+    CHECK(NT_SUCCESS(WdfStringCreate(NULL, NULL, &string)));
+    CHECK(WdfRegistryQueryString(Key, &name, string) == STATUS_RESOURCE_DATA_NOT_FOUND);
+    CHECK(WdfRegistryQueryString(Key, &list, string) == STATUS_OBJECT_TYPE_MISMATCH);
+    WdfObjectDelete(string);
+    CHECK(WdfRegistryQueryMemory(Key, &name, PagedPool, NULL, &memory, NULL) == STATUS_RESOURCE_DATA_NOT_FOUND);
+    CHECK(NT_SUCCESS(WdfRegistryQueryUnicodeString(Key, &name, &bytes, NULL)) && bytes == sizeof(WCHAR));
+    return 0;
+}
+
 static ULONG check_registry(VOID)
 {
     DECLARE_CONST_UNICODE_STRING(number, L"Number");
@@ -327,6 +351,7 @@ static ULONG check_registry(VOID)
     CHECK(*(ULONG *)WdfMemoryGetBuffer(memory, NULL) == 4711);
     WdfObjectDelete(memory);
     CHECK(NT_SUCCESS(WdfRegistryRemoveValue(key, &number)));
+    CHECK(check_empty_values(key) == 0);
     WdfRegistryClose(key);
     return 0;
 }
