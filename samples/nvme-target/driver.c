@@ -219,10 +219,11 @@ static NTSTATUS ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Po
     Settings->has_fast_registration = ReadNumber(Key, L"Fast", 0) != 0;
     Settings->max_buffers = ReadLimit(Key, L"Buffers", Settings->max_buffers, 1, 1024, &status);
     Settings->max_controllers =
-        (USHORT)ReadLimit(Key, L"MaxControllers", Settings->max_controllers, 1, 1024, &status);
+        (USHORT)ReadLimit(Key, L"MaxControllers", Settings->max_controllers, 1, TARGET_MAX_CONTROLLERS, &status);
     Settings->max_io_queues =
         (uint16_t)ReadLimit(Key, L"MaxIoQueues", Settings->max_io_queues, 1, TARGET_MAX_IO_QUEUES, &status);
-    Settings->max_queues = ReadLimit(Key, L"MaxQueues", target_default_queues(Settings), 2, 66560, &status);
+    Settings->max_queues =
+        ReadLimit(Key, L"MaxQueues", target_default_queues(Settings), 2, TARGET_MAX_QUEUES, &status);
     return status;
 }
 

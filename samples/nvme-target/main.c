@@ -253,12 +253,12 @@ static bool parse_limit(int option, const char *name, const char *value, struct 
         settings->max_entries = (uint16_t)number;
         return true;
     case OPTION_CONTROLLERS:
-        if (!parse_number(name, value, 1, 1024, &number))
+        if (!parse_number(name, value, 1, TARGET_MAX_CONTROLLERS, &number))
             return false;
         settings->max_controllers = (uint16_t)number;
         return true;
     case OPTION_QUEUES:
-        return parse_number(name, value, 2, 65536, &settings->max_queues);
+        return parse_number(name, value, 2, TARGET_MAX_QUEUES, &settings->max_queues);
     case OPTION_BUFFERS:
         return parse_number(name, value, 1, 1024, &settings->max_buffers);
     case OPTION_WORKERS:

@@ -52,6 +52,8 @@
 
 #define TARGET_MAX_NAMESPACES 64
 #define TARGET_MAX_IO_QUEUES 64 /* for each controller */
+#define TARGET_MAX_CONTROLLERS 1024
+#define TARGET_MAX_QUEUES (TARGET_MAX_CONTROLLERS * (TARGET_MAX_IO_QUEUES + 1)) /* of all controllers */
 #define TARGET_MAX_EVENTS 4     /* maximum number of outstanding asynchronous event requests for each controller */
 #define TARGET_STORED_FEATURES 8
 #define TARGET_ERROR_ENTRIES 16 /* number of entries in a controller's error log */

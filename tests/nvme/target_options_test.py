@@ -64,6 +64,8 @@ def wrong_values():
     for port in ('0', '65536', '99999', 'x'):
         run(f'port {port}', 2, [f'--listen: port {port}: a number from 1 to 65535'], '--listen', f'127.0.0.1:{port}', *NQN,
             *MEMORY)
+    for queues in ('1', '66561'):
+        run(f'--queues {queues}', 2, ['a number from 2 to 66560'], *LISTEN, *NQN, *MEMORY, '--queues', queues)
     run('--frobnicate', 2, ['unrecognized option'], *LISTEN, *NQN, *MEMORY, '--frobnicate')
     run('a word', 2, ['word: this is no option'], *LISTEN, *NQN, *MEMORY, 'word')
 
