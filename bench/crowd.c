@@ -2,9 +2,9 @@
 /*
  * Measures round trips of 64-byte messages over many connections between two processes. Prints one line of JSON.
  *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
- * If <in flight> is 1, the connections are used in turn. If <in flight> equals <connections>, each connection always has
- * one message in flight. The program prints the time of half a round trip, and how many round trips the slowest
- * and the fastest connection made.
+ * If <in flight> is 1, the connections are used in turn. If <in flight> equals <connections>, each connection always
+ * has one message in flight. The program prints the time of half a round trip, and how many round trips the slowest and
+ * the fastest connection made.
  *
  * ndk polls one completion queue in one thread. tcp polls epoll in one thread. ndk-notified distributes the connections
  * over <queues> completion queues, and answers messages inside the notifications. With one queue, ndk-notified runs

@@ -90,7 +90,9 @@ static void run_on_message(struct link *l)
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        /* The receive follows the post, so that the message is sent earlier. The answer finds another posted receive. */
+        /*
+         * The receive follows the post, so that the message is sent earlier. The answer finds another posted receive.
+         */
         l->ops->receive(l);
     }
     if (over) {

@@ -64,8 +64,8 @@ static double samples_median(size_t count)
 }
 
 /*
- * Pins the thread to processor `n` of the processors that this process may use, counted from 0. Does nothing if there is
- * no such processor.
+ * Pins the thread to processor `n` of the processors that this process may use, counted from 0. Does nothing if there
+ * is no such processor.
  */
 static void bench_pin_thread(pthread_t thread, unsigned n)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# ondk_driver(NAME SOURCES a.c... [INCLUDES dir...] [DEFINES name...]): builds a kernel driver's sources, as they are, into
-# NAME.so, which ndkrun loads. For a folder as it comes from Windows (include files in another spelling, a project's list)
-# call ndk-cc instead; it uses the same flags.
+# ondk_driver(NAME SOURCES a.c... [INCLUDES dir...] [DEFINES name...]): builds a kernel driver's sources, as they are,
+# into NAME.so, which ndkrun loads. For a folder as it comes from Windows (include files in another spelling, a
+# project's list) call ndk-cc instead; it uses the same flags.
 function(ondk_driver NAME)
   cmake_parse_arguments(D "" "" "SOURCES;INCLUDES;DEFINES" ${ARGN})
   add_library(${NAME} MODULE ${D_SOURCES})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Profile-guided optimisation of the library, in two steps. scripts/train builds the library with counters
-# (ONDK_PROFILE_GENERATE) and runs bench_train, which leaves a profile. A build with ONDK_PROFILE_USE reads that profile.
-# The two builds name their objects alike in it, because -fprofile-prefix-path takes off the build directory.
+# (ONDK_PROFILE_GENERATE) and runs bench_train, which leaves a profile. A build with ONDK_PROFILE_USE reads that
+# profile. The two builds name their objects alike in it, because -fprofile-prefix-path takes off the build directory.
 if(NOT CMAKE_C_COMPILER_ID STREQUAL "GNU" OR CMAKE_C_COMPILER_VERSION VERSION_LESS 12 OR ONDK_SANITIZE)
   message(FATAL_ERROR "ONDK_PROFILE_GENERATE and ONDK_PROFILE_USE need GCC 12 or later, without sanitizers")
 endif()

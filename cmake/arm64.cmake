@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Cross build for arm64 with Debian's compiler. The libraries are in ONDK_SYSROOT, which tests/arm64/sysroot creates, and
-# qemu runs the tests.
+# Cross build for arm64 with Debian's compiler. The libraries are in ONDK_SYSROOT, which tests/arm64/sysroot creates,
+# and qemu runs the tests.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(ONDK_SYSROOT "${CMAKE_CURRENT_LIST_DIR}/../build/sysroot-arm64" CACHE PATH "A Debian root of arm64 with the libraries")
+set(ONDK_SYSROOT "${CMAKE_CURRENT_LIST_DIR}/../build/sysroot-arm64" CACHE PATH
+  "A Debian root of arm64 with the libraries")
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ONDK_SYSROOT)
 get_filename_component(CMAKE_SYSROOT "${ONDK_SYSROOT}" ABSOLUTE)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -101,8 +101,8 @@ bool consumer_wait_disconnect_ms(struct consumer *c, uint64_t ms);
 void consumer_close_connector(struct consumer *c);
 /*
  * Closes the connector and the QP. After this call, no request of the QP uses memory any more. A caller that has posted
- * requests must make this call before it frees their memory, for example by consumer_region_destroy. The posted receives
- * of a QP that was never connected complete only when the QP is closed.
+ * requests must make this call before it frees their memory, for example by consumer_region_destroy. The posted
+ * receives of a QP that was never connected complete only when the QP is closed.
  */
 void consumer_close_qp(struct consumer *c);
 

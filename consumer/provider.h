@@ -19,8 +19,8 @@ struct ndkconform_provider;
 
 /*
  * Makes the module's provider the provider of this process. Without this call, the provider is OpenNDK's. No other
- * function of this file may be called before this function. Returns false, and writes one line to `error`, if the module
- * cannot be used.
+ * function of this file may be called before this function. Returns false, and writes one line to `error`, if the
+ * module cannot be used.
  */
 bool consumer_use_module(const char *file, char *error, size_t size);
 /* Returns the foreign provider of the module, or NULL if the provider is OpenNDK. */

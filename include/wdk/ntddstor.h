@@ -70,7 +70,9 @@ typedef enum _STORAGE_BUS_TYPE {
     BusTypeMaxReserved = 0x7F
 } STORAGE_BUS_TYPE, *PSTORAGE_BUS_TYPE;
 
-/* The media of IOCTL_STORAGE_GET_MEDIA_TYPES_EX. MediaType in these structures may also be a MEDIA_TYPE of ntdddisk.h. */
+/*
+ * The media of IOCTL_STORAGE_GET_MEDIA_TYPES_EX. MediaType in these structures may also be a MEDIA_TYPE of ntdddisk.h.
+ */
 typedef enum _STORAGE_MEDIA_TYPE {
     DDS_4mm = 0x20,
     MiniQic,

@@ -523,8 +523,8 @@ typedef union _EIGHT_BYTE {
 #pragma pack(pop)
 
 /*
- * Copies the bytes of one number to the other in reverse order. The addresses need not be aligned. Each is a block, as in
- * the kit, so that the semicolon behind it may be missing.
+ * Copies the bytes of one number to the other in reverse order. The addresses need not be aligned. Each is a block, as
+ * in the kit, so that the semicolon behind it may be missing.
  */
 #define REVERSE_BYTES_SHORT(destination, source) \
     { \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares a slot of the STag table, for memory.c, memory_check.c, memory_pages.c and memory_request.c. The invariant: a
- * lookup first protects the slot by changing its member `word` (see memory.c). After that, the lookup reads other
+ * Declares a slot of the STag table, for memory.c, memory_check.c, memory_pages.c and memory_request.c. The invariant:
+ * a lookup first protects the slot by changing its member `word` (see memory.c). After that, the lookup reads other
  * members, but only members in the first cache line.
  */
 #ifndef IWARP_MEMORY_INTERNAL_H

@@ -133,11 +133,11 @@ static const struct cause {
     [FABRIC_PEER_RANGE] = {ONDK_CAUSE_PEER_RANGE, ONDK_BY_PEER, "Address and length are not inside the peer's region.",
                            "Compare them with what the peer registered and announced."},
     [FABRIC_RESOURCES] = {ONDK_CAUSE_RESOURCES, 0, "Memory, or another resource of the system, ran out.",
-                          "Check the memory of the host and the limits of the process (ulimit -v, a control group), use "
-                          "shallower queues, or close idle objects."},
+                          "Check the memory of the host and the limits of the process (ulimit -v, a control group), "
+                          "use shallower queues, or close idle objects."},
     [FABRIC_DESCRIPTORS] = {ONDK_CAUSE_DESCRIPTORS, 0, "This process, or its host, had no file descriptor left.",
-                            "Raise the limit (ulimit -n, or LimitNOFILE= of a systemd unit; fs.file-max for the host), or "
-                            "close connections. A connection needs two descriptors."},
+                            "Raise the limit (ulimit -n, or LimitNOFILE= of a systemd unit; fs.file-max for the host), "
+                            "or close connections. A connection needs two descriptors."},
     [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0,
                             "More requests completed than a completion queue holds.",
                             "An error in this side's program: a completion queue must be as deep as all queues that "
@@ -229,8 +229,8 @@ static const struct cause {
     [FABRIC_UNANSWERED] = {ONDK_CAUSE_UNANSWERED, 0,
                            "This side's program had neither accepted nor rejected the request when the peer ended it.",
                            "If the peer's reason is reply-timeout, this side's program is too slow: find out why, or "
-                           "raise ONDK_REPLY_MS (reply_ms) of the peer. Otherwise the peer's program or user cancelled. "
-                           "ndkstat -C shows requests that wait, in the state requested, with their age."},
+                           "raise ONDK_REPLY_MS (reply_ms) of the peer. Otherwise the peer's program or user "
+                           "cancelled. ndkstat -C shows requests that wait, in the state requested, with their age."},
 };
 /* clang-format on */
 

@@ -82,8 +82,9 @@
 #define TRACE_FIELDS_IoAllocateIrp(F, N) F(ptr, object) F(u8, locations)
 #define TRACE_FIELDS_IoFreeIrp(F, N) F(ptr, object)
 /*
- * The IRP `object` is sent to `device`, which `driver` has created. `in` and `out` are the sizes of the buffers in bytes.
- * `mode` is the IRP's RequestorMode: user mode if a program has made the request, kernel mode if a driver has made it.
+ * The IRP `object` is sent to `device`, which `driver` has created. `in` and `out` are the sizes of the buffers in
+ * bytes. `mode` is the IRP's RequestorMode: user mode if a program has made the request, kernel mode if a driver has
+ * made it.
  */
 #define TRACE_FIELDS_IoCallDriver(F, N)                                                                                \
     F(ptr, object)                                                                                                     \

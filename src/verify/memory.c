@@ -103,8 +103,8 @@ bool memory_is_freed(const void *start, size_t size)
 /* ---- Frees ------------------------------------------------------------------------------------------------------- */
 
 /*
- * While `unchecked` is not 0, memory that this thread frees is not checked. `unchecked` is the number of checks that the
- * thread is in, plus the number of calls of memory_begin_lock that memory_end_lock has not ended.
+ * While `unchecked` is not 0, memory that this thread frees is not checked. `unchecked` is the number of checks that
+ * the thread is in, plus the number of calls of memory_begin_lock that memory_end_lock has not ended.
  */
 static _Thread_local unsigned unchecked;
 

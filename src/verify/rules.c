@@ -178,13 +178,14 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A disconnected QP or connector cannot be reused by the consumer.",
         .advice = "Close both, and create new ones for the next connection." },
     [RULE_CONNECTOR_PHASE] = { .name = "connector-phase", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
-        .text = "A connector goes through connect, complete and disconnect, or through accept and disconnect. NdkReject "
-                "is called in place of complete or accept.",
+        .text = "A connector goes through connect, complete and disconnect, or through accept and disconnect. "
+                "NdkReject is called in place of complete or accept.",
         .page = "nc-ndkpi-ndk_fn_complete_connect",
         .sentence = "The NdkCompleteConnect function completes a connection request that was initiated by a "
                     "previous call to the NdkConnect (NDK_FN_CONNECT) function. The NDK consumer calls "
                     "NdkCompleteConnect after the peer accepts the connection request.",
-        .advice = "Wait for the completion of the call before, and check its status. To give up, close the connector." },
+        .advice = "Wait for the completion of the call before, and check its status. To give up, close the "
+                  "connector." },
     [RULE_CONNECTION_DATA_PHASE] = { .name = "connection-data-phase", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "NdkGetConnectionData is called between request and NdkAccept, or between NdkConnect's completion "
                 "and NdkCompleteConnect.",
@@ -305,7 +306,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .text = "A message finds a posted receive at the peer. Checked if the peer is in the same process.",
         .page = "nc-ndkpi-ndk_fn_receive",
         .sentence = "An array of SGE structures (NDK_SGE) that represent the buffers to receive incoming data.",
-        .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the connection." },
+        .advice = "Post receives before the peer can send, and agree on credits. Without one, iWARP ends the "
+                  "connection." },
     /* The rule follows from .sentence, which does not demand it literally. */
     [RULE_SILENT_ONLY] = { .name = "silent-only", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Among as many requests as the queue is deep, at least one is signalled: only its result frees "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# consume.sh WAY COMPILER SOURCE PREFIX DIR [DRIVER]: builds the project in consumer/ in DIR and runs its programs. WAY is
-# pkg-config, find_package, add_subdirectory or FetchContent, COMPILER gcc or clang. PREFIX is an installation. With
+# consume.sh WAY COMPILER SOURCE PREFIX DIR [DRIVER]: builds the project in consumer/ in DIR and runs its programs. WAY
+# is pkg-config, find_package, add_subdirectory or FetchContent, COMPILER gcc or clang. PREFIX is an installation. With
 # DRIVER also builds and runs a driver.
 set -eu
 way=$1 source=$3 prefix=$4 dir=$5 driver=${6:-}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# names.sh PREFIX INTERNAL.A SOURCE DIR: a program that has all internal names of the library for variables of its own is
-# linked with the installed archive, and runs. With the internal archive the names collide.
+# names.sh PREFIX INTERNAL.A SOURCE DIR: a program that has all internal names of the library for variables of its own
+# is linked with the installed archive, and runs. With the internal archive the names collide.
 set -eu
 prefix=$1 internal=$2 source=$3 dir=$4
 rm -rf "$dir"

@@ -120,7 +120,9 @@ static void test_length_changes(void **state)
     pump_close(&p);
 }
 
-/* The changes that keep the length: the last SGE exceeds the region, or names memory or a region that does not exist. */
+/*
+ * The changes that keep the length: the last SGE exceeds the region, or names memory or a region that does not exist.
+ */
 static void change(unsigned which)
 {
     switch (which) {

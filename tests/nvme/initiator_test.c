@@ -176,7 +176,9 @@ static void test_large_blocks(void **state)
     assert_int_equal(process_stop(&target, SIGTERM), 0);
 }
 
-/* A target whose connections stay unanswered delays the start for CommandSeconds, and a connect with retry not at all. */
+/*
+ * A target whose connections stay unanswered delays the start for CommandSeconds, and a connect with retry not at all.
+ */
 static void test_silent_target(void **state)
 {
     NVME_IOCTL_CONNECTED connected = { 9 };

@@ -160,7 +160,9 @@ static void send_garbage(unsigned host, const struct kit_listener *l)
     raw_close(s, false);
 }
 
-/* Peers that fail in every way, from many sources: they have one half of the list, and one source cannot take it all. */
+/*
+ * Peers that fail in every way, from many sources: they have one half of the list, and one source cannot take it all.
+ */
 CASE(failures_in_a_flood, 0)
 {
     enum { VICTIM = 1, FLOOD = 300, SOURCES = 200 };

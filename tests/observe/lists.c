@@ -311,7 +311,9 @@ static NDK_PD *make_pd(NDK_ADAPTER *adapter)
     return pd;
 }
 
-/* As of a caller with a later version of the struct. Writing it takes long, so that many objects end during a reading. */
+/*
+ * As of a caller with a later version of the struct. Writing it takes long, so that many objects end during a reading.
+ */
 struct wide_entry {
     ondk_protection_domain_t pd;
     char later[16384];

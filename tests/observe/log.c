@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The log's callback: what it receives, when it is removed, and that peers cannot make it as many lines as they like. */
+/*
+ * The log's callback: what it receives, when it is removed, and that peers cannot make it as many lines as they like.
+ */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

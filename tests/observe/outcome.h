@@ -31,8 +31,8 @@ unsigned log_sum(uint32_t level, const char *format);
 void log_wait(uint32_t level, const char *part, unsigned count);
 
 /*
- * Waits until the adapter has `total` failures, and its newest is the expected one, which it returns. The log has a line
- * with the same.
+ * Waits until the adapter has `total` failures, and its newest is the expected one, which it returns. The log has a
+ * line with the same.
  */
 ondk_failure_t outcome_wait(const struct kit_side *s, const struct outcome *e, uint32_t total);
 /* Sets a field of 32 bits in the configuration of later adapters, and all other fields to their defaults. */

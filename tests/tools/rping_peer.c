@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rping_peer ADDRESS:PORT [leave]: an rping client whose ping has the bytes of its standard input. With `leave` it begins
- * a second ping, and disconnects when the server has answered the first message.
+ * rping_peer ADDRESS:PORT [leave]: an rping client whose ping has the bytes of its standard input. With `leave` it
+ * begins a second ping, and disconnects when the server has answered the first message.
  */
 #include <endian.h>
 #include <stdio.h>

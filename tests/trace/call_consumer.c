@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_consumer [MAJOR.MINOR] calls every routine of NDKPI at least once, on connections with itself over lo, and prints
- * the events that a trace of it must have (call_printer.h). calls_test.py compares them.
+ * call_consumer [MAJOR.MINOR] calls every routine of NDKPI at least once, on connections with itself over lo, and
+ * prints the events that a trace of it must have (call_printer.h). calls_test.py compares them.
  */
 #include <arpa/inet.h>
 #include <net/if.h>

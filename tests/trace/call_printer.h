@@ -35,7 +35,10 @@ void on_closed(void *context);
  */
 NTSTATUS op_end(struct op *op, NTSTATUS status, void *out);
 
-/* Calls that complete by a routine, with that routine and its context as the last arguments. The caller prints their beginning. */
+/*
+ * Calls that complete by a routine, with that routine and its context as the last arguments. The caller prints their
+ * beginning.
+ */
 #define REQUEST(pointer, entry, ...)                                                                                   \
     ({                                                                                                                 \
         struct op *op_ = op_begin(#entry, (pointer));                                                                  \

@@ -114,7 +114,9 @@ static bool is_found_in_copy(const char *content, size_t size)
     return found;
 }
 
-/* The copy is another build if its first page differs. A copy that is cut off, or has no symbol table, gives no names. */
+/*
+ * The copy is another build if its first page differs. A copy that is cut off, or has no symbol table, gives no names.
+ */
 static void test_other_files(void **state)
 {
     size_t size;

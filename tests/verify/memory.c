@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules about the memory of regions, MDLs and mappings in a plain program: each breach, and what is near it but legal. */
+/*
+ * Rules about the memory of regions, MDLs and mappings in a plain program: each breach, and what is near it but legal.
+ */
 #include <sys/mman.h>
 
 #include "contract/kit/kit.h"

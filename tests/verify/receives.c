@@ -183,7 +183,9 @@ CASE(receives_just_before, KIT_FAMILIES)
     CHECK_BREACHES("");
 }
 
-/* Answers each message, after it has posted the receive for the next one. The active end does not answer the last one. */
+/*
+ * Answers each message, after it has posted the receive for the next one. The active end does not answer the last one.
+ */
 static void *serve(void *side)
 {
     struct kit_side *s = side;

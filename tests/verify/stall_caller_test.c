@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of the thread that made a call which stalls: where it waits, or that it runs, has ended, or waits in the call
- * itself. And the stacks of threads that wait in other ways.
+ * The stack of the thread that made a call which stalls: where it waits, or that it runs, has ended, or waits in the
+ * call itself. And the stacks of threads that wait in other ways.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

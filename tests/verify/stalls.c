@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections that do not go on: what is reported, and what comes near and is legal. The limit is an hour, and the cases
- * examine at times of their own choice, so the speed of the machine decides nothing.
+ * Connections that do not go on: what is reported, and what comes near and is legal. The limit is an hour, and the
+ * cases examine at times of their own choice, so the speed of the machine decides nothing.
  */
 #include "base/owner.h"
 #include "contract/kit/kit.h"
@@ -40,8 +40,8 @@ static uint64_t hours_later(uint64_t hours)
 }
 
 /*
- * Examines after some time, and checks the reports. A second examination reports nothing. Nothing of the case began half
- * an hour ago, so nothing is reported then.
+ * Examines after some time, and checks the reports. A second examination reports nothing. Nothing of the case began
+ * half an hour ago, so nothing is reported then.
  */
 static void check_stalls(const char *expected, const char *words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Breaches of a driver that need a provider made for them: calls on one queue from two threads at once, a close during a
- * call, and what an adapter does not support.
+ * Breaches of a driver that need a provider made for them: calls on one queue from two threads at once, a close during
+ * a call, and what an adapter does not support.
  */
 #include <setjmp.h>
 #include <stdarg.h>

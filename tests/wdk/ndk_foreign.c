@@ -85,7 +85,9 @@ static void foreign_close(NDK_ADAPTER *a)
     front_close_provider(a);
 }
 
-/* Listens at a driver's address. Checks the address that the provider receives, and the one that the driver gets back. */
+/*
+ * Listens at a driver's address. Checks the address that the provider receives, and the one that the driver gets back.
+ */
 static void listen_and_compare(const IN6_ADDR *of_driver, const IN6_ADDR *of_provider)
 {
     SOCKADDR_IN6 at = { .sin6_family = AF_INET6, .sin6_addr = *of_driver };

@@ -208,7 +208,9 @@ static void test_unlocked_in_completion(void **state)
     report_is_empty(r);
 }
 
-/* WskSendMessages uses the MDLs of all its buffers. Its socket thread may send before the check, so that is not timed. */
+/*
+ * WskSendMessages uses the MDLs of all its buffers. Its socket thread may send before the check, so that is not timed.
+ */
 static void test_messages(void **state)
 {
     struct report *r = report_start();

@@ -75,8 +75,8 @@ static void plugin_exit(void)
  * Allocates memory, which initializes a preloaded sanitizer runtime (nbd.h). This constructor runs before those of all
  * other libraries (link option -z initfirst). Otherwise the first allocation would be in newlocale, which libp11-kit, a
  * library of nbdkit, calls in its constructor. The runtime's initialization calls dlerror, which would release the lock
- * that newlocale holds. After nbdkit had printed an error, freelocale would then wait for the lock forever at the end of
- * the process.
+ * that newlocale holds. After nbdkit had printed an error, freelocale would then wait for the lock forever at the end
+ * of the process.
  */
 __attribute__((constructor)) static void plugin_initialize_runtime(void)
 {

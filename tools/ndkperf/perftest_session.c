@@ -39,9 +39,11 @@ static const uint64_t LONG_WAIT_NS = 10000000000; /* waits that take longer are 
 static const struct perftest_test tests[] = {
     { .name = "send_bw", .verb = PERFTEST_SEND, .addresses_before = 4, .addresses_after = true },
     { .name = "send_lat", .verb = PERFTEST_SEND, .latency = true, .addresses_before = 4, .addresses_after = true },
-    { .name = "write_bw", .verb = PERFTEST_WRITE, .addresses_before = 3, .addresses_after = true, .reports_after = true },
+    { .name = "write_bw", .verb = PERFTEST_WRITE, .addresses_before = 3, .addresses_after = true,
+      .reports_after = true },
     { .name = "write_lat", .verb = PERFTEST_WRITE, .latency = true, .addresses_before = 4 },
-    { .name = "read_bw", .verb = PERFTEST_READ, .addresses_before = 3, .addresses_after = true, .reports_after = true },
+    { .name = "read_bw", .verb = PERFTEST_READ, .addresses_before = 3, .addresses_after = true,
+      .reports_after = true },
     { .name = "read_lat", .verb = PERFTEST_READ, .latency = true, .addresses_before = 4, .addresses_after = true },
 };
 /* clang-format on */

@@ -123,15 +123,15 @@ NTKERNELAPI NTSTATUS WdfIoTargetCreate(_In_ WDFDEVICE Device, _In_opt_ PWDF_OBJE
  */
 NTKERNELAPI NTSTATUS WdfIoTargetOpen(_In_ WDFIOTARGET IoTarget, _In_ PWDF_IO_TARGET_OPEN_PARAMS OpenParams);
 /*
- * Cancels the requests that were sent to the target, waits until their completion routines have returned, and closes the
- * target. A completion routine that closes its target does not wait for other completion routines. The deletion of a
- * target also closes it, after EvtCleanupCallback; in a completion routine of the target it breaks rule `wdf-callback`.
- * PASSIVE_LEVEL.
+ * Cancels the requests that were sent to the target, waits until their completion routines have returned, and closes
+ * the target. A completion routine that closes its target does not wait for other completion routines. The deletion of
+ * a target also closes it, after EvtCleanupCallback; in a completion routine of the target it breaks rule
+ * `wdf-callback`. PASSIVE_LEVEL.
  */
 NTKERNELAPI VOID WdfIoTargetClose(_In_ WDFIOTARGET IoTarget);
 /*
- * Change the state of an open target: started, stopped or purged. A stopped target accepts requests, which wait until the
- * next start; WdfRequestSend returns TRUE for them. A purge completes the requests that wait with
+ * Change the state of an open target: started, stopped or purged. A stopped target accepts requests, which wait until
+ * the next start; WdfRequestSend returns TRUE for them. A purge completes the requests that wait with
  * STATUS_WDF_DEVICE_REMOVED_NOT_SENT, cancels those that were sent, and refuses others. Requests with
  * WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE are sent in each state, and neither cancelled nor waited for. The three
  * routines are called one after the other, and a wait is not for request handlers and completion routines: rule
@@ -370,8 +370,8 @@ NTKERNELAPI VOID WdfRequestSetCompletionRoutine(_In_ WDFREQUEST Request,
  * Returns FALSE if the request was not sent; WdfRequestGetStatus then returns the reason. With
  * WDF_REQUEST_SEND_OPTION_SYNCHRONOUS requires PASSIVE_LEVEL, and returns after the completion. With
  * WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET the target's driver completes a received request, which the driver then must
- * not use any more. That option is not for create requests with a framework file object, targets with a file object, and
- * requests with the buffers of a format (rule `wdf-request`). IRQL <= DISPATCH_LEVEL.
+ * not use any more. That option is not for create requests with a framework file object, targets with a file object,
+ * and requests with the buffers of a format (rule `wdf-request`). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN WdfRequestSend(_In_ WDFREQUEST Request, _In_ WDFIOTARGET Target,
                                    _In_opt_ PWDF_REQUEST_SEND_OPTIONS Options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of fast I/O, DRIVER_OBJECT.FastIoDispatch. The I/O manager never calls its routines. Each request is an IRP,
- * as on Windows if a routine returns FALSE.
+ * The table of fast I/O, DRIVER_OBJECT.FastIoDispatch. The I/O manager never calls its routines. Each request is an
+ * IRP, as on Windows if a routine returns FALSE.
  */
 #ifndef ONDK_WDK_WDM_FASTIO_H
 #define ONDK_WDK_WDM_FASTIO_H
@@ -14,31 +14,69 @@ EXTERN_C_START
 
 struct _COMPRESSED_DATA_INFO;
 
-typedef BOOLEAN FAST_IO_CHECK_IF_POSSIBLE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, BOOLEAN Wait, ULONG LockKey, BOOLEAN CheckForReadOperation, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_READ(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, BOOLEAN Wait, ULONG LockKey, PVOID Buffer, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, BOOLEAN Wait, ULONG LockKey, PVOID Buffer, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_QUERY_BASIC_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, PFILE_BASIC_INFORMATION Buffer, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_QUERY_STANDARD_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, PFILE_STANDARD_INFORMATION Buffer, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_LOCK(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PLARGE_INTEGER Length, PEPROCESS ProcessId, ULONG Key, BOOLEAN FailImmediately, BOOLEAN ExclusiveLock, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_UNLOCK_SINGLE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PLARGE_INTEGER Length, PEPROCESS ProcessId, ULONG Key, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_UNLOCK_ALL(struct _FILE_OBJECT *FileObject, PEPROCESS ProcessId, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_UNLOCK_ALL_BY_KEY(struct _FILE_OBJECT *FileObject, PVOID ProcessId, ULONG Key, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_DEVICE_CONTROL(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, PVOID InputBuffer, ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength, ULONG IoControlCode, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_CHECK_IF_POSSIBLE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length,
+                                          BOOLEAN Wait, ULONG LockKey, BOOLEAN CheckForReadOperation,
+                                          PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_READ(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, BOOLEAN Wait,
+                             ULONG LockKey, PVOID Buffer, PIO_STATUS_BLOCK IoStatus,
+                             struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, BOOLEAN Wait,
+                              ULONG LockKey, PVOID Buffer, PIO_STATUS_BLOCK IoStatus,
+                              struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_QUERY_BASIC_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, PFILE_BASIC_INFORMATION Buffer,
+                                         PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_QUERY_STANDARD_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait,
+                                            PFILE_STANDARD_INFORMATION Buffer, PIO_STATUS_BLOCK IoStatus,
+                                            struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_LOCK(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PLARGE_INTEGER Length,
+                             PEPROCESS ProcessId, ULONG Key, BOOLEAN FailImmediately, BOOLEAN ExclusiveLock,
+                             PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_UNLOCK_SINGLE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PLARGE_INTEGER Length,
+                                      PEPROCESS ProcessId, ULONG Key, PIO_STATUS_BLOCK IoStatus,
+                                      struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_UNLOCK_ALL(struct _FILE_OBJECT *FileObject, PEPROCESS ProcessId, PIO_STATUS_BLOCK IoStatus,
+                                   struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_UNLOCK_ALL_BY_KEY(struct _FILE_OBJECT *FileObject, PVOID ProcessId, ULONG Key,
+                                          PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_DEVICE_CONTROL(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, PVOID InputBuffer,
+                                       ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength,
+                                       ULONG IoControlCode, PIO_STATUS_BLOCK IoStatus,
+                                       struct _DEVICE_OBJECT *DeviceObject);
 typedef VOID FAST_IO_ACQUIRE_FILE(struct _FILE_OBJECT *FileObject);
 typedef VOID FAST_IO_RELEASE_FILE(struct _FILE_OBJECT *FileObject);
 typedef VOID FAST_IO_DETACH_DEVICE(struct _DEVICE_OBJECT *SourceDevice, struct _DEVICE_OBJECT *TargetDevice);
-typedef BOOLEAN FAST_IO_QUERY_NETWORK_OPEN_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait, struct _FILE_NETWORK_OPEN_INFORMATION *Buffer, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef NTSTATUS FAST_IO_ACQUIRE_FOR_MOD_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER EndingOffset, struct _ERESOURCE **ResourceToRelease, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_MDL_READ(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, ULONG LockKey, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_MDL_READ_COMPLETE(struct _FILE_OBJECT *FileObject, PMDL MdlChain, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_PREPARE_MDL_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, ULONG LockKey, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_MDL_WRITE_COMPLETE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PMDL MdlChain, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_READ_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, ULONG LockKey, PVOID Buffer, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus, struct _COMPRESSED_DATA_INFO *CompressedDataInfo, ULONG CompressedDataInfoLength, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_WRITE_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length, ULONG LockKey, PVOID Buffer, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus, struct _COMPRESSED_DATA_INFO *CompressedDataInfo, ULONG CompressedDataInfoLength, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_MDL_READ_COMPLETE_COMPRESSED(struct _FILE_OBJECT *FileObject, PMDL MdlChain, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_MDL_WRITE_COMPLETE_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PMDL MdlChain, struct _DEVICE_OBJECT *DeviceObject);
-typedef BOOLEAN FAST_IO_QUERY_OPEN(struct _IRP *Irp, PFILE_NETWORK_OPEN_INFORMATION NetworkInformation, struct _DEVICE_OBJECT *DeviceObject);
-typedef NTSTATUS FAST_IO_RELEASE_FOR_MOD_WRITE(struct _FILE_OBJECT *FileObject, struct _ERESOURCE *ResourceToRelease, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_QUERY_NETWORK_OPEN_INFO(struct _FILE_OBJECT *FileObject, BOOLEAN Wait,
+                                                struct _FILE_NETWORK_OPEN_INFORMATION *Buffer,
+                                                PIO_STATUS_BLOCK IoStatus, struct _DEVICE_OBJECT *DeviceObject);
+typedef NTSTATUS FAST_IO_ACQUIRE_FOR_MOD_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER EndingOffset,
+                                               struct _ERESOURCE **ResourceToRelease,
+                                               struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_MDL_READ(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length,
+                                 ULONG LockKey, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus,
+                                 struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_MDL_READ_COMPLETE(struct _FILE_OBJECT *FileObject, PMDL MdlChain,
+                                          struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_PREPARE_MDL_WRITE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length,
+                                          ULONG LockKey, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus,
+                                          struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_MDL_WRITE_COMPLETE(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, PMDL MdlChain,
+                                           struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_READ_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length,
+                                        ULONG LockKey, PVOID Buffer, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus,
+                                        struct _COMPRESSED_DATA_INFO *CompressedDataInfo,
+                                        ULONG CompressedDataInfoLength, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_WRITE_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset, ULONG Length,
+                                         ULONG LockKey, PVOID Buffer, PMDL *MdlChain, PIO_STATUS_BLOCK IoStatus,
+                                         struct _COMPRESSED_DATA_INFO *CompressedDataInfo,
+                                         ULONG CompressedDataInfoLength, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_MDL_READ_COMPLETE_COMPRESSED(struct _FILE_OBJECT *FileObject, PMDL MdlChain,
+                                                     struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_MDL_WRITE_COMPLETE_COMPRESSED(struct _FILE_OBJECT *FileObject, PLARGE_INTEGER FileOffset,
+                                                      PMDL MdlChain, struct _DEVICE_OBJECT *DeviceObject);
+typedef BOOLEAN FAST_IO_QUERY_OPEN(struct _IRP *Irp, PFILE_NETWORK_OPEN_INFORMATION NetworkInformation,
+                                   struct _DEVICE_OBJECT *DeviceObject);
+typedef NTSTATUS FAST_IO_RELEASE_FOR_MOD_WRITE(struct _FILE_OBJECT *FileObject, struct _ERESOURCE *ResourceToRelease,
+                                               struct _DEVICE_OBJECT *DeviceObject);
 typedef NTSTATUS FAST_IO_ACQUIRE_FOR_CCFLUSH(struct _FILE_OBJECT *FileObject, struct _DEVICE_OBJECT *DeviceObject);
 typedef NTSTATUS FAST_IO_RELEASE_FOR_CCFLUSH(struct _FILE_OBJECT *FileObject, struct _DEVICE_OBJECT *DeviceObject);
 

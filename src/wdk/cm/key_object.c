@@ -19,9 +19,9 @@ static void *key_object_clean_up(void *object)
 
 /*
  * The registered routines (callback.h) receive their contexts back at PASSIVE_LEVEL. If the last reference was dropped
- * at a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. If the thread
- * cannot be created, this thread calls the routines at its IRQL. The routines may acquire and drop references on the
- * object: this function adds a reference and never drops it, so no routine drops the last one.
+ * at a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. If the
+ * thread cannot be created, this thread calls the routines at its IRQL. The routines may acquire and drop references on
+ * the object: this function adds a reference and never drops it, so no routine drops the last one.
  */
 static void key_object_destroy(void *object)
 {

@@ -118,13 +118,14 @@ const struct rule check_rules[CHECK_RULES] = {
         "A KMDF object is deleted once, by the driver or the framework, and each WdfObjectDereference matches a "
         "WdfObjectReference." },
     [CHECK_WDF_QUEUE] = { "wdf-queue", WDF_VIOLATION,
-        "A KMDF queue's state is changed again after the callback of the change before, a stopped queue is not drained, "
-        "a request handler does not wait for a queue, and only requests of manual queues are looked for." },
+        "A KMDF queue's state is changed again after the callback of the change before, a stopped queue is not "
+        "drained, a request handler does not wait for a queue, and only requests of manual queues are looked for." },
     [CHECK_WDF_TARGET] = { "wdf-target", WDF_VIOLATION,
-        "WdfIoTargetStart, WdfIoTargetStop and WdfIoTargetPurge of an I/O target do not overlap, and do not wait for its "
-        "requests in a request handler or a completion routine." },
+        "WdfIoTargetStart, WdfIoTargetStop and WdfIoTargetPurge of an I/O target do not overlap, and do not wait for "
+        "its requests in a request handler or a completion routine." },
     [CHECK_WDF_LOCK] = { "wdf-lock", WDF_VIOLATION,
-        "WdfObjectAcquireLock is for devices and queues, once, and the thread that has acquired the lock releases it." },
+        "WdfObjectAcquireLock is for devices and queues, once, and the thread that has acquired the lock releases "
+        "it." },
     [CHECK_WDF_CALLBACK] = { "wdf-callback", WDF_VIOLATION,
         "A KMDF callback returns at the IRQL and in the critical regions in which it was called, and does not wait for "
         "its own end." },

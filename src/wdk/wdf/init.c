@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements WDFDEVICE_INIT, with which a driver sets a device up before it creates the device. The structure belongs to
- * the driver until WdfDeviceCreate or WdfDeviceInitFree.
+ * Implements WDFDEVICE_INIT, with which a driver sets a device up before it creates the device. The structure belongs
+ * to the driver until WdfDeviceCreate or WdfDeviceInitFree.
  */
 #include <stdlib.h>
 #include <string.h>

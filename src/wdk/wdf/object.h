@@ -103,8 +103,8 @@ void wdf_object_discard(struct wdf_object *o);
 /* Inserts the object below its parent. If the parent is being deleted, frees it and returns STATUS_DELETE_PENDING. */
 NTSTATUS wdf_object_publish(struct wdf_object *o);
 /*
- * Sets the execution level and the scope: each from the attributes, or from `from` if the attributes do not set it. Both
- * may be NULL.
+ * Sets the execution level and the scope: each from the attributes, or from `from` if the attributes do not set it.
+ * Both may be NULL.
  */
 void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *attributes,
                                 const struct wdf_object *from);

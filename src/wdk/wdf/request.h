@@ -14,8 +14,8 @@
 #include "wdk/wdf/queue.h"
 
 /*
- * The owner of a request. CALLER: the driver, in EvtIoInCallerContext. NONE: the request is complete. CREATED: the driver
- * has created the request, and owns it always.
+ * The owner of a request. CALLER: the driver, in EvtIoInCallerContext. NONE: the request is complete. CREATED: the
+ * driver has created the request, and owns it always.
  */
 enum wdf_owner { OWNER_FRAMEWORK, OWNER_CALLER, OWNER_DRIVER, OWNER_NONE, OWNER_CREATED };
 

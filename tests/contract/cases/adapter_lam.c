@@ -172,7 +172,9 @@ CASE(adp_05_more_than_the_chain_has, 0)
 
 /* ---- ADP-06 ---- */
 
-/* If the buffer is too short, NdkBuildLAM must fail and return the required size. A buffer of that size must suffice. */
+/*
+ * If the buffer is too short, NdkBuildLAM must fail and return the required size. A buffer of that size must suffice.
+ */
 static void check_sizes(NDK_ADAPTER *a, uint8_t *at, SIZE_T length)
 {
     ULONG needed = 0x10 + pages_of(at, length) * 8;

@@ -326,7 +326,9 @@ CASE(con_19_both_ends_are_told_truthfully, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* Disconnects. The parity of `round` selects the side that begins. On that side, Linux keeps the socket in TIME_WAIT. */
+/*
+ * Disconnects. The parity of `round` selects the side that begins. On that side, Linux keeps the socket in TIME_WAIT.
+ */
 static void end_by(struct kit_pair *p, int round)
 {
     struct kit_call call = { 0 };

@@ -231,7 +231,9 @@ CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A full queue notifies. Otherwise old completions, or a resize to a smaller depth, could make the count unreachable. */
+/*
+ * A full queue notifies. Otherwise old completions, or a resize to a smaller depth, could make the count unreachable.
+ */
 /* covers: CQX-08 */
 CASE(cqx_08_a_full_queue_does_not_wait, KIT_FAMILIES)
 {

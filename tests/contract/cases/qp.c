@@ -290,8 +290,8 @@ CASE(qpr_03_receives_do_not, KIT_FAMILIES)
 enum { PIECES = 4 };
 
 /*
- * Describes `len` bytes, from offset `at` of the memory, in pieces of random lengths with gaps between them. A piece may
- * be empty. Returns the number of pieces.
+ * Describes `len` bytes, from offset `at` of the memory, in pieces of random lengths with gaps between them. A piece
+ * may be empty. Returns the number of pieces.
  */
 static ULONG split(const struct kit_side *s, NDK_SGE *sges, size_t at, ULONG len, uint64_t *seed)
 {

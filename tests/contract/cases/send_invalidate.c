@@ -39,8 +39,8 @@ static void victim_close(struct victim *v)
 }
 
 /*
- * Checks that the victim's token is invalid. If the victim is a region, its owner cannot use it either. If the victim is
- * a window, its region remains valid.
+ * Checks that the victim's token is invalid. If the victim is a region, its owner cannot use it either. If the victim
+ * is a window, its region remains valid.
  */
 static void check_victim_dead(struct kit_pair *p, struct victim *v)
 {

@@ -18,7 +18,7 @@ enum fake_action {
     FAKE_NAMESPACES, /* value: one bit for each namespace that the controller lists, from namespace 1 on */
     FAKE_GROW,       /* value: blocks that namespace 1 has from now on */
     FAKE_STATE,      /* value: an NVME_STATE */
-    FAKE_ANSWER,     /* value: the NVMe status of a request, and in the upper 16 bits the number of requests before it */
+    FAKE_ANSWER,     /* value: a request's NVMe status, and in the upper 16 bits the number of requests before it */
     FAKE_LIMIT,      /* value: maximum number of data bytes of a request */
     FAKE_LIMIT_LATE, /* the same, but the change is not reported */
     FAKE_REPLACE,    /* value: the first byte of the UUIDs from now on; the state becomes Reconnecting */

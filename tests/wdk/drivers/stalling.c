@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A device whose requests stay with the driver. The lock guards Current, the one request that the driver has. A thread
- * that takes the request from there, under the lock and with IoSetCancelRoutine, completes it. IoCancelIrp has done this
- * exchange before it calls the cancel routine.
+ * that takes the request from there, under the lock and with IoSetCancelRoutine, completes it. IoCancelIrp has done
+ * this exchange before it calls the cancel routine.
  */
 #include <ntddk.h>
 

@@ -4,7 +4,8 @@
  * the unload prints. Capital letters are those of the start:
  *
  *   A EvtDriverDeviceAdd, P EvtDevicePrepareHardware, D EvtDeviceD0Entry, I EvtDeviceD0EntryPostInterruptsEnabled,
- *   R a request is delivered, h a request handler returns that has waited, S EvtDeviceSelfManagedIoInit; q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
+ *   R a request is delivered, h a request handler returns that has waited, S EvtDeviceSelfManagedIoInit;
+ *   q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
  *   t EvtIoStop, i EvtDeviceD0ExitPreInterruptsDisabled, d EvtDeviceD0Exit, p EvtDeviceReleaseHardware,
  *   f EvtDeviceSelfManagedIoFlush, c EvtDeviceSelfManagedIoCleanup, x the device is cleaned up, ! something is wrong
  */
@@ -446,7 +447,7 @@ static NTSTATUS make_names(WDFDEVICE Device)
     WDFSTRING string;
     NTSTATUS status;
 
-    status = WdfDeviceCreateSymbolicLink(Device, &link); /* for the name of the device below, which the system has made */
+    status = WdfDeviceCreateSymbolicLink(Device, &link); /* for the name that the system has given the device below */
     if (NT_SUCCESS(status))
         status = WdfDeviceCreateDeviceInterface(Device, &WDFPNP_GUID, NULL);
     if (NT_SUCCESS(status))

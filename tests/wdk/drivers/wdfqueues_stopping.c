@@ -68,7 +68,8 @@ static ULONG check_stopped(VOID)
     return 0;
 }
 
-static VOID count_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params, WDFCONTEXT Context)
+static VOID count_completion(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                             WDFCONTEXT Context)
 {
     UNREFERENCED_PARAMETER(Request);
     UNREFERENCED_PARAMETER(Target);

@@ -190,7 +190,8 @@ static ULONG check_synchronous(VOID)
         RtlZeroMemory(out, sizeof out);
         WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&input, in, sizeof in);
         WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&output, out, sizeof out);
-        CHECK(NT_SUCCESS(WdfIoTargetSendIoctlSynchronously(target, NULL, REVERSE(method), &input, &output, NULL, &bytes)));
+        CHECK(NT_SUCCESS(
+            WdfIoTargetSendIoctlSynchronously(target, NULL, REVERSE(method), &input, &output, NULL, &bytes)));
         CHECK(bytes == 4 && RtlEqualMemory(out, "dcba\0\0\0\0", 8));
     }
     WDF_MEMORY_DESCRIPTOR_INIT_BUFFER(&output, (PVOID)(ULONG_PTR)constant, sizeof constant);
@@ -254,7 +255,8 @@ static ULONG check_asynchronous(VOID)
     wait_for(&completed.done);
     CHECK(NT_SUCCESS(completed.status) && completed.context == &scene && RtlEqualMemory(to, "dcb", 3));
     CHECK(completed.params.Type == WdfRequestTypeDeviceControl && completed.params.Parameters.Ioctl.Output.Length == 3);
-    CHECK(completed.params.Parameters.Ioctl.Input.Offset == 1 && completed.params.Parameters.Ioctl.Output.Buffer == out);
+    CHECK(completed.params.Parameters.Ioctl.Input.Offset == 1);
+    CHECK(completed.params.Parameters.Ioctl.Output.Buffer == out);
     WdfRequestGetCompletionParams(request, &params);
     CHECK(params.IoStatus.Information == 3 && WdfRequestGetInformation(request) == 3 && scene.second == 0);
     WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_NOT_SUPPORTED);

@@ -3,7 +3,8 @@
 # page.html has the places @POLICY@, @STYLE@, @DRAWING@, @WORDS@, @SCRIPT@ and @DATA@. The policy allows the script and
 # the styles by their hashes, and nothing else.
 cmake_minimum_required(VERSION 3.22)
-set(SCRIPTS model link spans words diagnosis rows lanes draw draw_events draw_ticks view minimap details controls search table print main)
+set(SCRIPTS model link spans words diagnosis rows lanes draw draw_events draw_ticks view minimap details controls search
+  table print main)
 
 # Sets OUT to the SHA-256 of TEXT in base64, as a content security policy has it.
 function(policy_hash TEXT OUT)

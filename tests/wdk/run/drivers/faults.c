@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Connects to itself over lo, then does something that is forbidden; what is FAULT, a function below. PlaceInFreedPool
- * and SendFromNowhere do it in DriverEntry, the others in the notification of a CQ, which the provider's thread delivers.
+ * and SendFromNowhere do it in DriverEntry, the others in the notification of a CQ, which the provider's thread
+ * delivers.
  */
 #include <wdm.h>
 #include <wsk.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver that connects to itself over IPv6 and disconnects. It checks that every address that it receives has Windows'
- * AF_INET6. For ndkrun --net 12=fd00::1/64.
+ * A driver that connects to itself over IPv6 and disconnects. It checks that every address that it receives has
+ * Windows' AF_INET6. For ndkrun --net 12=fd00::1/64.
  */
 #include <ntddk.h>
 #include <ws2ipdef.h>
@@ -228,8 +228,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     KeInitializeEvent(&Asked, SynchronizationEvent, FALSE);
     KeInitializeEvent(&Over, SynchronizationEvent, FALSE);
     if (NT_SUCCESS(status = WskCaptureProviderNPI(&Registration, WSK_INFINITE_WAIT, &Provider)) &&
-        NT_SUCCESS(status = Provider.Dispatch->WskControlClient(Provider.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0,
-            NULL, sizeof(Ndk), &Ndk, NULL, NULL)))
+        NT_SUCCESS(status = Provider.Dispatch->WskControlClient(Provider.Client,
+            WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(Ndk), &Ndk, NULL, NULL)))
         status = Ndk.WskOpenNdkAdapter(Provider.Client, version, INTERFACE, &Adapter);
     if (NT_SUCCESS(status)) {
         status = Run();
