@@ -26,7 +26,8 @@ def no_problems(browser, what):
 def report(browser, what):
     """Prints how long the page took until the first drawing, and the part of it that its script took."""
     events, script, drawn = browser.run("return [app.model.events.length, app.startMs, app.drawnMs]")
-    print(f"    {what}: {events} events, first drawing after {drawn:.0f} ms, of it {script:.0f} ms in the script", flush=True)
+    print(f"    {what}: {events} events, first drawing after {drawn:.0f} ms, of it {script:.0f} ms in the script",
+          flush=True)
 
 
 def luminance(colour):

@@ -27,7 +27,8 @@ def page_of(path, story, name):
     folder.mkdir()
     files = story.write(folder) if hasattr(story, "client") else [story.write(folder / "one") or folder / "one"]
     out = path / f"{name}.html"
-    done = subprocess.run([NDKTRACE, "html", "-o", str(out), *map(str, files)], env=ENVIRONMENT, timeout=300, check=False,
+    done = subprocess.run([NDKTRACE, "html", "-o", str(out), *map(str, files)], env=ENVIRONMENT, timeout=300,
+                          check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(f"{name}: written", done.returncode == 0, done)
     return out
@@ -113,7 +114,8 @@ def test_both_ends(browser, path, schema):
         return names.join(' ')""") == "connection TCP_CONNECTING mpa_sent REQUEST_SENT" and
           browser.run("return app.model.events.filter((e) => e.isMoved).every((e) => e.at < e.time)"))
     check("the reset of the killed process", browser.run(
-        "return [...document.querySelectorAll('#scene .label')].filter((t) => t.textContent === 'TCP reset').length") == 1)
+        "return [...document.querySelectorAll('#scene .label')].filter((t) => t.textContent === 'TCP reset').length") ==
+        1)
 
 
 def test_waits(browser, path, schema):
@@ -129,7 +131,8 @@ def test_waits(browser, path, schema):
         abs(arrow["x2"] - arrow["x1"]) < abs(lane(browser, "left", "program") - lane(browser, "left")) + 5
         for arrow in calls), calls)
     check("a pending return is dashed", sum("dashed" in arrow["className"] for arrow in calls) == 1, calls)
-    check("title", "the server's program never answered the request" in text(browser, "#title"), text(browser, "#title"))
+    check("title", "the server's program never answered the request" in text(browser, "#title"),
+          text(browser, "#title"))
     check("the other end's failure is a consequence", text(browser, "#scene .outcome-text") == "consequence: unanswered"
           and text(browser, "#other").startswith("Consequence at the server: at "), text(browser, "#other"))
     check("clock", "Clock of store 200 on beta: unknown" in text(browser, "#remarks"), text(browser, "#remarks"))
@@ -206,13 +209,15 @@ def test_failures(browser, path, schema):
         browser.settle()
         time, place = marked(browser)
         if name == "killed": # no event is wrong, but that nothing follows
-            check("killed: the end of the trace is marked", time is None and "\u25b6 the trace ends here" in browser.run(
+            check("killed: the end of the trace is marked", time is None and
+                  "\u25b6 the trace ends here" in browser.run(
                 "return [...document.querySelectorAll('#scene .note.bad')].map((t) => t.textContent)"), time)
         else:
             check(f"{name}: the first event that went wrong is marked", time == f"\u25b6 {wrong}", (time, wrong))
         check(f"{name}: the rows do not fit", browser.run("return app.rows.total * app.zoom > viewHeight()"))
         led = text(browser, "#scene .time.led")
-        check(f"{name}: it is in the upper third, or below what led to it", 0 <= place <= (1 / 3 if led is None else 0.9),
+        check(f"{name}: it is in the upper third, or below what led to it",
+              0 <= place <= (1 / 3 if led is None else 0.9),
               (place, led))
         if name == "unanswered":
             check("unanswered: what led to it", led and led.startswith("\u25c6 ") and "Neither NdkAccept" in
@@ -240,13 +245,16 @@ def test_failed_call(browser, path, schema):
     browser.open(page_of(path, story, "failed-call"))
     check("the headline is the call", text(browser, "#title").endswith(": NdkAccept returned STATUS_NOT_SUPPORTED") and
           browser.run("return document.getElementById('title').className") == "bad", text(browser, "#title"))
-    check("the call is marked", browser.run("return app.model.events.filter((e) => e.isWrong).map((e) => e.type.name)") ==
+    check("the call is marked",
+          browser.run("return app.model.events.filter((e) => e.isWrong).map((e) => e.type.name)") ==
           ["NdkAccept"])
     story = trace_stories.killed(schema)
-    story.call(story.server, "NdkDisconnect", start + 950 * trace_stories.US, "STATUS_INVALID_DEVICE_STATE", object=0x9101)
+    story.call(story.server, "NdkDisconnect", start + 950 * trace_stories.US, "STATUS_INVALID_DEVICE_STATE",
+               object=0x9101)
     browser.open(page_of(path, story, "late-call"))
     check("a call after the end is weak", "weak" in next(arrow["className"] for arrow in arrows(browser)
-                                                         if arrow["label"].startswith("NdkDisconnect")), arrows(browser))
+                                                         if arrow["label"].startswith("NdkDisconnect")),
+          arrows(browser))
 
 
 # ---- keys, clicks, zoom ----
@@ -327,7 +335,8 @@ def test_zoom(browser, path, schema):
     check("Ctrl and the wheel zoom", after[1] < before[1] / 2 and near(before[0], after[0], 1), (before, after))
     browser.keys("0")
     browser.settle()
-    check("0 shows all rows", browser.run("return app.visible[0] === 0 && app.visible[1] === app.rows.events.length - 1 &&"
+    check("0 shows all rows",
+          browser.run("return app.visible[0] === 0 && app.visible[1] === app.rows.events.length - 1 &&"
                                           "app.zoom < COMPACT_ZOOM"))
     check("rows without room are ticks", count(browser, "#scene .tick") > 0 and count(browser, "#scene .arrow") == 0)
     check("time labels do not overlap", browser.run("""
@@ -416,7 +425,8 @@ def test_filters(browser, path, schema):
     browser.run("document.getElementById('until').value = 'x'")
     browser.type("#until", "y")
     browser.click("#title")
-    check("what is no number", browser.run("return document.getElementById('until').getAttribute('aria-invalid')") == "true")
+    check("what is no number",
+          browser.run("return document.getElementById('until').getAttribute('aria-invalid')") == "true")
     browser.run("goTo(app.model.events[0])")
     check("an event that the filter hides", browser.run("return app.selected === app.model.events[0] && "
           "app.selected.row >= 0 && app.filter.from === -Infinity"))
@@ -566,7 +576,8 @@ def test_large(browser, path, schema):
     check("search in many events", "hit" in text(browser, "#search-count") and selected(browser)[0] == "untagged",
           text(browser, "#search-count"))
     browser.settle()
-    check("the hit is in view", browser.run("return app.selected.row >= app.visible[0] && app.selected.row <= app.visible[1]"))
+    check("the hit is in view",
+          browser.run("return app.selected.row >= app.visible[0] && app.selected.row <= app.visible[1]"))
     check("the overview is drawn", browser.run("return new Set(overview.image.data).size > 5"))
 
 

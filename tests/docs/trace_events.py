@@ -25,7 +25,8 @@ Printed from `src/trace/events.h` and the files it includes, and from `tools/ndk
 `tests/docs/trace_events.py`; a test compares. `docs/trace.md` explains the important ones, `docs/trace-format.md` the
 kinds of fields. Each trace file lists its events itself, so a reader needs no list.
 """
-PARTS = [("Connections", 1, 39), ("Calls, returns and callbacks of NDKPI", 40, 199), ("Drivers and their kernel", 200, 65535)]
+PARTS = [("Connections", 1, 39), ("Calls, returns and callbacks of NDKPI", 40, 199),
+         ("Drivers and their kernel", 200, 65535)]
 
 
 def schema(writer):

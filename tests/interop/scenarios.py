@@ -56,7 +56,8 @@ def perftest(tool, role, size, iterations, crc):
                     "guest" if role == "client" else "host", guest,
                     f"--test {tool} -s {size} -n {iterations} --crc {crc}",
                     guest_says=() if role == "client" and tool == "read_lat" else (rf"(?m)^ {size} +{iterations} ",),
-                    host_says=(rf"ib_{tool}", r"perftest \d+\.\d+", rf"(?m)^ {size} +{iterations} |The client measures"),
+                    host_says=(rf"ib_{tool}", r"perftest \d+\.\d+",
+                               rf"(?m)^ {size} +{iterations} |The client measures"),
                     program="ndkperf")
 
 

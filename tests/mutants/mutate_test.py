@@ -188,7 +188,8 @@ class Copies(unittest.TestCase):
 
     def test_features_are_still_the_files_choice(self):
         """What is included in front of a file must not decide what the C library declares."""
-        (self.src / "src/main.c").write_text('#define _GNU_SOURCE\n#include <string.h>\n' + self.FILES["src/main.c"].replace(
+        (self.src / "src/main.c").write_text('#define _GNU_SOURCE\n#include <string.h>\n' +
+                                             self.FILES["src/main.c"].replace(
             "printf(", '(void)strchrnul("a", 97);\n    printf('))
         self.assertEqual(self.mutate("apply", self.src, self.dst).returncode, 0)
         self.compile(self.dst)

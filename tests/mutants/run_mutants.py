@@ -5,8 +5,8 @@
     run_mutants.py --build DIR [--part I/N] [LIST...]   each bug of the lists, by default of all beside this program
 
 For each rule that a bug breaks its tests pass without the bug, and fail with it. --part 2/4 proves the second of four
-parts, which are about as long as each other. A test that does not end in time counts as one that fails. DIR is the build
-of a copy of the tree that `mutate apply` wrote. Exit status: 0 if all are seen, 1 otherwise, 2 on wrong usage.
+parts, which are about as long as each other. A test that does not end in time counts as one that fails. DIR is the
+build of a copy of the tree that `mutate apply` wrote. Exit status: 0 if all are seen, 1 otherwise, 2 on wrong usage.
 -j N proves so many at once, by default two for each processor: most tests with a bug in them wait.
 """
 import argparse
@@ -55,7 +55,8 @@ def contract(build, tests, mutant, _):
     seconds = CASE_SECONDS if mutant else BASELINE_SECONDS
     passed = 0
     for family in ("4", "6"):
-        status, out = run([OWN_NETWORK, program, "--filter", tests, "--family", family, "--watchdog", str(seconds)], mutant)
+        status, out = run([OWN_NETWORK, program, "--filter", tests, "--family", family, "--watchdog", str(seconds)],
+                          mutant)
         ran = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped", out, re.M)
         if status == 2 and ran:
             continue # no case for this family
@@ -69,7 +70,8 @@ def ctest(build, tests, mutant, healthy_seconds):
     limit = max(HANG_SECONDS, HANG_FACTOR * healthy_seconds) if mutant else RUN_SECONDS
     with tempfile.TemporaryDirectory() as folder: # ctest's log, which another ctest would write, too
         (Path(folder) / "CTestTestfile.cmake").write_text(f'subdirs("{Path(build).resolve()}")\n')
-        status, out = run([OWN_NETWORK, "ctest", "--test-dir", folder, "-R", tests.removeprefix("ctest:")], mutant, limit)
+        status, out = run([OWN_NETWORK, "ctest", "--test-dir", folder, "-R", tests.removeprefix("ctest:")], mutant,
+                          limit)
     if "No tests were found" in out:
         return "no test is called that"
     return status == 0

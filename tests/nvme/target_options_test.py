@@ -62,7 +62,8 @@ def wrong_values():
         run(f'{option} {value}', 2, [f'nvme-target: {option} {re.escape(value)}: ', '--help'], *LISTEN, *NQN, *MEMORY,
             option, value)
     for port in ('0', '65536', '99999', 'x'):
-        run(f'port {port}', 2, [f'--listen: port {port}: a number from 1 to 65535'], '--listen', f'127.0.0.1:{port}', *NQN,
+        run(f'port {port}', 2, [f'--listen: port {port}: a number from 1 to 65535'], '--listen', f'127.0.0.1:{port}',
+            *NQN,
             *MEMORY)
     for queues in ('1', '66561'):
         run(f'--queues {queues}', 2, ['a number from 2 to 66560'], *LISTEN, *NQN, *MEMORY, '--queues', queues)

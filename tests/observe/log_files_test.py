@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The log's lines in a file and on standard error: their form, and that a failure to write loses lines and nothing else.
+"""The log's lines in a file and on standard error: their form, and that a failed write loses lines and nothing else.
 
 usage: log_files_test.py LOG_PROGRAM
 """

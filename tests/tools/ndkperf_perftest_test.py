@@ -35,7 +35,8 @@ def every_test():
             check(f"{name}: columns", len(columns) == (7 if "lat" in test else 3), out)
             if "lat" in test and len(columns) == 7:
                 low, high, typical, _, _, most, nearly_all = map(float, columns)
-                check(f"{name}: in order", 0 < low <= typical * 1.01 <= most * 1.02 <= nearly_all * 1.03 <= high * 1.04, out)
+                check(f"{name}: in order", 0 < low <= typical * 1.01 <= most * 1.02 <= nearly_all * 1.03 <= high * 1.04,
+                      out)
 
 
 def default_count():
@@ -59,7 +60,8 @@ def json_object():
     check("json: head", (d["tool"], d["format"], d["role"], d["test"], d["exit"]) ==
           ("ndkperf perftest", 1, "client", "send_lat", 0), d)
     check("json: latency", 0 < d["latency_us"]["min"] <= d["latency_us"]["median"] <= d["latency_us"]["max"], d)
-    check("json: server", code == s.code == 0 and served["role"] == "server" and served["peer_version"] == "5.96", served)
+    check("json: server", code == s.code == 0 and served["role"] == "server" and served["peer_version"] == "5.96",
+          served)
     code, out, err, s = ends("read_bw", ("--json", "-n", "50"), ("--json", "-n", "50"))
     d, served = json.loads(out), json.loads(s.out)
     check("json: the client's report", d["bytes_per_second"] > 0 and
@@ -80,7 +82,8 @@ def ends_early():
     at = address()
     endless = ("-n", "100000000")
     with Process("perftest", "server", "--address", at, "--test", "send_lat", *endless) as s:
-        with Process("perftest", "client", "--address", at, "--test", "send_lat", "--json", *endless, until=" CRC") as c:
+        with Process("perftest", "client", "--address", at, "--test", "send_lat", "--json", *endless,
+                     until=" CRC") as c:
             c.process.send_signal(signal.SIGINT)
     check("interrupted during the data", c.code == 130 and s.code in (1, 5), (c.code, c.text, s.code, s.text))
 
@@ -101,7 +104,8 @@ def limits_and_names():
     code, out, err, s = ends("send_bw", ("-n", "20", "--crc", "off", "--json"), ("-n", "20", "--crc", "on"))
     check("CRC: the JSON has what is used", code == 0 and json.loads(out)["crc"] is True, (out, err))
     code, out, err, s = ends("send_bw", ("-n", "20", "--crc", "off"), ("-n", "20", "--crc", "on"))
-    check("CRC: on if one end wants it", (code, s.code) == (0, 0) and out.count("CRC             : on") == 1, (out, s.text))
+    check("CRC: on if one end wants it", (code, s.code) == (0, 0) and out.count("CRC             : on") == 1,
+          (out, s.text))
 
 
 def wrong_usage():

@@ -250,7 +250,8 @@ def comparing():
             check(f"compare {other}: the ratio", out.count(f" {ratio:.3f}") >= 2, out)
         quick, late = saved(directory, "quick", "latency", 1.0), saved(directory, "late", "latency", 1.2)
         got, out, err = compare(quick, late, "--json")
-        check("compare as JSON: who wrote it", list(json.loads(out).items())[2:4] == [("format", 1), ("role", "compare")],
+        check("compare as JSON: who wrote it",
+              list(json.loads(out).items())[2:4] == [("format", 1), ("role", "compare")],
               out)
         rows = json.loads(out)["rows"]
         check("compare latencies", got == 1 and all(row["change"] == ("worse" if "usec" in row["value"] and
@@ -312,7 +313,8 @@ def compare_foreign_text(directory, base):
         path = pathlib.Path(directory) / "foreign"
         path.write_bytes(content)
         code, out, err = compare(base, str(path))
-        check(f"compare {content!r}", code == 2 and "line 1" in err and not set("\x1b\x9b") & set(err), (code, out, err))
+        check(f"compare {content!r}", code == 2 and "line 1" in err and not set("\x1b\x9b") & set(err),
+              (code, out, err))
 
 
 def compare_strange_name(directory, base):

@@ -192,12 +192,14 @@ def named():
               "for i in $(seq 1000); do sleep 0.1; out=$(\"$2\" -A :21648 2>&1); "
               "case $out in *ndkblue*) echo \"$out\"; break;; esac; done; "
               "kill $(ip netns pids ndkblue); ip netns delete ndkblue")
-    p = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", NDKPING, NDKSTAT], capture_output=True, text=True,
+    p = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", NDKPING, NDKSTAT], capture_output=True,
+                       text=True,
                        timeout=LIMIT)
     if "Operation not permitted" in p.stderr:
         print("  skipped: no named network namespace can be made")
         return
-    check("a namespace with a name", [r["Netns"] for r in of_port(p.stdout, 21648)] == ["ndkblue"], (p.stdout, p.stderr))
+    check("a namespace with a name", [r["Netns"] for r in of_port(p.stdout, 21648)] == ["ndkblue"],
+          (p.stdout, p.stderr))
 
 
 def ended():

@@ -70,7 +70,8 @@ def filters(it, everything):
     adapters = json.loads(out)["processes"][0]["adapters"]
     check("filter of JSON", code == 0 and not any(a["connections"] + a["listeners"] for a in adapters) and
           sum(len(a["shared_endpoints"]) for a in adapters) == 1, out)
-    check("objects that no connection with the address uses", not any(a[name] for a in adapters for name in UNADDRESSED),
+    check("objects that no connection with the address uses",
+          not any(a[name] for a in adapters for name in UNADDRESSED),
           out)
     code, out, err = stat("--json", "--address", it["active"])
     adapters = json.loads(out)["processes"][0]["adapters"]
@@ -153,7 +154,8 @@ def ended(c):
 
 
 def watch(c):
-    p = subprocess.Popen([*entering, NDKSTAT, "--here", "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE,
+    p = subprocess.Popen([*entering, NDKSTAT, "--here", "--counters", "--watch", "0.2", "--rounds", "2"],
+                         stdout=subprocess.PIPE,
                          text=True)
     out, _ = p.communicate(timeout=LIMIT)
     check("two rounds of counters", p.returncode == 0 and out.count("RDMA Activity(lo)") == 4, out)
@@ -416,7 +418,8 @@ def hostile_peers():
                   "30 more such messages" in err, (code, out, err))
             # One wait for all of them: forty would be 200 s.
             check("are waited for at once", time.monotonic() - started < 100, started)
-            p = subprocess.run([NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
+            p = subprocess.run([NDKSTAT, "--here"], capture_output=True, text=True, timeout=LIMIT, user=65534,
+                               group=65534)
             check("are not even asked by a third user", p.returncode == 0 and not p.stderr and
                   "41 processes of other users: not shown" in p.stdout, p)
         with Hostile(lambda own: [own], endless) as hostile:

@@ -114,10 +114,12 @@ def failures(c):
           for r in found] == [(str(c.is_["pid"]), "accepted", c.is_["passive"], "2", "arriving")], found)
     row = comma_separated("--failures")[0][0]
     utc = datetime.datetime.fromtimestamp(int(float(row["last_time_s"])), datetime.timezone.utc)
-    check("when and why", [(r["Last"], r["Reason"]) for r in found] == [(f"{utc:%Y-%m-%dT%H:%M:%SZ}", row["reason"])] and
+    check("when and why", [(r["Last"],
+                            r["Reason"]) for r in found] == [(f"{utc:%Y-%m-%dT%H:%M:%SZ}", row["reason"])] and
           all(len(r["Why"]) > 10 for r in found), (found, row))
     lines = stat("--failures", "--verbose")[1].splitlines()
-    check("the advice is on a line of its own", lines[-1].strip() == row["advice"] and lines[-1].startswith("      ") and
+    check("the advice is on a line of its own", lines[-1].strip() == row["advice"] and
+          lines[-1].startswith("      ") and
           "Advice" not in lines[-3] and row["reason"] in lines[-2], lines)
     check("CSV: a failure", abs(float(row["last_time_s"]) - time.time()) < LIMIT and row["reason"] and
           row["advice"], row)
@@ -137,7 +139,8 @@ class Terminal:
         self.main, self.side = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.side)
-        self.process = subprocess.Popen([*entering, NDKSTAT, "--here", "--watch=60", *options], stdin=self.side, stdout=self.side,
+        self.process = subprocess.Popen([*entering, NDKSTAT, "--here", "--watch=60", *options], stdin=self.side,
+                                        stdout=self.side,
                                         stderr=subprocess.PIPE, env={**os.environ, "TERM": "xterm"},
                                         start_new_session=True,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))

@@ -110,7 +110,8 @@ def test_late(_path):
     with Consumer() as consumer:
         before = len(os.listdir(f"/proc/{consumer.pid}/fd"))
         code, out, err = attach("--once", consumer.pid)
-        check("late: says so", code == 0 and not err and out.startswith(f"# process {consumer.pid}: {LATE}"), (out, err))
+        check("late: says so", code == 0 and not err and out.startswith(f"# process {consumer.pid}: {LATE}"),
+              (out, err))
         check("late: adapters", " adapter " in out, out)
         check("late: data is exchanged", consumer.go_on() == "exchanged")
         events = shown(consumer.pid)

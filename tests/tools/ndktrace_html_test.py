@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndktrace html: the data in the page is what the files have, nothing in a file can become markup, and errors are reported.
+"""ndktrace html: the page has the files' data, nothing in a file can become markup, and errors are reported.
 
 No browser is needed. tests/browser tests what the page draws. usage: ndktrace_html_test.py NDKTRACE NDKPING
 """
@@ -143,7 +143,8 @@ def test_diagnoses(path):
                  for text in found[kind]]
         check(f"{name}: explain's texts", len(texts) >= 4 and all(text in words for text in texts), (texts, words))
         led = re.search(r"^\* +([\d.]+)", out, re.M)
-        check(f"{name}: what led to it", (f'{data["events"][found["cause"]][1] / 1e9:.6f}' if found["cause"] >= 0 else None)
+        check(f"{name}: what led to it",
+              (f'{data["events"][found["cause"]][1] / 1e9:.6f}' if found["cause"] >= 0 else None)
               == (led and led[1]) and found["causeNote"] in words, (found, led))
         if name == "killed":
             check("the end of a trace", found["wrong"] == -1 and data["ends"][found["endOfTrace"]][0] == 0, found)
@@ -164,7 +165,8 @@ def test_listeners(path):
     data, words = data_of(page_of(path, path / "trace")), " ".join(run(NDKTRACE, "explain", path / "trace")[1].split())
     check("a listener", len(data["listeners"]) == 1 and "could not listen at 10.0.0.2:7174" in data["listeners"][0] and
           data["listeners"][0] in words, (data["listeners"], words))
-    check("a failed call", [call["change"] for call in data["failedCalls"]] == [["Compare with NdkQueryAdapterInfo."]] and
+    check("a failed call",
+          [call["change"] for call in data["failedCalls"]] == [["Compare with NdkQueryAdapterInfo."]] and
           "To change: Compare with NdkQueryAdapterInfo." in words, data["failedCalls"])
 
 
@@ -186,7 +188,8 @@ def test_page(path):
     check("the styles", policy["style-src"].split() == [policy_hash(style) for style in styles], policy)
     check("no text becomes markup", not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|"
                                                   r"new Function|DOMParser|srcdoc", scripts[0]))
-    check("nothing is loaded", not re.search(r"""(src|href)=["']?\w+:|@import|url\(|fetch\(|XMLHttp|WebSocket|import\(""",
+    check("nothing is loaded",
+          not re.search(r"""(src|href)=["']?\w+:|@import|url\(|fetch\(|XMLHttp|WebSocket|import\(""",
                                              page.replace("link.href = URL", "")))
     check("no script but ours", page.count("<script") == 3 and not re.search(r"\son\w+=", page.split("<script>")[0]))
     words = json.loads(element(page, '<script type="application/json" id="words">'))
@@ -224,10 +227,12 @@ def test_hostile(path):
     check("no markup in the data", not re.search("[<>&]", text) and "\x1b" not in page and page.count("</script>") == 3,
           text[:500])
     check("the texts are kept", data["files"][0]["host"] == HOSTILE and data["files"][0]["path"] == str(file) and
-          data["files"][0]["program"] == "<!--\\xff\\xfe" and data["files"][0]["threads"]["1"].startswith("</script><b>"),
+          data["files"][0]["program"] == "<!--\\xff\\xfe" and
+          data["files"][0]["threads"]["1"].startswith("</script><b>"),
           data["files"])
     check("names and values", [event[5:] for event in data["events"]] == [
-        ["</script><b>", "</script>\\xff\"\\<!", b"</script>".hex()], ["?]0;x?", "</script>\\xff\"\\<!", b"</script>".hex()],
+        ["</script><b>", "</script>\\xff\"\\<!", b"</script>".hex()],
+        ["?]0;x?", "</script>\\xff\"\\<!", b"</script>".hex()],
         ["\"\\", "</script>\\xff\"\\<!", b"</script>".hex()], [255, "", ""]], data["events"])
     check("a name of an event", data["types"][0][0][0] == "</script>", data["types"][0][0])
 
@@ -307,7 +312,8 @@ def test_output(path):
     check("no such directory", run(NDKTRACE, "html", "-o", path / "none" / "x", file)[0] == 1)
     before = file.read_bytes()
     code, _, err = run(NDKTRACE, "html", "-o", file, file)
-    check("a trace file is not overwritten", code == 1 and "not overwritten" in err and file.read_bytes() == before, err)
+    check("a trace file is not overwritten", code == 1 and "not overwritten" in err and file.read_bytes() == before,
+          err)
     check("no file", run(NDKTRACE, "html")[0] == 2 and run(NDKTRACE, "html", path / "none")[0] == 1)
     check("too many files", "more than 64 files" in run(NDKTRACE, "html", *[file] * 65)[2])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndktrace: what it shows of connections that succeed and fail, its filters, files that are damaged or in use, captures.
+"""ndktrace: what it shows of connections that succeed and fail, filters, files that are damaged or in use, captures.
 
 usage: ndktrace_test.py NDKTRACE NDKPING
 """
@@ -144,7 +144,8 @@ def test_text(file, server, port):
     check("-v", "why=ok" in out and "bytes=4d504120494420526571204672616d65" in out, out)
     out = run(NDKTRACE, "show", file, server)[1]
     check("two files: two heads, and the process on each line", out.count("# ndkping, process ") == 2 and
-          out.splitlines()[2].startswith("# clock of process ") and out.splitlines()[3].split()[2] == "process", out[:400])
+          out.splitlines()[2].startswith("# clock of process ") and out.splitlines()[3].split()[2] == "process",
+          out[:400])
 
 
 def frames_of(events, direction):
@@ -155,7 +156,8 @@ def frames_of(events, direction):
 
 
 def test_frames(ours, theirs):
-    check("each FPDU that one end sent, the other one received", frames_of(ours, "sent") == frames_of(theirs, "received")
+    check("each FPDU that one end sent, the other one received",
+          frames_of(ours, "sent") == frames_of(theirs, "received")
           and frames_of(ours, "received") == frames_of(theirs, "sent"), (ours, theirs))
     sent = frames_of(ours, "sent")
     check("ready-to-receive", sent[0] == ("no_segment", {"direction": "", "length": 0, "crc": "good"}), sent[0])
@@ -178,7 +180,8 @@ def capture_of(file, path, *options):
 
 
 # What Wireshark reports about MPA revision 2 (RFC 6581), which it does not know.
-KNOWN_EXPERTS = {"Res field is NOT set to zero as required by RFC 5044", "Rev field is NOT set to one as required by RFC 5044"}
+KNOWN_EXPERTS = {"Res field is NOT set to zero as required by RFC 5044",
+                 "Rev field is NOT set to one as required by RFC 5044"}
 
 
 def test_capture(file, path, ours):
@@ -203,7 +206,8 @@ def test_capture(file, path, ours):
     experts = re.findall(r"^ +\d+ +\S+ +\S+  (.*)$", run("tshark", "-r", capture, "-q", "-z", "expert,warn")[1], re.M)
     check("no other expert item", set(experts) == KNOWN_EXPERTS, experts)
     details = run("tshark", "-r", capture, "-V")[1]
-    check("every CRC is good", details.count("(Good CRC32)") == len(expected) + 1 and "Bad CRC" not in details, expected)
+    check("every CRC is good", details.count("(Good CRC32)") == len(expected) + 1 and "Bad CRC" not in details,
+          expected)
     cut = tshark(capture_of(file, path, "--zeros", "0"), "-T", "fields", "-e", "frame.len", "-e", "frame.cap_len")
     whole = tshark(capture_of(file, path, "--zeros", "64K"), "-T", "fields", "-e", "frame.len")
     check("without zeros: truncated, with their length", [c[0] for c in cut] == [w[0] for w in whole] and
@@ -251,12 +255,14 @@ def trace_of(schema, events, program=b"program"):
 def test_hostile(path):
     """Files that somebody made: names that would control a terminal, and more of everything than the tool accepts."""
     file = path / "hostile"
-    file.write_bytes(trace_of(b"names l 1=\x1b[2J\nevent 5 e\x1b]0;x\x07 n\xff\x9b:u8:l\n", [(5, 1, b"\1")], b"\x1b[31m"))
+    file.write_bytes(trace_of(b"names l 1=\x1b[2J\nevent 5 e\x1b]0;x\x07 n\xff\x9b:u8:l\n", [(5, 1, b"\1")],
+                              b"\x1b[31m"))
     code, out, _ = run(NDKTRACE, "show", file)
     check("no escape of a terminal", code == 0 and out.splitlines()[-1].split()[3:] == ["e?]0;x?", "n??=?[2J"] and
           "\x1b" not in out, out)
     check("JSON of these names", show(file)[0]["fields"] == {"n??": "?[2J"})
-    file.write_bytes(trace_of(b"".join(b"event %d e%d\n" % (i, i) for i in range(5, 2000)), [(5, 0, b""), (1999, 0, b"")]))
+    file.write_bytes(trace_of(b"".join(b"event %d e%d\n" % (i, i) for i in range(5, 2000)),
+                              [(5, 0, b""), (1999, 0, b"")]))
     out = run(NDKTRACE, "show", file)[1].splitlines()
     check("events beyond the limit have a number", [line.split()[3] for line in out[2:]] == ["e5", "event-1999"], out)
     lists = b"".join(b"names l%d 1=one\n" % i for i in range(300))
@@ -286,7 +292,8 @@ def test_refused(path):
     code, _, _ = client(path / "refused", 50299)
     end = fields(show(path / "refused"), "outcome")
     if shutil.which("tshark"):
-        rows = tshark(capture_of(path / "refused", path), "-T", "fields", "-e", "tcp.flags.reset", "-e", "frame.comment")
+        rows = tshark(capture_of(path / "refused", path), "-T", "fields", "-e", "tcp.flags.reset", "-e",
+                      "frame.comment")
         check("refused: SYN, RST", [r[0] in ("1", "True") for r in rows] == [False, True] and
               "failed in phase connecting: refused" in rows[1][1], rows)
     check("no listener", code != 0 and end[0]["outcome"] == "failed" and end[0]["why"] == "refused" and
@@ -415,13 +422,15 @@ def test_run(path):
     code, out, err = run(NDKTRACE, "run", "-o", path / "y.%p", "--size", "2", "--", "sh", "-c",
                          f"echo $ONDK_TRACE; {NDKPING} -C -ServerAddr 127.0.0.1:50299 & "
                          f"{NDKPING} -C -ServerAddr 127.0.0.1:50299; wait")
-    check("two programs, two files", err.count(f"ndktrace show {path}/y.") == 2 and len(list(path.glob("y.*"))) == 2, err)
+    check("two programs, two files", err.count(f"ndktrace show {path}/y.") == 2 and len(list(path.glob("y.*"))) == 2,
+          err)
     check("size", out.startswith(f"{path}/y.%p,2\n"), out)
 
 
 ENVIRONMENT["ONDK_REQUEST_MS"] = "300"
 for name, test in list(globals().items()):
-    if name in ("test_filters", "test_text", "test_damage", "test_frames", "test_capture") or not name.startswith("test_"):
+    if name in ("test_filters", "test_text", "test_damage", "test_frames",
+                "test_capture") or not name.startswith("test_"):
         continue
     with tempfile.TemporaryDirectory() as directory:
         test(pathlib.Path(directory))

@@ -38,7 +38,8 @@ class Server:
     """A server at self.at. Its output is in self.text after the with-block."""
 
     def __init__(self, *command):
-        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True)
         self.text, self.at = "", "127.0.0.1:1"
 
     def __enter__(self):
@@ -92,7 +93,8 @@ def failures_of_a_connection():
     check("refused: no reason of OpenNDK's", "reason 0x" not in err and "start the server" in err, err)
     code, out, err = run(NDKPERF, "client", "--address", "127.0.0.1:9", "--json", *FOREIGN)
     failure = json.loads(out)["failure"]
-    check("ndkperf: refused", code == 1 and (failure["status"], failure["reason"]) == ("STATUS_CONNECTION_REFUSED", None)
+    check("ndkperf: refused", code == 1 and (failure["status"],
+                                             failure["reason"]) == ("STATUS_CONNECTION_REFUSED", None)
           and "reason_code" not in failure, out)
     s, code, o, err = ping((*FOREIGN, "--reject"), FOREIGN)
     check("rejected", (s.code, code) == (0, 1) and "rejected" in s.text, (s.text, o, err))
@@ -112,16 +114,19 @@ def failures_of_a_connection():
 def settings():
     for module in ("off", "on"):
         s, code, o, err = ping(("--crc", "off"), (*FOREIGN, "--crc", module))
-        check(f"--crc {module} reaches the module", (s.code, code) == (0, 0) and f" crc={module}\n" in s.text, (s.text, err))
+        check(f"--crc {module} reaches the module", (s.code, code) == (0, 0) and f" crc={module}\n" in s.text,
+              (s.text, err))
     s, code, o, err = ping(OURS, (*FOREIGN, "--mpa-rev", "1", "--rtr", "none", "--timeout", "20"))
     check("--mpa-rev, --rtr and --timeout reach the module", (s.code, code) == (0, 0) and "mpa-revision=1 " in s.text,
           (s.text, err))
     s, code, o, err = ping((*FOREIGN, "--ord", "0"), (*FOREIGN, "--ird", "0"))
     check("no reads: the advice", s.code == 1 and "raise --ord here, or --ird at the peer" in s.text, (s.text, err))
-    for option, value in ("--crc", "on"), ("--profile", "narrow"), ("--timeout", "5"), ("--rtr", "zero"), ("--mpa-rev", "2"):
+    for option, value in ("--crc", "on"), ("--profile",
+                                           "narrow"), ("--timeout", "5"), ("--rtr", "zero"), ("--mpa-rev", "2"):
         code, out, err = run(NDKPING, "-C", "-ServerAddr", "127.0.0.1:9", option, value, "--provider", NARROW)
         check(f"{option} without such a setting", code == 2 and
-              re.match(f"ndkping: {option}: the provider narrow cannot set [a-z_]+ to [0-9]+: STATUS_NOT_SUPPORTED\n", err),
+              re.match(f"ndkping: {option}: the provider narrow cannot set [a-z_]+ to [0-9]+: STATUS_NOT_SUPPORTED\n",
+                       err),
               (code, out, err))
     code, out, err = run(NDKPERF, "client", "--address", "127.0.0.1:9", "--profile", "narrow", "--provider", NARROW)
     check("ndkperf: an option without such a setting", code == 2 and "ndkperf: --profile: " in err, err)
@@ -142,7 +147,8 @@ def loading():
     for command in ((NDKPERF, "client", "--address", "127.0.0.1:9"), (NDKINFO,),
                     (NDKPERF, "perftest", "client", "--address", "127.0.0.1:9", "--test", "send_bw")):
         code, out, err = run(*command, "--provider", "./no_such.so")
-        check(f"{command[0]}: a missing file", (code, out) == (2, "") and "no provider: ./no_such.so" in err, (out, err))
+        check(f"{command[0]}: a missing file", (code, out) == (2, "") and "no provider: ./no_such.so" in err,
+              (out, err))
 
 
 def info():
@@ -159,7 +165,8 @@ def info():
     check("a profile reaches the module", narrow["adapters"] == adapters("--profile", "narrow")["adapters"] !=
           ours["adapters"] and narrow["profile"] == "narrow", narrow)
     other = adapters("--provider", NARROW)
-    check("another technology", (other["provider"]["name"], other["adapters"][0]["technology"]) == ("narrow", "RoCE v2"),
+    check("another technology", (other["provider"]["name"],
+                                 other["adapters"][0]["technology"]) == ("narrow", "RoCE v2"),
           other)
     code, out, err = run(NDKINFO, "--list", *FOREIGN)
     check("the table", code == 0 and out.startswith("provider OpenNDK ") and re.search(r"(?m)^ +\d+ lo +up ", out), out)
@@ -170,7 +177,8 @@ def info():
 
 
 def perf():
-    for options in ((), ("--check", "--qp", "3"), ("--test", "write", "--latency"), ("--test", "read", "--latency", "-e"),
+    for options in ((), ("--check", "--qp", "3"), ("--test", "write", "--latency"),
+                    ("--test", "read", "--latency", "-e"),
                     ("--test", "send", "--bidirectional")):
         with Server(NDKPERF, "server", "--address", "127.0.0.1:0", "-W", "60", *FOREIGN) as s:
             code, out, err = run(NDKPERF, "client", "--address", s.at, "-n", "100", "--warmup", "0.01", "--json",
@@ -179,8 +187,10 @@ def perf():
         check(f"ndkperf {options}", (s.code, code, len(o["results"])) == (0, 0, 1), (s.text, out, err))
         check(f"ndkperf {options}: JSON", o["crc"] is None and o["provider"]["name"] == "OpenNDK", out)
     with Server(NDKPERF, "server", "--address", "127.0.0.1:0", "-W", "60", *FOREIGN) as s:
-        code, out, err = run(NDKPERF, "client", "--address", s.at, "-n", "100", "--warmup", "0.01", "--crc", "off", *FOREIGN)
-    check("ndkperf: lines", (s.code, code) == (0, 0) and "\nprovider OpenNDK " in "\n" + out and " CRC             : off" in
+        code, out, err = run(NDKPERF, "client", "--address", s.at, "-n", "100", "--warmup", "0.01", "--crc", "off",
+                             *FOREIGN)
+    check("ndkperf: lines", (s.code, code) == (0, 0) and "\nprovider OpenNDK " in "\n" + out and
+          " CRC             : off" in
           out, out)
     for test in "send_bw", "write_lat", "read_bw":
         common = ("--test", test, "-n", "50", *FOREIGN)

@@ -97,7 +97,8 @@ class Story:
         self.outcome(self.server, time_ns + 50 * US, "ended", "disconnecting", "peer-closed", connection)
 
     def send(self, side, time_ns, number, connection=1, took=40 * US, size=100, **values):
-        self.frame(side, "untagged", time_ns, took, connection, opcode="send", msn=number, payload=size, last=1, crc="good",
+        self.frame(side, "untagged", time_ns, took, connection, opcode="send", msn=number, payload=size, last=1,
+                   crc="good",
                    **values)
 
     def write(self, path):
@@ -173,7 +174,8 @@ def terminated(schema):
     story.establish(start + 200 * US)
     story.frame(story.client, "tagged", start + 500 * US, 40 * US, opcode="write", stag=0x1234, to=0x1000, payload=64,
                 last=1, crc="good")
-    story.frame(story.server, "untagged", start + 560 * US, 40 * US, opcode="terminate", queue=2, msn=1, payload=4, last=1,
+    story.frame(story.server, "untagged", start + 560 * US, 40 * US, opcode="terminate", queue=2, msn=1, payload=4,
+                last=1,
                 crc="good", bytes=b"\x11\x01\x00\x00")
     for side, at, direction in ((story.server, 561, "sent"), (story.client, 601, "received")):
         story.at(side, 2, "terminate", start + at * US, 1, direction=direction, layer=1, type=1, code=1,
@@ -190,7 +192,8 @@ def one_process(schema):
     maker, at = story.client, story.at
     story.server = maker
     for adapter, pd in ((0x51, 0x61), (0x52, 0x62)):
-        at(maker, 1, "adapter", start - 90 * US + adapter * 100, object=adapter, interface=1, name=b"lo", major=2, minor=1)
+        at(maker, 1, "adapter", start - 90 * US + adapter * 100, object=adapter, interface=1, name=b"lo", major=2,
+           minor=1)
         story.call(maker, "NdkCreatePd", start - 80 * US + adapter * 100, created=pd, object=adapter)
     story.call(maker, "NdkCreateConnector", start - 50 * US, created=0x41, object=0x51)
     story.call(maker, "NdkCreateListener", start - 40 * US, created=0x90, object=0x52)

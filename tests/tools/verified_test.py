@@ -136,7 +136,8 @@ def pings():
 
 def perfs():
     for test in "send", "write", "read", "rperf":
-        for options in (), ("--check", "-q", "3", "-s", "1000"), ("-e",), ("-t", "1", "-s", "1"), ("-I", "64", "-s", "64"):
+        for options in (), ("--check", "-q", "3", "-s",
+                            "1000"), ("-e",), ("-t", "1", "-s", "1"), ("-I", "64", "-s", "64"):
             yield lambda test=test, options=options: perf(("--test", test, *options))
     for test in "send", "write", "read":
         for options in (), ("--check", "-q", "3"), ("-e",), ("--interval", "0.02", "-D", "0.1"):

@@ -148,7 +148,8 @@ def test_addresses_used_again(path):
     """Connections with the same addresses: those belong together that followed each other at the same distances."""
     schema = trace_maker.schema_of(path / "server")
     times = [0, 5, 7, 16, 18]  # seconds
-    for name, client, server in (("both have all", range(5), range(5)), ("the server began late", range(5), range(2, 5)),
+    for name, client, server in (("both have all", range(5), range(5)),
+                                 ("the server began late", range(5), range(2, 5)),
                                  ("the client began late", range(1, 5), range(5)),
                                  ("each lacks others", range(0, 4), range(2, 5)),
                                  ("only one in common", range(5), range(3, 4))):
@@ -215,7 +216,8 @@ def test_one_direction(path):
     check("frames of one direction", "unknown, because frames went in one direction only (1)" in lines[0] and
           "4.999998 s behind is assumed" in lines[0], lines)
     events = show(path / "client", path / "server")
-    check("... are in order", [e["event"] for e in events] == ["connection", "mpa_sent", "connection", "mpa_received"] or
+    check("... are in order", [e["event"] for e in events] == ["connection", "mpa_sent", "connection",
+                                                               "mpa_received"] or
           [e["event"] for e in events] == ["connection", "connection", "mpa_sent", "mpa_received"], events)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndktrace explain with traces that were made for it: what is unfinished, which connections are explained, other versions.
+"""ndktrace explain with traces made for it: what is unfinished, which connections are explained, other versions.
 
 usage: explain_test.py NDKTRACE NDKPING
 
@@ -45,7 +45,8 @@ def says(text, *sentences):
 
 def begin_connect(maker, number, at, port=50000, qp=0x20):
     """A client's connection up to the MPA request."""
-    maker.add("NdkConnect", at, object=0x10 + number, qp=qp, local=f"192.0.2.1:{port}", remote="192.0.2.2:7000", inbound=1,
+    maker.add("NdkConnect", at, object=0x10 + number, qp=qp, local=f"192.0.2.1:{port}", remote="192.0.2.2:7000",
+              inbound=1,
               outbound=2, data_size=3)
     maker.add("connection", at + 1, number, role="initiated", object=0x10 + number, local=f"192.0.2.1:{port}",
               remote="192.0.2.2:7000")
@@ -70,7 +71,8 @@ def test_unfinished(schema, path):
     says(explain(path), "No connection failed. 0 of 1 connections ended normally", "Not finished when the trace ends",
          r"connection 1 \(192.0.2.1:50000 -> 192.0.2.2:7000\), for the client in the state TCP_CONNECTING: its NdkConnect "
          "waits for the server's host to answer TCP", r"NdkConnect of object 0x11, called at 0.010000 s by thread 1 of "
-         r"program, process 1 on host: it is pending \(STATUS_PENDING\)", "NdkCloseCq of object 0x30, .* it has not returned. "
+         r"program, process 1 on host: it is pending \(STATUS_PENDING\)",
+         "NdkCloseCq of object 0x30, .* it has not returned. "
          "A close waits until everything that uses the object is closed", "has not closed its adapter")
 
 
@@ -104,11 +106,13 @@ def test_calls_that_failed(schema, path):
     maker = trace_maker.Maker(schema)
     for i in range(3):
         maker.add("NdkCreateQp", 10 * MS + i * 10, object=0x40)
-        maker.add("returned", 10 * MS + i * 10 + 5, object=0x40, routine="NdkCreateQp", status="STATUS_INVALID_PARAMETER")
+        maker.add("returned", 10 * MS + i * 10 + 5, object=0x40, routine="NdkCreateQp",
+                  status="STATUS_INVALID_PARAMETER")
     maker.add("listening", 20 * MS, object=0x50, local="192.0.2.2:7000", why="address-taken")
     maker.write(path)
     says(explain(path), "NdkCreateQp returned STATUS_INVALID_PARAMETER, the first of 3 times. .*To change: Compare "
-         "with NdkQueryAdapterInfo", r"could not listen at 192.0.2.2:7000 \(address-taken\). The local address and port are in use")
+         "with NdkQueryAdapterInfo",
+         r"could not listen at 192.0.2.2:7000 \(address-taken\). The local address and port are in use")
 
 
 def test_listeners(schema, path):
@@ -123,7 +127,8 @@ def test_listeners(schema, path):
              "had been listening at the address since 0.050000 s, but its trace has nothing"),
             (50, "192.0.2.2:7001", None, "no program listened at this address",
              "listened at 192.0.2.2:7001, not at this address"),
-            (150, "192.0.2.2:7000", None, "the server did not listen yet", "began to listen at the address only 50 ms later"),
+            (150, "192.0.2.2:7000", None, "the server did not listen yet",
+             "began to listen at the address only 50 ms later"),
             (50, "192.0.2.2:7000", 80, "the server had closed its listener",
              "had listened at the address, but closed its listener before, at 0.080000 s")):
         server = trace_maker.Maker(schema, pid=2, host="two")
@@ -141,14 +146,16 @@ def test_other_versions(schema, path):
     fail_connect(maker, 1, 11 * MS, "no-host")
     maker.write(path)
     says(explain(path), "Words of another version:")
-    lines = [line for line in schema.splitlines() if not re.match(r"text |advice |event \d+ (Ndk|returned|completed)", line)]
+    lines = [line for line in schema.splitlines() if not re.match(r"text |advice |event \d+ (Ndk|returned|completed)",
+                                                                  line)]
     maker = trace_maker.Maker("\n".join(lines) + "\n")
     maker.add("connection", 0, 1, role="initiated", local="192.0.2.1:50000", remote="192.0.2.2:7000")
     maker.add("outcome", MS, 1, outcome="failed", phase="connecting", why="refused", terminate="none")
     maker.add("connection", 2 * MS, 2, role="accepted", local="192.0.2.1:50000", remote="192.0.2.2:7000")
     maker.add("outcome", 3 * MS, 2, outcome="failed", phase="arriving", why="crowded-out", terminate="none")
     maker.write(path)
-    says(explain(path), 'reports the reason "refused"', "most likely no program listens", 'reports the reason "crowded-out"')
+    says(explain(path), 'reports the reason "refused"', "most likely no program listens",
+         'reports the reason "crowded-out"')
 
 
 def test_lost_beginning(schema, path):
@@ -156,7 +163,8 @@ def test_lost_beginning(schema, path):
     maker.add("state", 0, 7, **{"from": "ESTABLISHED"}, event="lost", to="DEAD", why="peer-silent")
     maker.add("outcome", 1, 7, outcome="failed", phase="established", why="peer-silent", terminate="none")
     maker.write(path, sequence=9)
-    says(explain(path), r"Connection 7 \(an unknown address -> an unknown address\) failed: The client's host did not acknowledge",
+    says(explain(path),
+         r"Connection 7 \(an unknown address -> an unknown address\) failed: The client's host did not acknowledge",
          "The trace begins too late: .*Record again with a larger file")
 
 

@@ -60,7 +60,8 @@ class Network:
     """The two hosts: this process is on the client, `on_server` runs a command on the server."""
 
     def __init__(self):
-        self.holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c", "hostname server; echo; exec sleep 600"],
+        self.holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c",
+                                        "hostname server; echo; exec sleep 600"],
                                        stdout=subprocess.PIPE)
         self.holder.stdout.readline()
         must("hostname", "client")
@@ -109,7 +110,8 @@ class Case:
         (self.directory / "server.out").write_text(out)
 
     def run_client(self, *command, **settings):
-        done = subprocess.run(self.traced("client", *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        done = subprocess.run(self.traced("client", *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True,
                               timeout=LIMIT_S, check=False, env=self.environment(settings))
         (self.directory / "client.out").write_text(done.stdout)
 
@@ -306,30 +308,37 @@ EXPECTED = {
         "NdkConnect completed with STATUS_CONNECTION_REFUSED", "To change: Start the server, or correct the address",
         "If a server does run there, record it, too", NOT_TRACED.format("server")]},
     "firewall_drop": {"both": [
-        "failed: the server's host did not answer the client's TCP connection request", r"no answer arrived within 700 ms "
+        "failed: the server's host did not answer the client's TCP connection request",
+        r"no answer arrived within 700 ms "
         r"\(ONDK_CONNECT_MS of the client\)", r"server: ndkping, process \d+ on server \(its trace "
         r"has nothing", rf"on server had been listening at the address since {TIME}, but its trace has nothing",
         r"server The program began to listen at 192.0.2.2:7000 \(ndkping, process \d+ on server\)",
         "To change: Find what drops the packets: check the firewall",
-        "Almost always a firewall drops the packets", r"\n> .* client The time limit of the state TCP_CONNECTING passed",
+        "Almost always a firewall drops the packets",
+        r"\n> .* client The time limit of the state TCP_CONNECTING passed",
         r"do not show whether the client's packets reached the server's host: .* tcpdump \(tcp port 7000\)"],
         "client": ["Almost always a firewall drops the packets, or no host that is up has the address"]},
     "wrong_revision": {"both": [
-        "failed: the client's request has a protocol version that does not exist", "It has MPA revision 3. .* 0, 1 and 2 "
-        "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3", "On the client's host, set the MPA "
+        "failed: the client's request has a protocol version that does not exist",
+        "It has MPA revision 3. .* 0, 1 and 2 "
+        "exist", r"\n> .* server The client's MPA request arrived \(MPA revision 3",
+        "On the client's host, set the MPA "
         "revision", "almost certainly the client is other software", "Record the packets of the client with tcpdump",
         NOT_TRACED.format("client")]},
     "not_iwarp": {"both": [
-        "failed: an HTTP server answered, not an iWARP server", r'the bytes that arrived at .*, which begin with "HTTP/1.1 400 '
+        "failed: an HTTP server answered, not an iWARP server",
+        r'the bytes that arrived at .*, which begin with "HTTP/1.1 400 '
         'Bad Req", are no answer to the client\'s MPA request', "To change: Correct the address or the port",
         r"\n> .* client Bytes arrived that are no MPA reply"]},
     "crc_mismatch": {"both": [
-        "failed: a frame of the client arrived with a wrong checksum", r"message 2 \(a send of 32 bytes\), which arrived at "
+        "failed: a frame of the client arrived with a wrong checksum",
+        r"message 2 \(a send of 32 bytes\), which arrived at "
         "the server", r"\n> .* server Arrived: message 2 .* its checksum is wrong", "Terminate: mpa-crc",
         "or the client computes the checksum wrongly", "To change: Find what changes the bytes", "ethtool -K",
         NOT_TRACED.format("client")]},
     "read_limits": {"both": [
-        r"No connection failed, but 1 call did \(below\)", "NdkRead returned STATUS_NOT_SUPPORTED", "no reads by the client "
+        r"No connection failed, but 1 call did \(below\)", "NdkRead returned STATUS_NOT_SUPPORTED",
+        "no reads by the client "
         "from the server", "agreed on 0 reads in flight",
         r"\n\* .* server The program called NdkAcceptEx \(read limits: 0 inbound.* Its inbound limit allows no reads\.",
         "To change: Set the InboundReadLimit of the server's program",
@@ -368,7 +377,8 @@ EXPECTED = {
         "server": ["The server's program had not called NdkReceive for this connection at all",
                    NOT_TRACED.format("client")]},
     "few_receives": {"both": [
-        "failed: the client's message 5 arrived when the server's 4 posted receives were used up", "The client sent message "
+        "failed: the client's message 5 arrived when the server's 4 posted receives were used up",
+        "The client sent message "
         "5 ", r"To change: Let the server's program post more receives \(it had 4\), or let the client send at most 4 "
         "messages until the server answers",
         "The server's program had posted 4 receives until then, and 4 earlier messages had used them up"]},
@@ -377,7 +387,8 @@ EXPECTED = {
         f"The client's program called NdkWrite for 8192 bytes at address 0x[0-9a-f]+ with token 0x[0-9a-f]+, at {TIME}",
         r"got this token from NdkGetRemoteTokenFromMr at .*, for a region of 4096 bytes \(0x[0-9a-f]+ to 0x[0-9a-f]+, "
         r"NdkRegisterMr\), 4096 bytes less than the access needs", r"\n> .* server Arrived: a write of",
-        r"\n\* .* client The program called NdkWrite \(8192 bytes at address", "To change: Let the client's program access at "
+        r"\n\* .* client The program called NdkWrite \(8192 bytes at address",
+        "To change: Let the client's program access at "
         "most 4096 bytes with this token, or let the server's program register 8192 bytes",
         "The result STATUS_SUCCESS of NdkWrite"],
         "client": ["called NdkWrite for 8192 bytes", NOT_TRACED.format("server")],
@@ -401,7 +412,8 @@ EXPECTED = {
         r"failed: the client's program did not call NdkCompleteConnect \(probably it waited for a message first: a deadlock\)",
         r"No such frame arrived within 700 ms \(ONDK_ESTABLISH_MS of the server\)",
         r"The time limit of the state WAIT_RTR passed [\s\S]* A TCP reset of the server arrived",
-        "It had posted receives", r"server The program called NdkReceive \(4 times", "client The program called NdkArmCq",
+        "It had posted receives", r"server The program called NdkReceive \(4 times",
+        "client The program called NdkArmCq",
         rf"\n\* .* client NdkConnect completed with STATUS_SUCCESS. NdkCompleteConnect should follow now\.",
         rf"Consequence at the client: at {TIME} a TCP reset of the server arrived, and the connection failed there "
         r"\(peer-reset\). No callback reported this to the program", "A longer time limit does not help",

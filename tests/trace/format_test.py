@@ -160,7 +160,8 @@ def test_ring(path):
             check(f"{value}: size", trace.header["segment_count"] == mib * 16, trace.header)
             check(f"{value}: seals", ring.seals() & (fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL) ==
                   fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL, ring.seals())
-            check(f"{value}: events", ids(trace) == list(range(1, 101)) and trace.header["pid"] == writer.pid, trace.header)
+            check(f"{value}: events", ids(trace) == list(range(1, 101)) and trace.header["pid"] == writer.pid,
+                  trace.header)
             with open(ring.fds[0], "rb") as kept:
                 writer.kill()
                 writer.wait()

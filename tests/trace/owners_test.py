@@ -95,7 +95,8 @@ def test_connections(path, **settings):
     counts = check_connectors(events), check_queue_pairs(events)
     check(f"{settings}: what was compared", counts[0] >= 20 and counts[1] == 5, counts)
     names = {e["event"] for e in events if e["connection"] == 1}
-    for name in ("NdkReceive", "NdkConnect", "returned", "completed", "callback_returned", "NdkCompleteConnect", "NdkSend",
+    for name in ("NdkReceive", "NdkConnect", "returned", "completed", "callback_returned", "NdkCompleteConnect",
+                 "NdkSend",
                  "result", "NdkFlush", "NdkCloseQp", "NdkCloseConnector", "NdkGetConnectionData"):
         check(f"{settings}: {name} of connection 1", name in names, names)
     for name in ("NdkCreatePd", "NdkRegisterMr", "NdkListen", "NdkSrqReceive", "NdkArmCq", "cq_notification"):

@@ -129,7 +129,8 @@ def capture(path, *options):
 
 def tshark(file, *fields):
     """Heuristics come first, because Wireshark has another dissector for port 5445."""
-    out = run("tshark", "-r", file, "-o", "tcp.try_heuristic_first:TRUE", "-T", "fields", *(word for field in fields for word in ("-e", field)))
+    out = run("tshark", "-r", file, "-o", "tcp.try_heuristic_first:TRUE", "-T", "fields",
+              *(word for field in fields for word in ("-e", field)))
     return [line.split("\t") for line in out.splitlines()]
 
 

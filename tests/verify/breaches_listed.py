@@ -34,7 +34,8 @@ def fault_of(folder, cell, rule):
 def main():
     rules = re.findall(r'\[RULE_\w+\] = \{ \.name = "([a-z-]+)"', (TESTS.parent / "src/verify/rules.c").read_text())
     rows = [[cell.strip() for cell in line.strip("|\n ").split(" | ")]
-            for line in (TESTS / "verify/breaches.md").read_text().splitlines() if line.startswith("| ") and "`" in line]
+            for line in (TESTS / "verify/breaches.md").read_text().splitlines() if line.startswith("| ") and
+            "`" in line]
     breaches, legal = [row for row in rows if len(row) == 4], [row for row in rows if len(row) == 2]
     listed = [row[1].strip("`") for row in breaches]
     faults = [f"breaches.md has no row of {rule}" for rule in rules if rule not in listed]

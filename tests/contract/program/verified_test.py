@@ -4,8 +4,8 @@
 
 usage: verified_test.py LIST NDKCONFORM [ARGUMENT...]
 
-LIST has a line for each case that breaks rules on purpose: the case's name, then the names of the rules. A rule that only
-a race breaks has a question mark: it may be reported.
+LIST has a line for each case that breaks rules on purpose: the case's name, then the names of the rules. A rule that
+only a race breaks has a question mark: it may be reported.
 """
 import collections
 import os
@@ -35,7 +35,8 @@ def agrees(reported, listed):
 def main():
     expected, command = read_list(sys.argv[1]), sys.argv[2:]
     environment = dict(os.environ, ONDK_VERIFY='report,stall=0') # a slow machine breaks no rule
-    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                         check=False)
     seen, details, since, names = collections.defaultdict(set), {}, set(), set()
     text = []
     for line in run.stdout.splitlines():

@@ -10,10 +10,11 @@ A list holds bugs, one after the other; `#` begins a comment line:
     - owned != FABRIC_OK
     + false
 
-`tests` is a filter for ndkconform, or, behind `ctest:`, a regular expression for ctest. A bug may break several rules and
-have several tests for each, all of which must fail. An edit names a file, a function in it, and `expression` or `statement`. If the text occurs more than once in that
-function, the index of the occurrence follows, from 1 on. `-` lines are the source as it is, `+` lines what the bug
-makes of it. White space and comments do not count. A statement's `+` may be missing: the bug leaves the statement out.
+`tests` is a filter for ndkconform, or, behind `ctest:`, a regular expression for ctest. A bug may break several rules
+and have several tests for each, all of which must fail. An edit names a file, a function in it, and `expression` or
+`statement`. If the text occurs more than once in that function, the index of the occurrence follows, from 1 on. `-`
+lines are the source as it is, `+` lines what the bug makes of it. White space and comments do not count. A statement's
+`+` may be missing: the bug leaves the statement out.
 """
 import difflib
 import re

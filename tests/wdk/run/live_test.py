@@ -101,7 +101,8 @@ def sockets():
     check('the result of a call with calls inside names the object', any(
         re.search(r'\] *\.\.\. WskSocket\(client1\) = STATUS_SUCCESS, socket1', line) for line in lines), lines)
     calls = [line for line in lines if 'DriverEntry(' in line]
-    check('a call with calls inside has two lines', calls[0].endswith('-> DriverEntry(talks) ...') and len(calls) == 2 and
+    check('a call with calls inside has two lines', calls[0].endswith('-> DriverEntry(talks) ...') and
+          len(calls) == 2 and
           re.search(rf'<- DriverEntry\(talks\) = STATUS_SUCCESS {TIME}$', calls[1]), calls)
 
 
@@ -111,9 +112,11 @@ def requests():
     control = r'IoCallDriver\((irp\d+)( \(0x[0-9a-f]+\))?, device1, talks, IRP_MJ_DEVICE_CONTROL, code='
     in_order('requests of the program', lines,
              rf'{control}0x222000, out=65536, user\) = STATUS_SUCCESS {TIME}',
-             rf'  IoCompleteRequest\(irp\d+, STATUS_SUCCESS\) {TIME}', 'ndkrun: Talks 0x222000: STATUS_SUCCESS, 0 bytes',
+             rf'  IoCompleteRequest\(irp\d+, STATUS_SUCCESS\) {TIME}',
+             'ndkrun: Talks 0x222000: STATUS_SUCCESS, 0 bytes',
              rf'{control}0x222004, out=65536, user\) = STATUS_SUCCESS {TIME}',
-             rf'  {control}0x222000\) = STATUS_SUCCESS {TIME}', rf'    IoCompleteRequest\(irp\d+, STATUS_SUCCESS\) {TIME}',
+             rf'  {control}0x222000\) = STATUS_SUCCESS {TIME}',
+             rf'    IoCompleteRequest\(irp\d+, STATUS_SUCCESS\) {TIME}',
              rf'{control}0x222008, out=65536, user\) = STATUS_CANCELLED {TIME}',
              r'  IoAllocateIrp\(irp\d+ \(0x[0-9a-f]+\), locations=1\)',
              rf'  IoCallDriver\(irp\d+, device1, talks, IRP_MJ_INTERNAL_DEVICE_CONTROL, code=0x22200c\) = STATUS_PENDING {TIME}',
@@ -127,10 +130,12 @@ def requests():
 
 def ndk(*options):
     """NDK's calls, in a network of two interfaces."""
-    lines = run_traced(f'NDK {options}', '--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--trace', 'all,-NdkSrqReceive',
+    lines = run_traced(f'NDK {options}', '--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--trace',
+                       'all,-NdkSrqReceive',
                        *options, SAMPLES / 'echo.so', SAMPLES / 'hello.so')
     addresses = re.findall(r'\b([a-z]+\d+) \((0x[0-9a-f]+)\)', '\n'.join(lines))
-    check('a name has its address once', len(addresses) == len(dict(addresses)) and {'adapter1', 'cq1', 'qp1', 'connector1'} <=
+    check('a name has its address once', len(addresses) == len(dict(addresses)) and
+          {'adapter1', 'cq1', 'qp1', 'connector1'} <=
           set(dict(addresses)), addresses)
     lines = [re.sub(r' \(0x[0-9a-f]+\)', '', line) for line in merged(lines)]
     names = in_order('hello', lines, r'-> DriverEntry\(hello\).*',
@@ -140,7 +145,8 @@ def ndk(*options):
                      rf'  NdkCreateQp\(pd2, receive_cq=cq2, initiator_cq=cq2, .*\) = STATUS_SUCCESS, (qp\d) {TIME}',
                      r'  NdkConnect\((connector\d), qp\d, local=192\.168\.1\.2:0, remote=192\.168\.1\.1:54321, inbound=0, '
                      rf'outbound=0\) = STATUS_PENDING {TIME}',
-                     r'.*IRQL 0\] hello: the echo says "hello, world"', r'  NdkDisconnect\(connector\d\) = STATUS_PENDING .*')
+                     r'.*IRQL 0\] hello: the echo says "hello, world"',
+                     r'  NdkDisconnect\(connector\d\) = STATUS_PENDING .*')
     cq, qp, connector = (names[i].group(1) if names[i] else '?' for i in (3, 4, 5))
     in_order('the queues of hello', lines, rf'  NdkReceive\({qp}, .*sges=1, bytes=64\) = STATUS_SUCCESS {TIME}',
              rf'  NdkSend\({qp}, .*sges=1, bytes=12, SILENT_SUCCESS\) = STATUS_SUCCESS {TIME}',
@@ -175,7 +181,8 @@ def filters():
     seen = [re.match(r' *(-> )?(\w+)', line).group(2) for line in lines if not re.match(STAMP + '|ndkrun', line)]
     check('only these routines', sorted(set(seen)) == ['WskDisconnectEvent', 'WskReceiveEvent', 'WskSend'], seen)
     check('with the completion', sum('WskSend completes: ' in line for line in lines) == 1, lines)
-    lines = merged(run_traced('exclusions', '--trace', '-Io*,-completion_routine,-wsk', '--ioctl', f'Talks:{END}', DRIVERS / 'talks.so'))
+    lines = merged(run_traced('exclusions', '--trace', '-Io*,-completion_routine,-wsk', '--ioctl', f'Talks:{END}',
+                              DRIVERS / 'talks.so'))
     seen = [line for line in lines if not re.match(STAMP + '|ndkrun', line)]
     check('all but these', len(seen) == 2 and 'DriverEntry' in seen[0] and 'DriverUnload' in seen[1], seen)
     for word in ('foo', 'ndk,', '', 'ndk,-x', 'ndk,,wsk', 'Ndk', 'x' * 300, str(DRIVERS / 'talks.so')):
@@ -186,7 +193,8 @@ def filters():
 
 def crash():
     """What a driver did last is there when it crashes, or breaks a rule, or hangs."""
-    run = subprocess.run([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl', f'Talks:{CRASH}', DRIVERS / 'talks.so'],
+    run = subprocess.run([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl', f'Talks:{CRASH}',
+                          DRIVERS / 'talks.so'],
                          capture_output=True, text=True, timeout=LIMIT, check=False)
     lines = run.stderr.splitlines()
     check('a crash', run.returncode != 0, run.returncode)
@@ -204,7 +212,8 @@ def crash():
     irp = r'irp\d+'
     in_order('a request that is cancelled', lines,
              rf'IoCallDriver\({irp}.*, IRP_MJ_DEVICE_CONTROL, code=0x222004, .*\) = STATUS_PENDING {TIME}',
-             rf'IoCancelIrp\({irp}, cancel_routine=0x[0-9a-f]+\) {TIME}', rf'  IoCompleteRequest\({irp}, STATUS_CANCELLED\) {TIME}',
+             rf'IoCancelIrp\({irp}, cancel_routine=0x[0-9a-f]+\) {TIME}',
+             rf'  IoCompleteRequest\({irp}, STATUS_CANCELLED\) {TIME}',
              rf'    {irp} ends: STATUS_CANCELLED after \d+(\.\d)? (us|ms|s)', '.*STATUS_CANCELLED, 0 bytes')
 
 
@@ -212,7 +221,8 @@ class Stalled:
     """A run whose device control does not end, and its output until a line has these words."""
 
     def __init__(self, code, words):
-        self.run = subprocess.Popen([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl', f'Stalling:{code}',
+        self.run = subprocess.Popen([NDKRUN, '--quiet', '--run-for', '0', '--trace', 'irp', '--ioctl',
+                                     f'Stalling:{code}',
                                      DRIVERS / 'stalling.so'], stderr=subprocess.PIPE, text=True)
         self.text = ''
         self.read_until(words)

@@ -441,7 +441,8 @@ def failing_starts():
     for name, code, words, options in (
             ('no such driver', 3, 'no such file', ('nobody.so',)),
             ('no adapter', 3, 'no driver has a Storport adapter', (DRIVERS / 'tee.so',)),
-            ('a command that fails', 4, 'cannot open Nobody: STATUS_OBJECT_NAME_NOT_FOUND', ('--ioctl', 'Nobody:1', disk)),
+            ('a command that fails', 4, 'cannot open Nobody: STATUS_OBJECT_NAME_NOT_FOUND',
+             ('--ioctl', 'Nobody:1', disk)),
             ('a wrong setting', 2, 'expected KEY', ('--reg', 'Blocks=5', disk))):
         p = subprocess.run([NDKRUN, '--nbd', folder / 'socket', *map(str, options)], capture_output=True, text=True,
                            check=False)

@@ -713,7 +713,8 @@ def nested(tmp):
               'stars/no.c': '#error no\n'})
     driver, text = built('stars', tmp / 'stars')
     check('files by a pattern', value(driver, 'two') == 2, text)
-    put(tmp, {'stars/p.vcxproj': PROJECT % '<Import Project="..\\sheets\\all.props"/>', 'sheets/src/no.c': '#error no\n',
+    put(tmp, {'stars/p.vcxproj': PROJECT % '<Import Project="..\\sheets\\all.props"/>',
+              'sheets/src/no.c': '#error no\n',
               'sheets/all.props': PROJECT % ('<ItemGroup><ClCompile Include="src\\**\\*.c"/>'
                                              '<ClCompile Include="own\\*.c"/></ItemGroup>'),
               'sheets/own/three.c': 'int three(void) { return 3; }\n'})

@@ -27,7 +27,8 @@ def driver(name):
 
 
 def ndkrun(*arguments, prefix=()):
-    p = subprocess.run([*prefix, NDKRUN, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT, check=False)
+    p = subprocess.run([*prefix, NDKRUN, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT,
+                       check=False)
     return p.returncode, p.stdout + p.stderr
 
 

@@ -51,19 +51,24 @@ def clients():
     """A client runs when the driver listens, and its end ends the run."""
     for network, address in (((), '127.0.0.1'), (('--net', '2=192.168.1.1/24'), '192.168.1.1')):
         expect(f'a client at {address}', 0, [
-            'wskecho.so is loaded', 'the driver answers: hello, driver', r"--client '.*' has ended with exit status 0\n",
+            'wskecho.so is loaded', 'the driver answers: hello, driver',
+            r"--client '.*' has ended with exit status 0\n",
             'wskecho: 13 bytes returned', 'nothing left'], *network, '--client', peer(address), ECHO)
     text = expect('two clients, one fails', 4, [r"--client 'exit 3' has ended with exit status 3\n",
-                  'the driver answers', 'but --server or --client has failed'], '--client', 'exit 3', '--client', peer('127.0.0.1'), ECHO)
+                  'the driver answers', 'but --server or --client has failed'], '--client', 'exit 3', '--client',
+                  peer('127.0.0.1'), ECHO)
     check('two clients: no request has failed', 'request' not in text, text)
-    expect('a client that is not there', 4, "--client 'nosuch' .* 127: the shell has not found", '--client', 'nosuch', ECHO)
+    expect('a client that is not there', 4, "--client 'nosuch' .* 127: the shell has not found", '--client', 'nosuch',
+           ECHO)
     expect('a client that crashes', 4, r"was killed by signal 11 \(", '--client', 'kill -SEGV $$', ECHO)
     text = expect('a client in each round', 0, 'nothing left', '--repeat', 2, '--client', peer('127.0.0.1'),
                   '--server', 'echo once', ECHO)
-    check('a client in each round, a server in all', (text.count('the driver answers'), text.count('once\n')) == (2, 1), text)
+    check('a client in each round, a server in all', (text.count('the driver answers'), text.count('once\n')) == (2, 1),
+          text)
     expect('no driver listens', 0, [r'(?s)no driver has listened for 3 seconds; --client is started now\n.*spoke'],
            '--client', 'echo spoke', driver('tee'))
-    expect('not beside nbdkit', 2, ['--nbd replaces', 'run these commands in a shell of your own'], '--nbd', 'x', '--client', 'true', driver('tee'))
+    expect('not beside nbdkit', 2, ['--nbd replaces', 'run these commands in a shell of your own'], '--nbd', 'x',
+           '--client', 'true', driver('tee'))
 
 
 def ends():
@@ -101,8 +106,10 @@ def survives():
         file = pathlib.Path(folder, 'pid')
         parent = python(f'import os; os.fork() or os._exit(0); os.setpgid(0, 0); '
                         f'open("{file}", "w").write(str(os.getpid())); time.sleep(1000)')
-        expect('a process that stays', 0, r'could not be ended: 3 seconds after SIGKILL, process group \d+ is still there\n',
-               '--run-for', 0, '--server', f'({parent}) >/dev/null 2>&1 & while [ ! -s {file} ]; do sleep 0.1; done', driver('tee'))
+        expect('a process that stays', 0,
+               r'could not be ended: 3 seconds after SIGKILL, process group \d+ is still there\n',
+               '--run-for', 0, '--server', f'({parent}) >/dev/null 2>&1 & while [ ! -s {file} ]; do sleep 0.1; done',
+               driver('tee'))
         os.kill(int(file.read_text()), signal.SIGKILL)
 
 

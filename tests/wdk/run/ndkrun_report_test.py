@@ -35,7 +35,8 @@ def transfers():
               [('STATUS_SUCCESS', '1'), ('STATUS_END_OF_FILE', '1')] and
               'summary: irp IRP_MJ_DEVICE_CONTROL STATUS_BUFFER_TOO_SMALL count=1\n' in text, text)
     for option, word, says in (('--read', 'Tee', 'DEVICE:LENGTH'), ('--read', 'Tee:x', 'DEVICE:LENGTH'),
-                               ('--write', 'Tee:', 'DEVICE:INPUT'), ('--write', 'Tee:@/nobody', '/nobody: No such file')):
+                               ('--write', 'Tee:', 'DEVICE:INPUT'),
+                               ('--write', 'Tee:@/nobody', '/nobody: No such file')):
         text = expect(f'{option} {word}', 2, says, '--run-for', 0, option, word, driver('tee'))
         check(f'{option} {word}: before a driver is loaded', 'is loaded' not in text, text)
 
@@ -43,7 +44,8 @@ def transfers():
 def ndk_counts():
     """The echo sends 3 messages to itself, with all kinds of requests: what one end sends, the other receives."""
     for verify in ('stop', 'off'):
-        d, code = summary('--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--verify', verify, '--ioctl', 'Echo:0x122000:0010000003000000',
+        d, code = summary('--net', '12=192.168.1.1/24,13=192.168.1.2/24', '--verify', verify, '--ioctl',
+                          'Echo:0x122000:0010000003000000',
                           SAMPLES / 'echo.so')
         rows = {row.get('name', row['section']): row for row in d['summary']['rows'] if row['section'] != 'irp'}
         both = rows['connections']
@@ -54,14 +56,17 @@ def ndk_counts():
         check(f'{verify}: messages', sum(r['succeeded'] for r in sent) == sum(r['succeeded'] for r in got) > 0 and
               sum(r['bytes'] for r in sent) == sum(r['bytes'] for r in got), d)
         check(f'{verify}: transfers', rows['read']['succeeded'] == rows['write']['succeeded'] == 3 and
-              rows['read']['bytes'] == rows['write']['bytes'] == 3 * 4096 and rows['fast-register']['succeeded'] >= 3, d)
+              rows['read']['bytes'] == rows['write']['bytes'] == 3 * 4096 and rows['fast-register']['succeeded'] >= 3,
+              d)
 
 
 def summaries():
     d, code = summary(driver('tee'))
     check('--json', code == 0 and list(d.items())[:9:2] == [('tool', 'ndkrun'), ('format', 1), ('left', None),
-                                                          ('advices', 0), ('interrupted', False)] and d['rules'] == {} and
-          d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0), d)
+                                                          ('advices', 0), ('interrupted', False)] and
+          d['rules'] == {} and
+          d['drivers'] == [{'file': str(driver('tee')), 'loaded': True}] and (d['rules_broken'], d['exit']) == (0, 0),
+          d)
     rows = [(row['section'], row.get('name'), row.get('status'), row.get('count')) for row in d['summary']['rows']]
     check('--json: the summary', d['summary']['rounds'] == 1 and not [row for row in rows if row[0] != 'irp'], d)
     d, code = summary('--verify', 'off', driver('tee'))
@@ -89,7 +94,8 @@ def missing():
     asked = 'Tee:0x222000:' + (14).to_bytes(4, 'little').hex()
     expect('an index that is not there', 4, [
         r'ConvertInterfaceIndexToLuid: IfIndex 14 is no interface of this network namespace\. There are .*12 \(ndk12\)'
-        r'.* --net 14=ADDRESS/PREFIX makes one, --map 14=NAME'], '--run-for', 0, '--net', '12=10.0.0.1/24', '--ioctl', asked,
+        r'.* --net 14=ADDRESS/PREFIX makes one, --map 14=NAME'], '--run-for', 0, '--net', '12=10.0.0.1/24', '--ioctl',
+        asked,
         driver('tee'))
     if SAMPLES.exists():
         expect('addresses that are not there', 3, [
@@ -113,19 +119,23 @@ def outside():
     given = r', --net INDEX={}/24 gives the address to an interface of a network of the run\'s own'
     for verify in ('stop', 'off'):
         text = expect(f'outside, checks {verify}', 3, [
-            said.format('WskSocketConnect', r'198\.51\.100\.7:9', given.format(r'198\.51\.100\.7')), said.format('WskSendTo', r'224\.0\.0\.251:9', ''),
-            'connect to another machine: 0xC000023C', 'connect to this machine: 0xC0000236', 'connect to loopback: 0xC0000236',
+            said.format('WskSocketConnect', r'198\.51\.100\.7:9', given.format(r'198\.51\.100\.7')),
+            said.format('WskSendTo', r'224\.0\.0\.251:9', ''),
+            'connect to another machine: 0xC000023C', 'connect to this machine: 0xC0000236',
+            'connect to loopback: 0xC0000236',
             'datagram to another machine: 0xC000023C', 'datagram to a group: 0xC000023C',
             'datagram to this machine: 0x00000000', 'datagram to loopback: 0x00000000'],
             '--verify', verify, driver('outside'), prefix=NETWORK)
         check('outside: each address is named once', text.count('is outside of this machine') == 2, text)
         if SAMPLES.exists():
-            expect(f'outside, NDK, checks {verify}', 3, [said.format('NdkConnect', r'192\.168\.1\.1:\d+', given.format(r'192\.168\.1\.1')),
+            expect(f'outside, NDK, checks {verify}', 3,
+                   [said.format('NdkConnect', r'192\.168\.1\.1:\d+', given.format(r'192\.168\.1\.1')),
                    r'STATUS_NETWORK_UNREACHABLE\)'], '--verify', verify, SAMPLES / 'hello.so', prefix=NETWORK)
     for option in (('--net', 'host'), ('--map', '14=lo'), ('--net', '12=192.168.1.1/24')):
         text = expect(f'outside with {option}', 3, 'connect to another machine: 0xC000023C', *option, driver('outside'))
         check(f'outside with {option}: the network decides', 'is outside' not in text, text)
-    expect('--net host and a network of its own', 2, 'cannot be given with it', '--net', 'host', '--net', '12=10.0.0.1/8',
+    expect('--net host and a network of its own', 2, 'cannot be given with it', '--net', 'host', '--net',
+           '12=10.0.0.1/8',
            driver('tee'))
 
 
@@ -136,19 +146,22 @@ def continuing():
         expect(f'stop{setting}', -signal.SIGABRT, after.format(setting), '--verify', 'stop' + setting,
                '--run-for', 0, driver('leaves_device'))
     os.environ['ONDK_VERIFY'] = 'stop,stall=9000'
-    expect('stop by the environment', -signal.SIGABRT, after.format(',stall=9000'), '--run-for', 0, driver('leaves_device'))
+    expect('stop by the environment', -signal.SIGABRT, after.format(',stall=9000'), '--run-for', 0,
+           driver('leaves_device'))
     del os.environ['ONDK_VERIFY']
     text = expect('a rule of the kernel as advice', 0, [r'\*\*\* driver advice: unload-outstanding in DriverUnload: ',
                   'ndkrun: 1 advice\n'], '--verify', 'stop,advice=unload-outstanding', '--run-for', 0,
                   driver('leaves_device'))
     check('nothing to continue after advice', 'to continue' not in text, text)
-    text = expect('a run that goes on', 1, 'rule was broken', '--verify', 'report', '--run-for', 0, driver('leaves_device'))
+    text = expect('a run that goes on', 1, 'rule was broken', '--verify', 'report', '--run-for', 0,
+                  driver('leaves_device'))
     check('nothing to continue after a report', 'to continue' not in text, text)
 
 
 def rounds():
     text = expect('--repeat', 0, ['round 3 of 3', 'summary: run seconds=[0-9.]+ rounds=3\n', 'nothing left'],
-                  '--repeat', 3, '--schedule', 'random:4711', '--run-for', 0, '--ioctl', 'Tee:0x222000:0102', driver('tee'))
+                  '--repeat', 3, '--schedule', 'random:4711', '--run-for', 0, '--ioctl', 'Tee:0x222000:0102',
+                  driver('tee'))
     check('--repeat: three rounds with three seeds', text.count('tee: turned 2 bytes') == 3 and
           re.findall(r'random:(\d+)', text) == ['4711', '4712', '4713'], text)
     text = expect('--repeat ends at a finding', 1, 'round 1 of 5 has a finding: no further round', '--repeat', 5,
@@ -157,7 +170,8 @@ def rounds():
     check('--repeat ends at a finding: one round', 'round 2 of 5' not in text, text)
     for option, word in (('--schedule', 'late'), ('--schedule', 'random:x'), ('--repeat', '0'), ('--timeout', '0')):
         expect(f'{option} {word}', 2, 'is not a value for this option', option, word, driver('tee'))
-    expect('random delays without checks', 2, 'needs --verify report or stop', '--schedule', 'random', '--verify', 'off',
+    expect('random delays without checks', 2, 'needs --verify report or stop', '--schedule', 'random', '--verify',
+           'off',
            driver('tee'))
     if SAMPLES.exists():
         expect('samples with random delays', 0, [r'random:\d+\n', 'the echo says "hello, world"', 'nothing left'],
@@ -177,7 +191,8 @@ def timeouts():
     check('--timeout: it ends soon', time.monotonic() - begin < 60 and 'nothing left' not in text, text)
     d, code = summary('--timeout', '0.5', '--quiet', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
     check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'] and d['left'] is None, d)
-    d, code = summary('--timeout', '0.5', '--verify', 'off', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
+    d, code = summary('--timeout', '0.5', '--verify', 'off', '--ioctl', f'Stalling:{STALLING["pend"]}',
+                      driver('stalling'))
     check('--timeout: nothing is known to be left', code == 5 and d['left'] is None, d)
     code, text = ndkrun('--timeout', 100, '--run-for', 0, driver('tee'))
     check('a run that ends in time', code == 0, (code, text))

@@ -28,7 +28,8 @@ def usage():
         expect(f'--reg {word}', 2, 'expected', '--reg', word, driver('tee'))
     expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
     expect('--files that is not there', 2, '/nobody: No such file', '--files', '/nobody', driver('tee'))
-    expect('--map of an interface that is not there', 2, 'nothing0.*no interface of that name', '--map', '12=nothing0', driver('tee'))
+    expect('--map of an interface that is not there', 2, 'nothing0.*no interface of that name', '--map', '12=nothing0',
+           driver('tee'))
     expect('no such file', 3, 'no such file', driver('nobody'))
     expect('a missing routine', 3, ['KeFrobnicate', 'docs/kernel-routines.md'], driver('missing'))
 
@@ -40,7 +41,8 @@ def controls():
     expect('several, in order', 4, [r'(?s)03 02 01.*STATUS_INVALID_PARAMETER.*05 05 04 04 04'], '--run-for', 0,
            '--ioctl', r'\\.\Tee:0x222000:010203', '--ioctl', r'\Device\Tee:0x1', '--ioctl', 'Tee:2236416:0404040505',
            driver('tee'))
-    expect('a device that is not there', 4, 'cannot open Nobody: STATUS_OBJECT_NAME_NOT_FOUND: no driver has created', '--run-for', 0,
+    expect('a device that is not there', 4, 'cannot open Nobody: STATUS_OBJECT_NAME_NOT_FOUND: no driver has created',
+           '--run-for', 0,
            '--ioctl', 'Nobody:1', driver('tee'))
     expect('a control of another form', 2, r"DEVICE:CODE\[:INPUT\[:LENGTH\]\] is expected", '--run-for', 0, '--ioctl',
            'Tee:0x222000:123', driver('tee'))
@@ -105,7 +107,8 @@ def leftovers():
     expect('a repeated report is counted before the summary', 1,
            r'\*\*\* reported again: pool-wrong-tag in ExFreePoolWithTag: 3 times in all at (.*\n)+ndkrun: 3 rules were broken',
            '--run-for', 0, '--verify', 'report', driver('repeats'))
-    expect('a leftover stops the program', -signal.SIGABRT, r'bug check 0xCE(?s:.*)summary: run seconds=', '--run-for', 0,
+    expect('a leftover stops the program', -signal.SIGABRT, r'bug check 0xCE(?s:.*)summary: run seconds=', '--run-for',
+           0,
            driver('leaves_device'))
     expect('without checks it is told all the same', 1, ['left: device object', '1 thing was left'], '--run-for', 0,
            '--verify', 'off', driver('leaves_device'))
@@ -185,7 +188,8 @@ def foreign():
     six = ('--net', '12=fd00::1/64', '--run-for', '0')
     for provider in ((), ('--provider', module)):
         for mode in ('stop', 'off'):
-            text = expect(f'IPv6 with {mode} {provider}', 0, ["ipv6: connected, all families are Windows'", 'nothing left'],
+            text = expect(f'IPv6 with {mode} {provider}', 0, ["ipv6: connected, all families are Windows'",
+                                                              'nothing left'],
                           *six, *provider, '--verify', mode, driver('over_ipv6'))
             check('the provider is printed', (f'ndkrun: provider OpenNDK' in text) == bool(provider), text)
             if SAMPLES.exists():
@@ -462,7 +466,8 @@ def provider_faults():
     if not kind: # the thread that has the fault, and prints the summary, holds a lock of a queue pair
         expect('SendFromNowhere', -signal.SIGSEGV, [
             r'\*\*\* Segmentation fault at 0x10:', r'#\d+ .*SendFromNowhere .*/faults\.c:\d+',
-            'summary: connections initiated=1 accepted=1 '], '--verify', 'off', '--run-for', 0, driver('SendFromNowhere'))
+            'summary: connections initiated=1 accepted=1 '], '--verify', 'off', '--run-for', 0,
+            driver('SendFromNowhere'))
 
 
 FAULT = '''#include <ntddk.h>

@@ -25,7 +25,8 @@ def trace(driver, *arguments):
     """Runs a driver with ONDK_TRACE. Returns its events as dictionaries."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / 'trace'
-        run = subprocess.run([NDKRUN, '--run-for', '0', *arguments, DRIVERS / f'{driver}.so'], capture_output=True, text=True,
+        run = subprocess.run([NDKRUN, '--run-for', '0', *arguments, DRIVERS / f'{driver}.so'], capture_output=True,
+                             text=True,
                              timeout=LIMIT, check=False, env={**os.environ, 'ONDK_TRACE': str(file)})
         check(f'{driver}: nothing is left', run.returncode in (0, 4), (run.returncode, run.stderr))
         shown = subprocess.run([NDKTRACE, 'show', '--json', file], capture_output=True, text=True, timeout=LIMIT,
@@ -63,7 +64,8 @@ def life(events):
     check('DriverEntry returns', returned['object'] == entry['object'] and returned['duration'] > 0, returned)
     positions_in_order('the life of a driver', events, ('DriverEntry', {}), ('WskRegister', {}),
                        ('kernel_returned', {'routine': 'DriverEntry'}), ('IoCallDriver', {'major': 'IRP_MJ_CREATE'}),
-                       ('DriverUnload', {'name': 'talks'}), ('WskDeregister', {}), ('kernel_done', {'routine': 'DriverUnload'}))
+                       ('DriverUnload', {'name': 'talks'}), ('WskDeregister', {}),
+                       ('kernel_done', {'routine': 'DriverUnload'}))
 
 
 def sockets(events):
@@ -84,7 +86,8 @@ def sockets(events):
     check('three closes', len(fields_of(events, 'wsk_completed', routine='WskCloseSocket')) == 3, events)
     positions_in_order('a pending send', events, ('WskSend', {}), ('wsk_completed', {'routine': 'WskSend'}),
                        ('completion_routine', {'status': 'STATUS_SUCCESS', 'information': 6}),
-                       ('kernel_returned', {'routine': 'completion_routine', 'status': 'STATUS_MORE_PROCESSING_REQUIRED'}),
+                       ('kernel_returned', {'routine': 'completion_routine',
+                                            'status': 'STATUS_MORE_PROCESSING_REQUIRED'}),
                        ('WskDisconnect', {}), ('WskDisconnectEvent', {'object': accepted}),
                        ('wsk_completed', {'routine': 'WskDisconnect'}), ('WskCloseSocket', {'object': connected}))
     pending = fields_of(events, 'kernel_returned', routine='WskSend')
@@ -97,13 +100,15 @@ def requests(events):
     check('it ends', fields_of(events, 'irp_ended', object=sent['object'], status='STATUS_SUCCESS'), events)
     nested = only(events, 'IoCallDriver', code=hex(END), mode='kernel')
     positions_in_order('a nested request', events, ('IoCallDriver', {'code': hex(NEST)}),
-                       ('IoCallDriver', {'object': nested['object']}), ('IoCompleteRequest', {'object': nested['object']}),
+                       ('IoCallDriver', {'object': nested['object']}),
+                       ('IoCompleteRequest', {'object': nested['object']}),
                        ('kernel_returned', {'routine': 'IoCallDriver', 'object': nested['object']}),
                        ('IoCompleteRequest', {'status': 'STATUS_SUCCESS'}))
     irp = only(events, 'IoCallDriver', major='IRP_MJ_INTERNAL_DEVICE_CONTROL')['object']
     check('a cancel routine', int(only(events, 'IoCancelIrp', object=irp)['cancel_routine'], 16), irp)
     positions_in_order('a cancelled request', events, ('IoAllocateIrp', {'object': irp, 'locations': 1}),
-                       ('kernel_returned', {'object': irp, 'status': 'STATUS_PENDING'}), ('IoCancelIrp', {'object': irp}),
+                       ('kernel_returned', {'object': irp, 'status': 'STATUS_PENDING'}),
+                       ('IoCancelIrp', {'object': irp}),
                        ('IoCompleteRequest', {'object': irp, 'status': 'STATUS_CANCELLED'}),
                        ('completion_routine', {'object': irp, 'status': 'STATUS_CANCELLED'}),
                        ('kernel_done', {'object': irp, 'routine': 'IoCancelIrp'}), ('IoFreeIrp', {'object': irp}))

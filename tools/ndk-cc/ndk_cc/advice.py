@@ -41,7 +41,8 @@ class Headers:
         return self.names.get(name) or next((header for made, header in MADE if made.fullmatch(name)), None)
 
     def add(self, path, text):
-        top = path if os.sep not in path else {'ntifs': 'ntifs.h', 'scsi': 'scsi.h', 'storport': 'storport.h', 'wdf': 'wdf.h'}.get(
+        top = path if os.sep not in path else {'ntifs': 'ntifs.h', 'scsi': 'scsi.h', 'storport': 'storport.h',
+                                               'wdf': 'wdf.h'}.get(
             path.split(os.sep)[0], 'wdm.h')
         text = COMMENT.sub(' ', text)
         declared = re.findall(r'\b(\w+)\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*[;{]', text)

@@ -33,7 +33,8 @@ FAMILIES = (
      r'ZwQuerySystemInformation|PsGetProcess(?!Id\b)[A-Z]\w+', r'ntimage\.h|peb\w*\.h'),
     ('TDI', r'Tdi[A-Z]\w*|P?TDI_\w+', r'tdi\w*\.h'),
     ('plug and play', r'IoInvalidateDevice\w*|IoReportDevice\w*|IoReportDetected\w*|IoReportTarget\w*|'
-     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo(?!InitWdmGet)\w*|WdfPdo\w*|WdfChildList\w*|'
+     r'IoRegisterPlugPlay\w*|IoUnregisterPlugPlay\w*|IoRequestDeviceEject\w*|WdfFdo(?!InitWdmGet)\w*|WdfPdo\w*|'
+     r'WdfChildList\w*|'
      r'WDFCHILDLIST|P?WDF_CHILD_\w+|WdfDeviceSetDeviceInterfaceStateEx|WdfDeviceSetDeviceState|'
      r'WdfDevice(?:Add|Get|Query)\w*(?:Interface|Usage|Removal|PhysicalDevice)\w*|'
      r'P?WDF_(?:QUERY_INTERFACE|PDO|FDO)_\w+|WdfDeviceInitSetFilter|EVT_WDF_CHILD_\w+',
