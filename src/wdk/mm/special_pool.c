@@ -148,12 +148,6 @@ static void arena_init(void)
     arena.base = base;
 }
 
-void special_set_limit(unsigned max)
-{
-    pthread_once(&once, arena_init);
-    arena.max_live = max;
-}
-
 bool special_contains(const void *address)
 {
     return (uintptr_t)address - (uintptr_t)arena.base < arena.size;

@@ -47,12 +47,6 @@ void special_close(struct pool_block *block);
 /* Allows special_alloc to reuse the pages of a freed block. */
 void special_retire(struct pool_block *block);
 
-/*
- * Limits the number of blocks that are not freed yet. By default, these blocks use at most half of the mappings that
- * the host allows.
- */
-void special_set_limit(unsigned blocks);
-
 /* Returns true if the address lies in the reservation. Any thread may call this function, even in a signal handler. */
 bool special_contains(const void *address);
 /* Returns the run that contains the address, even if that run is free. Returns NULL if no run has used that page. */
