@@ -162,7 +162,7 @@ __attribute__((constructor(101))) static void check_start(void)
     report_add_rules(&rule_table);
     report_set_printer(check_print_breach);
     if (!verify_read_environment(VERIFY_STOP))
-        (void)ondk_config_check_environment(); /* reports that the value is ignored */
+        (void)ondk_config_check_environment(); /* reports that the value of ONDK_VERIFY is invalid and ignored */
 }
 
 void ondk_wdk_set_output(FILE *out)

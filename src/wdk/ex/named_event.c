@@ -37,7 +37,7 @@ static void named_event_on_close(void *object, bool was_last)
 {
     struct named_event **at = &events, *e = object;
 
-    UNREFERENCED_PARAMETER(was_last); /* only `handles` includes handles that are being opened */
+    UNREFERENCED_PARAMETER(was_last); /* unlike `handles`, was_last ignores handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--e->handles == 0 && e->name.Buffer) {
         while (*at != e)

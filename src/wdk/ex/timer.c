@@ -17,7 +17,7 @@
 #include "wdk/ke/timer.h"
 
 struct _EX_TIMER {
-    KTIMER timer; /* first member: a thread waits for the EX_TIMER as for a KTIMER */
+    KTIMER timer; /* first member, because a thread may wait for the EX_TIMER as for a KTIMER */
     KDPC dpc;
     PEXT_CALLBACK callback;
     PVOID context;

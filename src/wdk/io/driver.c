@@ -48,7 +48,7 @@ struct ondk_wdk_driver {
     DRIVER_EXTENSION extension;
     char name[MAX_NAME + 1];
     void *handle;
-    const char *start; /* start of the module; a thing belongs to the driver if its stack has a frame in the module */
+    const char *start; /* start of the module: the driver owns each object whose stack has a frame in the module */
     uint64_t size;
     UNICODE_STRING registry_path;
     struct client *clients; /* created by IoAllocateDriverObjectExtension */

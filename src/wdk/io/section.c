@@ -56,7 +56,7 @@ static void section_on_close(void *object, bool was_last_handle)
 {
     struct section *s = object;
 
-    UNREFERENCED_PARAMETER(was_last_handle); /* only `handles` includes handles that are being opened */
+    UNREFERENCED_PARAMETER(was_last_handle); /* unlike `handles`, it ignores handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--s->handles == 0)
         name_remove_object(s);

@@ -119,7 +119,7 @@ enum { HUGE_PAGE = 2 << 20, CHUNK = 4 * HUGE_PAGE };
 
 static struct spin runs_lock;
 static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* lists of free runs, by number of pages */
-static char *unused, *unused_end;                        /* the rest of the newest chunk */
+static char *unused, *unused_end;                        /* start and end of the unused rest of the newest chunk */
 
 /*
  * Maps a chunk of resident memory, from which runs of pages are allocated. Requests huge pages, because they become

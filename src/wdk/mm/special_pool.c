@@ -24,7 +24,7 @@ enum {
     MAX_RESIDENT_PAGES = 4, /* a freed block returns the memory of its run to the host if the run has more pages */
     FRESH_FILL = 0xcd,      /* fills a new block that need not be zeroed */
     DEFAULT_MAPPINGS = 65530,
-    MAPPINGS_PER_BLOCK = 4 /* a block needs two; the others are for the rest of the process */
+    MAPPINGS_PER_BLOCK = 4 /* a block needs two mappings; two are left to the rest of the process */
 };
 
 static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t)64 << 20 };

@@ -30,7 +30,7 @@ static void directory_on_close(void *object, bool was_last)
 {
     struct directory *d = object;
 
-    UNREFERENCED_PARAMETER(was_last); /* only `handles` includes handles that are being opened */
+    UNREFERENCED_PARAMETER(was_last); /* unlike `handles`, was_last ignores handles that are being opened */
     pthread_mutex_lock(&lock);
     if (--d->handles == 0 && !d->permanent)
         name_remove_object(d);

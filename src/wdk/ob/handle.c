@@ -20,7 +20,7 @@ struct handle {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handle *handles;
-static uintptr_t last_value = 0xffffffff80000000; /* kernel handles of Windows also have these bits */
+static uintptr_t last_value = 0xffffffff80000000; /* as in kernel handles of Windows, the upper 33 bits are set */
 
 NTSTATUS handle_open(void *object, HANDLE *handle)
 {

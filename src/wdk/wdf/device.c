@@ -175,9 +175,9 @@ static NTSTATUS wdf_device_new_from(struct WDFDEVICE_INIT *init, PWDF_OBJECT_ATT
         return status;
     if (init->physical)
         status = wdf_pnp_attach(d, init->physical, &init->pnp_events);
+    /* EvtDeviceWdmIrpPreprocess may set a completion routine. Comes after the attachment, which sets StackSize. */
     if (init->preprocesses)
-        device
-            ->StackSize++; /* for a completion routine of EvtDeviceWdmIrpPreprocess; the attachment has set StackSize */
+        device->StackSize++;
     d->init = *init;
     d->object.framework = d->finished = init->physical != NULL;
     if (NT_SUCCESS(status) && wdf_device_insert(d)) {

@@ -21,11 +21,11 @@ struct wsk_query {
     struct wsk_client *client;
     struct kernel_call call;
     PIRP irp;
-    char *node, *service; /* of WskGetAddressInfo */
+    char *node, *service; /* arguments of WskGetAddressInfo */
     struct wsk_names_hints hints;
     struct addrinfoexW **result;
     struct stack by;            /* the caller of WskGetAddressInfo */
-    struct wsk_address address; /* of WskGetNameInfo */
+    struct wsk_address address; /* argument of WskGetNameInfo */
     ULONG flags;
     PUNICODE_STRING node_out, service_out;
 };
