@@ -124,7 +124,7 @@ VOID WdfDeviceSetDeviceInterfaceState(WDFDEVICE Device, CONST GUID *InterfaceCla
     if (!i)
         return;
     i->automatic = i->automatic && IsInterfaceEnabled;
-    /* Before the device is started, no interface is enabled: the start enables those that are automatic. */
+    /* Before the first step of the start, no interface is enabled: the start enables those that are automatic. */
     if (d->pnp.done || !IsInterfaceEnabled)
         (void)IoSetDeviceInterfaceState(&i->link, IsInterfaceEnabled);
 }
