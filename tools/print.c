@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the streams
 static FILE *main_stream, *log_stream;
 static const char *log_name;
 static _Thread_local const char *prefix = "";
-static bool lost; /* some output could not be written, which has been reported */
+static bool lost; /* some output could not be written, and a message has reported this */
 
 void print_set_stream(FILE *stream)
 {

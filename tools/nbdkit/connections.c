@@ -22,8 +22,8 @@ static struct listener listeners[MAX_LISTENERS];
 static int n_listeners;
 
 /*
- * Calls routine(fd, local address) for each socket of the process that listens, or if `is_listening` is false, for each
- * socket that does not listen. Returns the sum of the results.
+ * If `is_listening` is true, calls routine(fd, local address) for each socket of the process that listens. If it is
+ * false, calls the routine for each socket that does not listen. Returns the sum of the results.
  */
 static int connections_for_each(bool is_listening, int (*routine)(int fd, const struct listener *local))
 {

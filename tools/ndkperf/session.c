@@ -408,8 +408,8 @@ static unsigned session_poll_control(struct session *s)
 
 /*
  * Returns true if the adapter has transferred bytes in the last tenth of a second. The caller then continues to poll.
- * The peer's reads and writes have no completions at this end, but they are faster while it polls. Returns false if the
- * provider is not OpenNDK.
+ * The peer's reads and writes have no completions at this end, but they are faster while this end polls. Returns false
+ * if the provider is not OpenNDK.
  */
 static bool session_has_traffic(struct session *s, uint64_t now)
 {

@@ -76,7 +76,7 @@ static void fault_print_stack(void **frames, int depth, void *fault)
         first++;
     if (first == depth)
         first = 0;
-    /* frames[first] has faulted. The other frames are return addresses, which are after the call instruction. */
+    /* frames[first] is the instruction that has faulted. Each other frame is the address after a call instruction. */
     for (int i = first; i < depth; i++)
         frames_print_line(fault_out, i - first, (const char *)frames[i] - (i > first));
 }

@@ -170,7 +170,7 @@ static _Noreturn void keeper_serve(void)
     int children;
 
     (void)setpgid(0, 0);
-    (void)signal(SIGCHLD, SIG_DFL); /* the program may have inherited SIG_IGN, with which no status could be read */
+    (void)signal(SIGCHLD, SIG_DFL); /* the program may have inherited SIG_IGN; waitpid would then return no status */
     sigfillset(&all);               /* blocks all signals, because the keeper must not end before the program */
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     sigemptyset(&all);

@@ -107,7 +107,7 @@ static void peers_handle_loss(FILE *out)
     }
 }
 
-/* Waits at most timeout_ms for an event of the keeper. Handles that event and all that have also arrived. */
+/* Waits at most timeout_ms for an event of the keeper. Handles this event, and all others that have arrived. */
 static void peers_handle_events(int timeout_ms, FILE *out)
 {
     struct keeper_event event;

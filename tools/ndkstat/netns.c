@@ -96,8 +96,8 @@ static int members_by_inode(const void *a, const void *b)
 }
 
 /*
- * Compares for sorting: first all namespaces of this user, then the first namespace of each other user, then the second
- * ones, and so on.
+ * Compares for sorting: first all namespaces of this user, then the first namespace of every other user, then the
+ * second namespace of every other user, and so on.
  */
 static int members_by_turn(const void *a, const void *b)
 {

@@ -191,7 +191,7 @@ static bool calls_push(struct calls_search *s, const struct trace_record *r, siz
 
     if (!t)
         return false;
-    if (t->depth == CALLS_MAX_DEPTH) { /* the trace lacks events, so the outermost call is dropped */
+    if (t->depth == CALLS_MAX_DEPTH) { /* drops the outermost call, because the trace lacks "returned" events */
         memmove(t->open, t->open + 1, (CALLS_MAX_DEPTH - 1) * sizeof t->open[0]);
         t->depth--;
     }

@@ -295,7 +295,7 @@ static bool roce_emit_cm(const struct roce_run *run, enum roce_cm attribute, uin
     memset(mad + (end - mad), 0, MAD_SIZE - (size_t)(end - mad));
     at = headers_put(at, 0x01070203, 4); /* base version, class (communication management), class version, send */
     at = headers_put(at, 0, 4);
-    at = headers_put(at, run->flow->roce->number + 1, 8); /* transaction */
+    at = headers_put(at, run->flow->roce->number + 1, 8); /* transaction ID */
     at = headers_put(at, attribute, 2);
     (void)headers_put(at, 0, 6);
     p.headers_size = (size_t)(headers_put_bytes(p.headers, datagram, sizeof datagram) - p.headers);
