@@ -20,10 +20,11 @@
  * one no longer uses the queue pair:
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
- *   pair_disconnect  queued when all references are released: one by pair_end, one after NdkAccept has returned, and
- *                    one by each slot that a worker had. If NdkAccept has succeeded, flushes the outstanding
- *                    requests, because NdkDisconnect may wait for them, and calls NdkDisconnect. Does not wait for
- *                    the host. After pair_abort it does neither: the close of the connector resets the connection.
+ *   pair_disconnect  queued when the last reference is released. pair_end releases a reference, so does pair_open
+ *                    after NdkAccept has returned, and each slot that a worker had. If NdkAccept has succeeded, flushes
+ *                    the outstanding requests, because NdkDisconnect may wait for them, and calls NdkDisconnect. Does
+ *                    not wait for the host. After pair_abort it neither flushes nor disconnects, because the close of
+ *                    the connector then resets the connection.
  *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
  *
  * pair_close waits for each step before the next one:
@@ -31,8 +32,8 @@
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback of the
  *      connector runs or will run. If the target stops and the host does not answer the disconnect, pair_reset has
  *      closed the connector already, which cancels NdkDisconnect.
- *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. Then the SRQ's
- *      receives that have such results would be lost.
+ *   2. The results so far are read, because an adapter may discard unread results when the QP is closed. The SRQ would
+ *      lose the receives of the discarded results.
  *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses memory.
  *   4. The last results are read. is_cq_closed is set, so that later notifications do not use the CQ. The CQ is closed.
  *   5. The memory is freed, and the receives of the SRQ are posted again. The domain is released. The queue pair leaves

@@ -72,7 +72,8 @@ void *traced_call_context(const struct traced_call *c, void *context);
 /*
  * Begins a call that creates an object. Must run before the provider's function. Returns a struct for the new object,
  * or NULL if out of memory. If the consumer has passed a completion routine, the struct becomes the context of the
- * completion. Without such a routine no completion follows a pending call, so traced_create_end then frees the struct.
+ * completion. Otherwise no completion follows if the call returns STATUS_PENDING, and traced_create_end then frees the
+ * struct.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);

@@ -342,7 +342,8 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    if (reported) /* 0 if the close that was due has ended after reporter_wait found it */
+    /* If the close that reporter_wait has found ended before it was reported, there may be nothing to report. */
+    if (reported)
         a->reporter.earliest_ns = now + ROUND_NS;
 }
 

@@ -224,8 +224,8 @@ static void connector_on_connected(void *owner, enum fabric_reason why, const st
 }
 
 /*
- * Undoes the step of a call that failed because memory ran out. The fabric reports no event for that call. If the
- * consumer has closed the connector meanwhile, the phase stays CLOSING.
+ * Restores the connector after a call that changed the connector's phase and then failed because memory ran out. The
+ * fabric reports no event for that call. If the consumer has closed the connector meanwhile, the phase stays CLOSING.
  */
 static NTSTATUS connector_undo_start(struct connector *c, struct request *r)
 {

@@ -109,8 +109,8 @@ static void ring_begin_segment(struct ring_writer *w)
     atomic_store_explicit(&s->sequence, 0, memory_order_relaxed);
     atomic_store_explicit(&s->committed, 0, memory_order_relaxed);
     /*
-     * A reader that has read a byte of a new event must not read the old sequence number afterwards. Only a fence keeps
-     * the plain stores of the new events behind the stores above.
+     * A reader that has read a byte of a new event must not read the old sequence number afterwards. New events are
+     * written with plain stores. This fence orders them after the two stores above.
      */
     __sync_synchronize();
     atomic_store_explicit(&s->sequence, sequence, memory_order_release);

@@ -24,7 +24,7 @@ struct repeated {
     uint32_t written;                      /* number of written reports of this place in the current output */
     /* Value of `count` when a report of this place, or its line of report_write_repeats, was last written. */
     uint32_t listed;
-    uint32_t output; /* identifies the output that contains the `written` reports: see repeats_start_output */
+    uint32_t output; /* identifies the output whose reports are counted in `written`: see repeats_start_output */
 };
 
 /*

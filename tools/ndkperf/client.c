@@ -201,8 +201,8 @@ static bool client_check_interval(struct client *c, uint64_t now)
 }
 
 /*
- * Reports the last, incomplete interval of a run. `whole` must be true if the run has succeeded, so that c->outcome
- * contains the server's part.
+ * Reports the last, incomplete interval of a run. The caller must pass whether the run has succeeded as `whole`. Only
+ * after a success does c->outcome contain the server's part.
  */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {

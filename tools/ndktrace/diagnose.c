@@ -180,7 +180,7 @@ static void diagnose_other(struct diagnose_work *w)
 
 /* ---- the other side ---- */
 
-/* Writes which call or callback reported the failure to the other side's program. */
+/* Writes which call or callback of the other side's program returned or indicated the failure. */
 static void diagnose_report(const struct diagnose_work *w)
 {
     const struct story_calls *calls = &w->other->calls;

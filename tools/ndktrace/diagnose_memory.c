@@ -9,7 +9,7 @@
 /* Indexes of the calls that the finder's program made for the region or window of a token. */
 struct diagnose_region {
     size_t token;    /* the last call that returned this token */
-    size_t length;   /* the registration, which contains the region's length */
+    size_t length;   /* the call that registered the region, and shows its length */
     size_t released; /* the call that invalidated the token before the access */
 };
 

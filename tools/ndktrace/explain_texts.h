@@ -48,7 +48,10 @@ void explain_kind_headline(FILE *out, const struct explain_kind *kind);
  */
 void explain_kind_texts(FILE *what, FILE *change, const struct traces *traces, const struct calls *calls,
                         const struct explain_kind *kind);
-/* Returns the event that led to the failure of the kind's first call. If it is not known, `record` is END_NONE. */
+/*
+ * Returns the event because of which the first call of this kind failed. If the event is not known, the result's
+ * `record` is END_NONE.
+ */
 struct story_cause explain_kind_cause(const struct traces *traces, const struct calls *calls,
                                       const struct explain_kind *kind);
 

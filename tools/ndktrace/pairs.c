@@ -141,8 +141,9 @@ static void pairs_try_shift(const struct pairs_search *s, int64_t shift, struct 
 }
 
 /*
- * Pairs the ends in their order, because the clocks' offset is not known. Chooses the shift with the least differences
- * between the delays, and prefers a shift that makes many pairs.
+ * Pairs acceptor `a` with initiator `a + shift`, both in the order in which they began, because the clocks' offset is
+ * not known. Chooses the shift with the least cost (pairs_try_shift): small differences between the pairs' delays, and
+ * many pairs.
  */
 static void pairs_by_order(struct pairs_search *s)
 {

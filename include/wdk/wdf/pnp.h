@@ -165,8 +165,8 @@ NTKERNELAPI VOID WdfDeviceSetPnpCapabilities(_In_ WDFDEVICE Device,
 NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetAttachedDevice(_In_ WDFDEVICE Device);
 NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetPhysicalDevice(_In_ WDFDEVICE Device);
 /*
- * Registers a device interface. An interface that is registered before the start enables interfaces, for example in
- * EvtDriverDeviceAdd, is enabled while the device is started. The driver itself enables any later interface. Returns
+ * Registers a device interface. The start of the device enables the interfaces that were registered before, for example
+ * in EvtDriverDeviceAdd. The driver must enable interfaces that it registers later. Returns
  * STATUS_INVALID_DEVICE_REQUEST for a control device. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfDeviceCreateDeviceInterface(_In_ WDFDEVICE Device, _In_ CONST GUID *InterfaceClassGUID,

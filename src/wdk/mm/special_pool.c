@@ -73,7 +73,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* otherwise a signal that was sent, for example by kill, would be lost */
+            raise(number); /* kill() sent the signal. Without a fault to repeat, the signal would be lost. */
     }
 }
 
