@@ -170,17 +170,24 @@ static int driver_explain_dlopen(const char *path, const char *message)
 /*
  * If `message` of dlerror is about a missing library of a driver model, loads that library from the directory of the
  * kernel's library. Returns true if this call has loaded the library. The dynamic loader does not search that directory
- * for a driver's libraries.
+ * for a driver's libraries. A name without the directory is not enough: if a sanitizer has replaced dlopen, the search
+ * path of the kernel's library does not apply.
  */
 static bool driver_load_model_library(const char *message)
 {
-    char name[64];
     size_t length = strcspn(message, ":");
+    Dl_info kernel;
+    char path[PATH_MAX];
+    const char *slash;
 
-    if (strncmp(message, MODEL_LIBRARY, sizeof MODEL_LIBRARY - 1) || length >= sizeof name)
+    if (strncmp(message, MODEL_LIBRARY, sizeof MODEL_LIBRARY - 1) || length >= sizeof path)
         return false;
-    snprintf(name, sizeof name, "%.*s", (int)length, message);
-    return dlopen(name, RTLD_NOW | RTLD_LOCAL) != NULL;
+    if (!dladdr((void *)(uintptr_t)&driver_load_model_library, &kernel) || !(slash = strrchr(kernel.dli_fname, '/')))
+        return false;
+    if (snprintf(path, sizeof path, "%.*s/%.*s", (int)(slash - kernel.dli_fname), kernel.dli_fname, (int)length,
+                 message) >= (int)sizeof path)
+        return false;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL;
 }
 
 static void *driver_dlopen(const char *path)

@@ -542,12 +542,13 @@ def needed(path):
 def models(tmp):
     """A driver needs the libraries that it calls, and finds them in the folder of the kernel's."""
     sources = pathlib.Path(__file__).resolve().parents[1] / 'drivers'
-    made = subprocess.run([NDK_CC, *sources.glob('ramdisk*.c'), '-o', tmp / 'disk.so'],
-                          capture_output=True, text=True, timeout=LIMIT, check=False)
-    check('ndk-cc builds a miniport', made.returncode == 0, made.stderr)
-    check('which needs both libraries', needed(tmp / 'disk.so') == {'storport', 'wdf'}, needed(tmp / 'disk.so'))
+    for sanitizer_options in ((), ('--sanitize', 'address')):
+        made = subprocess.run([NDK_CC, *sources.glob('ramdisk*.c'), '-o', tmp / 'disk.so', *sanitizer_options],
+                              capture_output=True, text=True, timeout=LIMIT, check=False)
+        check('ndk-cc builds a miniport', made.returncode == 0, made.stderr)
+        check('which needs both libraries', needed(tmp / 'disk.so') == {'storport', 'wdf'}, needed(tmp / 'disk.so'))
+        expect('a miniport of ndk-cc', 0, 'RAM disk', '--run-for', 0, '--scsi', '0:0:0 inquiry', tmp / 'disk.so')
     check('another driver needs neither', needed(driver('tee')) == set(), needed(driver('tee')))
-    expect('a miniport of ndk-cc', 0, 'RAM disk', '--run-for', 0, '--scsi', '0:0:0 inquiry', tmp / 'disk.so')
     for routine, library in (('StorPortInitialize', 'storport'), ('WdfDriverCreate', 'wdf')):
         (tmp / 'bare.c').write_text(f'void {routine}(void); int DriverEntry(void) {{ {routine}(); return 0; }}\n')
         subprocess.run(['gcc', '-shared', '-fPIC', tmp / 'bare.c', '-o', tmp / 'bare.so'], check=True)
