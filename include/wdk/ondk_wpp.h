@@ -49,7 +49,7 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (!known[i].name[length] && !__builtin_memcmp(known[i].name, name, length))
+        if (!__builtin_strncmp(known[i].name, name, length) && !known[i].name[length])
             return known[i].conversion;
     return "%p";
 }

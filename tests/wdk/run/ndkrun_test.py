@@ -408,6 +408,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
     WPP_INIT_TRACING(d, p);
     Trace(TRACE_LEVEL_ERROR, "%!FUNC! failed with %!STATUS!, 100%%", STATUS_UNSUCCESSFUL);
     TraceEvents(TRACE_LEVEL_INFORMATION, T_IO, "key %!USTR! level %d", p, 3);
+    DoTraceMessage(T_ALL, "long name %!NTSTATUS!", STATUS_PENDING);
     DoTraceMessage(T_ALL, "plain");
     Enter();
     Twice((TRACE_LEVEL_WARNING, T_IO, "inner %d", 7));
@@ -525,13 +526,14 @@ def inlined(tmp):
 def traces(tmp):
     (tmp / 'Trace.h').write_text(TRACE_H)
     (tmp / 'main.c').write_text(TRACES)
-    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'traces.so'], capture_output=True, text=True, timeout=LIMIT,
-                          check=False)
-    check('ndk-cc makes up .tmh files', made.returncode == 0, made.stderr)
-    expect('trace calls print', 3, [r'\[TRACE_LEVEL_ERROR\] DriverEntry:  failed with 0xC0000001, 100%\n',
-           r'\[TRACE_LEVEL_INFORMATION\] DriverEntry: key \\Registry\\Machine\S*traces level 3\n',
-           r'DriverEntry: plain\n', r'\[TRACE_LEVEL_VERBOSE\] DriverEntry: \n', r'WARNING\] DriverEntry: inner 7\n'],
-           tmp / 'traces.so')
+    for sanitizer_options in ((), ('--sanitize', 'address')):
+        made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'traces.so', *sanitizer_options], capture_output=True,
+                              text=True, timeout=LIMIT, check=False)
+        check('ndk-cc makes up .tmh files', made.returncode == 0, made.stderr)
+        expect('trace calls print', 3, [r'\[TRACE_LEVEL_ERROR\] DriverEntry:  failed with 0xC0000001, 100%\n',
+               r'\[TRACE_LEVEL_INFORMATION\] DriverEntry: key \\Registry\\Machine\S*traces level 3\n',
+               r'DriverEntry: long name 0x00000103\n', r'DriverEntry: plain\n',
+               r'\[TRACE_LEVEL_VERBOSE\] DriverEntry: \n', r'WARNING\] DriverEntry: inner 7\n'], tmp / 'traces.so')
 
 
 def needed(path):
