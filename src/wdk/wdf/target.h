@@ -44,7 +44,10 @@ struct wdf_target {
     struct wdf_sent sent, ignoring; /* ignoring: with WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE */
 };
 
-/* Guards the states of all targets and of the requests that are sent to them. No other lock is acquired under it. */
+/*
+ * Guards the states of all targets and of the requests that are sent to them. No other lock is acquired under it,
+ * except those of ObReferenceObject.
+ */
 extern pthread_mutex_t wdf_target_lock;
 extern pthread_cond_t wdf_target_changed; /* a wait of a target may be over */
 

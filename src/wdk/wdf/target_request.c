@@ -261,31 +261,53 @@ static const char *send_why_not_forget(const struct wdf_request *r, const struct
     return NULL;
 }
 
-/* The target's driver completes the request. The target's state does not matter, unless the target is closed. */
-static BOOLEAN send_and_forget(struct wdf_target *t, struct wdf_request *r, ULONG flags)
+/* Returns what the target is open for now, with a reference on the device. */
+static struct wdf_target_device target_ref_open(struct wdf_target *t)
 {
-    struct wdf_send *s = r->send;
     struct wdf_target_device open;
-    const char *why;
 
     pthread_mutex_lock(&wdf_target_lock);
     open = t->open;
+    if (open.device)
+        ObReferenceObject(open.device);
     pthread_mutex_unlock(&wdf_target_lock);
-    why = send_why_not_forget(r, &open);
+    return open;
+}
+
+/* Passes the request on to `open`. Returns false if the driver keeps the request. */
+static bool send_pass_on(struct wdf_request *r, ULONG flags, const struct wdf_target_device *open)
+{
+    const char *why = send_why_not_forget(r, open);
+    struct wdf_send *s = r->send;
+
     if (flags != WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET)
         s->status = STATUS_INVALID_PARAMETER;
     else if (r->created || why)
         s->status = STATUS_INVALID_DEVICE_REQUEST;
-    else if (!open.device)
+    else if (!open->device)
         s->status = STATUS_INVALID_DEVICE_STATE;
     else {
-        wdf_request_pass_on(r, open.device);
-        return TRUE;
+        wdf_request_pass_on(r, open->device);
+        return true;
     }
     s->failed = true;
     if (why && !r->created)
         wdf_report_request("WdfRequestSend", r, WDF_REQUEST_FORGOTTEN, why);
-    return FALSE;
+    return false;
+}
+
+/*
+ * The target's driver completes the request. The target's state does not matter, unless the target is closed. The
+ * reference keeps the device if the target is closed meanwhile, for example by the request's EvtCleanupCallback.
+ */
+static BOOLEAN send_and_forget(struct wdf_target *t, struct wdf_request *r, ULONG flags)
+{
+    struct wdf_target_device open = target_ref_open(t);
+    bool passed_on = send_pass_on(r, flags, &open);
+
+    if (open.device)
+        ObDereferenceObject(open.device);
+    return passed_on;
 }
 
 BOOLEAN WdfRequestSend(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_SEND_OPTIONS Options)

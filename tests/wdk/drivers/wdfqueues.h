@@ -33,6 +33,7 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_CLEANUP_FIRST, /* EvtCleanupCallback comes before the requests are cancelled */
     WDFQUEUES_TARGET_NOT_REOPENED,  /* after the deletion */
     WDFQUEUES_TARGET_FILE,          /* a target with a file object */
+    WDFQUEUES_TARGET_CLOSED_FORGETTING, /* the cleanup of a request that is forgotten closes its target */
     WDFQUEUES_TARGET_STOPPED,       /* what happens to requests that wait in a stopped target */
     WDFQUEUES_TARGET_STOP_CANCELS,
     WDFQUEUES_TARGET_STOP_WAITS, /* for a completion routine */

@@ -227,9 +227,63 @@ static ULONG check_file(VOID)
     return 0;
 }
 
+/* ---- Requests that the driver forgets ---------------------------------------------------------------------------- */
+
+typedef struct {
+    UCHAR unused;
+} EMPTY_CONTEXT;
+WDF_DECLARE_CONTEXT_TYPE(EMPTY_CONTEXT)
+
+static WDFDEVICE other; /* a device without queues */
+
+static NTSTATUS create_other(VOID)
+{
+    DECLARE_CONST_UNICODE_STRING(sddl, L"D:P(A;;GA;;;SY)(A;;GA;;;BA)");
+    PWDFDEVICE_INIT init = WdfControlDeviceInitAllocate(scene.driver, &sddl);
+    NTSTATUS status = init ? WdfDeviceCreate(&init, WDF_NO_OBJECT_ATTRIBUTES, &other) : STATUS_INSUFFICIENT_RESOURCES;
+
+    if (!NT_SUCCESS(status) && init)
+        WdfDeviceInitFree(init);
+    return status;
+}
+
+/* The target then has the last reference on the device, and drops it. */
+static VOID close_and_delete(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    WdfObjectDelete(other);
+    WdfIoTargetClose(target);
+}
+
+static ULONG check_closed_forgetting(VOID)
+{
+    WDF_REQUEST_SEND_OPTIONS options;
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_TARGET_OPEN_PARAMS open;
+    struct sent sent;
+    PVOID context;
+
+    CHECK(NT_SUCCESS(create_other()));
+    WdfIoTargetClose(target);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_EXISTING_DEVICE(&open, WdfDeviceWdmGetDeviceObject(other));
+    CHECK(NT_SUCCESS(WdfIoTargetOpen(target, &open)));
+    CHECK(send_with_location(&sent, MARK) == STATUS_PENDING);
+    wait_for(&scene.arrived);
+    CHECK(NT_SUCCESS(WdfRequestUnmarkCancelable(scene.held)));
+    WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, EMPTY_CONTEXT);
+    attributes.EvtCleanupCallback = close_and_delete;
+    CHECK(NT_SUCCESS(WdfObjectAllocateContext(scene.held, &attributes, &context)));
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET);
+    CHECK(WdfRequestSend(scene.held, target, &options));
+    CHECK(sent_status(&sent) == STATUS_INVALID_DEVICE_REQUEST); /* of the deleted device */
+    return 0;
+}
+
 ULONG check_target_state(ULONG Case)
 {
     switch (Case) {
+    case WDFQUEUES_TARGET_CLOSED_FORGETTING:
+        return check_closed_forgetting();
     case WDFQUEUES_TARGET_FILE:
         return check_file();
     case WDFQUEUES_TARGET_CLOSE_WAITS:
