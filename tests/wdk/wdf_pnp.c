@@ -81,16 +81,28 @@ static void test_stops(void **state)
     }
 }
 
-/* EvtIoStop is for requests that were delivered, and comes after their request handler. */
+/* EvtIoStop is for requests that were delivered, and comes after their request handler and after EvtIoQueueState. */
 static void test_stops_delivered(void **state)
 {
     (void)state;
     begin(WDFPNP_HANDLER_RUNS);
     host_unload(host_load("wdfpnp"));
     end("APDIRSqsRhtidpfcx");
+    begin(WDFPNP_NOTICE_RUNS);
+    host_unload(host_load("wdfpnp"));
+    end("APDIRSqsRntidpfcx");
     begin(WDFPNP_CANCELLED);
     host_unload(host_load("wdfpnp"));
     end("APDIRSqsRtidpfcx");
+}
+
+/* EvtDeviceSelfManagedIoCleanup comes after the callbacks of all queues. */
+static void test_notice_at_end(void **state)
+{
+    (void)state;
+    begin(WDFPNP_NOTICE_AT_END);
+    host_unload(host_load("wdfpnp"));
+    end("APDIRSqsRtidpfncx");
 }
 
 /* Whether a queue delivers is decided under the lock of the list that the start processes. */
@@ -231,7 +243,7 @@ int main(void)
         cmocka_unit_test(test_works),    cmocka_unit_test(test_stops),           cmocka_unit_test(test_stops_delivered),
         cmocka_unit_test(test_creates),  cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
         cmocka_unit_test(test_counter),  cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),         cmocka_unit_test(test_notice_at_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
 /*
  * Purges the device's queues for good, the power-managed ones or the others, and waits until the driver owns none of
- * their requests and no request handler runs.
+ * their requests, and no request handler and no EvtIoQueueState runs.
  */
 void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed);
 /*

@@ -37,12 +37,12 @@ static void queue_call_stop(struct wdf_queue *q, struct wdf_request *r)
     wdf_call_end(&call, "EvtIoStop", (const void *)(uintptr_t)routine);
 }
 
-/* Stops the delivery. Waits for the handlers, because one of them may not have received its request yet. */
+/* Stops the delivery. Waits for handlers and notices, because one of them may not have received its request yet. */
 static void queue_stop_delivery(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     q->powered = false;
-    while (q->handlers)
+    while (q->handlers || q->notices)
         pthread_cond_wait(&q->done, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }

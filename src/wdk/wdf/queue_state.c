@@ -430,6 +430,14 @@ static bool queue_has_no_notice(const struct wdf_queue *q)
     return !q->notices && !q->waits[GOAL_STOPPED].notice.routine && !q->waits[GOAL_EMPTIED].notice.routine;
 }
 
+static void queue_wait_for_notices(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (!queue_has_no_notice(q))
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
 static void queue_shut_down(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
@@ -448,6 +456,7 @@ void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed)
             continue;
         queue_shut_down(q);
         queue_wait(q, GOAL_EMPTIED);
+        queue_wait_for_notices(q);
     }
 }
 
@@ -472,10 +481,7 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     if (wdf_queue_has_frame(q))
         return;
     queue_wait(q, GOAL_EMPTIED);
-    pthread_mutex_lock(&q->lock);
-    while (!queue_has_no_notice(q))
-        pthread_cond_wait(&q->done, &q->lock);
-    pthread_mutex_unlock(&q->lock);
+    queue_wait_for_notices(q);
 }
 
 NTSTATUS WdfIoQueueReadyNotify(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE QueueReady, WDFCONTEXT Context)

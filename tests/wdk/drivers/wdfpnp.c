@@ -4,7 +4,8 @@
  * the unload prints. Capital letters are those of the start:
  *
  *   A EvtDriverDeviceAdd, P EvtDevicePrepareHardware, D EvtDeviceD0Entry, I EvtDeviceD0EntryPostInterruptsEnabled,
- *   R a request is delivered, h a request handler returns that has waited, S EvtDeviceSelfManagedIoInit;
+ *   R a request is delivered, h a request handler returns that has waited, n an EvtIoQueueState returns,
+ *   S EvtDeviceSelfManagedIoInit;
  *   q EvtDeviceQueryRemove, s EvtDeviceSelfManagedIoSuspend,
  *   t EvtIoStop, i EvtDeviceD0ExitPreInterruptsDisabled, d EvtDeviceD0Exit, p EvtDeviceReleaseHardware,
  *   f EvtDeviceSelfManagedIoFlush, c EvtDeviceSelfManagedIoCleanup, x the device is cleaned up, ! something is wrong
@@ -28,7 +29,8 @@ static volatile LONG n_events;
 static ULONG mode;
 static WDFREQUEST held;
 static WDFIOTARGET self; /* the driver's own device */
-static WDFQUEUE parked;  /* has the writes that the driver sends to itself; power-managed only in WDFPNP_CANCELLED */
+/* Has the writes that the driver sends to itself. Power-managed in WDFPNP_CANCELLED and WDFPNP_NOTICE_RUNS. */
+static WDFQUEUE parked;
 
 struct sent {
     PIRP irp; /* of send_write */
@@ -230,6 +232,20 @@ static VOID cancel_other(PVOID Context)
     PsTerminateSystemThread(STATUS_SUCCESS);
 }
 
+static VOID parked_stopped(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    UNREFERENCED_PARAMETER(Context);
+    wait_inside();
+    note('n');
+}
+
+static VOID stop_parked(PVOID Context)
+{
+    WdfIoQueueStop(parked, parked_stopped, Context);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
 /* The cleanup callback of requests. */
 static VOID clean_slowly(WDFOBJECT Object)
 {
@@ -257,6 +273,8 @@ static NTSTATUS self_managed_suspend(WDFDEVICE Device)
         expect(send_write(&other, Device) == STATUS_PENDING);
         begin_callback(cancel_other, other.irp);
     }
+    if (mode == WDFPNP_NOTICE_RUNS)
+        begin_callback(stop_parked, NULL);
     return STATUS_SUCCESS;
 }
 
@@ -272,6 +290,8 @@ static VOID self_managed_flush(WDFDEVICE Device)
     struct sent refused;
 
     note('f');
+    if (mode == WDFPNP_NOTICE_AT_END)
+        begin_callback(stop_parked, NULL);
     if (mode != WDFPNP_PURGES)
         return;
     expect(is_cancelled(&managed) && !KeReadStateEvent(&other.done));
@@ -426,7 +446,7 @@ static NTSTATUS make_self(WDFDEVICE Device)
     NTSTATUS status;
 
     WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
-    config.PowerManaged = mode == WDFPNP_CANCELLED ? WdfTrue : WdfFalse;
+    config.PowerManaged = mode == WDFPNP_CANCELLED || mode == WDFPNP_NOTICE_RUNS ? WdfTrue : WdfFalse;
     config.EvtIoStop = stop;
     config.AllowZeroLengthRequests = TRUE;
     status = WdfIoQueueCreate(Device, &config, WDF_NO_OBJECT_ATTRIBUTES, &parked);
@@ -505,7 +525,8 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
     if (NT_SUCCESS(status))
         status = make_names(device);
     if (NT_SUCCESS(status) &&
-        (mode == WDFPNP_ACKNOWLEDGES_SENT || mode == WDFPNP_PURGES || mode == WDFPNP_CANCELLED))
+        (mode == WDFPNP_ACKNOWLEDGES_SENT || mode == WDFPNP_PURGES ||
+         (mode >= WDFPNP_NOTICE_RUNS && mode <= WDFPNP_CANCELLED)))
         status = make_self(device);
     return mode == WDFPNP_ADD_FAILS ? STATUS_UNSUCCESSFUL : status;
 }

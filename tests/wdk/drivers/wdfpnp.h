@@ -18,6 +18,8 @@ enum wdfpnp_mode {
     WDFPNP_REQUEUES,        /* EvtIoStop acknowledges with Requeue */
     WDFPNP_PURGES,          /* requests wait in both kinds of queues during the removal */
     WDFPNP_HANDLER_RUNS,    /* a request handler runs when its queue stops */
+    WDFPNP_NOTICE_RUNS,     /* an EvtIoQueueState runs when its queue stops */
+    WDFPNP_NOTICE_AT_END,   /* an EvtIoQueueState of a queue that is not power-managed runs during the removal */
     WDFPNP_CANCELLED,       /* a request that was not delivered is being cancelled when its queue stops */
     WDFPNP_CREATES,         /* queues are created while the device starts */
     WDFPNP_FORGETS_CREATE,  /* a create request with a file object is sent and forgotten */
