@@ -30,13 +30,15 @@ SIZEOF = re.compile(r'\bsizeof[ \t]+(?P<name>[A-Za-z_]\w*)\b(?![ \t]*(?:[\w("\'\
 SUFFIX = re.compile(r'(?P<digits>\b(?:0[xX][0-9a-fA-F]+|\d+)|##[ \t]*)(?P<suffix>[uU]?[iI](?:8|16|32|64))\b')
 UNLIKE_C = re.compile(rf'{COMMENT}|{STRING}|{SIZEOF.pattern}|{SUFFIX.pattern}', re.S)
 DEFINE = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(')
+PARAMETERS = re.compile(r'[ \t]*#[ \t]*define\s+\w+\(([^()]*)\)')
+PASTED_NAME = re.compile(r'(?P<paste>##[ \t]*)?\b(?P<name>[A-Za-z_]\w*)[ \t]*\Z')
 ANY_DEFINE = re.compile(r'[ \t]*#[ \t]*define\b')
 NOT_A_NAME = re.compile(r'__attribute__|__declspec|noexcept|alignas|_\w+_|DECLSPEC_\w+|if|while|for|switch|'
                         r'sizeof|final')
 SCOPES = {'namespace', 'class', 'struct', 'union'}
 ACCESS = {'public', 'private', 'protected'}
 # Limits: without them, a hostile source could need quadratic time or memory.
-MAX_SCOPES, MAX_NAME, MAX_COLUMN = 64, 256, 200
+MAX_SCOPES, MAX_NAME, MAX_COLUMN, MAX_MACRO = 64, 256, 200, 2000
 
 
 def uses_literal_function(text):
@@ -55,12 +57,27 @@ def _drop_paste(match):
     return match.group(0) if match.group('b') is None else '  ' + match.group('b')
 
 
+def _pastes_suffix(match):
+    """Returns whether `##` joins the suffix to a parameter of the macro, which may be a number, and to nothing else."""
+    text, at = match.string, match.start()
+    while True:
+        at = text.rfind('\n', max(0, match.start() - MAX_MACRO), at)
+        if at < 1 or text[at - 1] != '\\':
+            break
+    parameters = PARAMETERS.match(text, at + 1, match.start())
+    left = PASTED_NAME.search(text, max(at + 1, match.start() - MAX_NAME), match.start())
+    names = re.findall(r'\w+', parameters.group(1)) if parameters else ()
+    return bool(left and not left.group('paste') and left.group('name') in names and match.group('suffix') not in names)
+
+
 def _to_c(match):
     """Returns `sizeof NAME` with parentheses, and a suffix of C in place of Microsoft's, as long as that was."""
     if match.group('name'):
         return match.group()[:match.start('name') - match.start() - 1] + f'({match.group("name")})'
     if match.group('suffix'):
         suffix, digits = match.group('suffix'), match.group('digits')
+        if digits.startswith('##') and not _pastes_suffix(match):
+            return match.group()
         unsigned, size = suffix[0] in 'uU', suffix.lstrip('uUiI')
         ours = ('u' if unsigned and size in ('32', '64') else '') + ('ll' if size == '64' else '')
         if digits.startswith('##') and not ours:
