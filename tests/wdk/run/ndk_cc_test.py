@@ -442,7 +442,7 @@ static int sizes(void)
 static int integers(void)
 {
     return sizeof 1i64 == 8 && sizeof 1UI32 == 4 && JOINED(1) << 40 >> 40 == 1 && -1i64 < 0 && 1ui64 - 2 > 0
-           && MAX8 - 256 < 0 && __LINE__ == 21;
+           && MAX8 - 256 < 0 && __LINE__ == 22;
 }
 static int windows(void)
 {
@@ -452,6 +452,16 @@ static int windows(void)
 #error as the kit
 #endif
     return !evaluated && Text[0] == 's';
+}
+#define STORE(value) store_##i32(value)
+#define GLUE(a, i8) a##i8
+static int store_i32(int value)
+{
+    return value;
+}
+static int pastes(void)
+{
+    return STORE(5) == 5 && GLUE(1, 2) == 12;
 }
 static int block(void)
 {
@@ -486,8 +496,9 @@ end:
 def unlike_c(tmp):
     """Operators, suffixes, names and jumps of Microsoft's compiler."""
     for name in ('c/unlike.c', 'cpp/unlike.cpp'):
-        put(tmp, {name: '#include <scsi.h>' + UNLIKE_C + ('extern "C" ' if name.endswith('pp') else '') +
-                  'int all(void) { return sizes() == 416122 && integers() && windows() && block(); }\n' +
+        put(tmp, {name: '#include <intrin.h>\n#include <scsi.h>' + UNLIKE_C +
+                  ('extern "C" ' if name.endswith('pp') else '') +
+                  'int all(void) { return sizes() == 416122 && integers() && windows() && pastes() && block(); }\n' +
                   ('extern "C" ' if name.endswith('pp') else '') +
                   'NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING r) { return d && r ? 0 : -1; }\n'})
         for cc in ('gcc', 'clang'):
