@@ -420,12 +420,13 @@ static void test_volume(void **state)
     assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b.attributes, FileFsAttributeInformation),
                      STATUS_BUFFER_OVERFLOW);
     assert_int_equal(block.Information, sizeof b.attributes);
-    assert_int_equal(b.attributes.FileSystemNameLength, 10);
+    assert_int_equal(b.attributes.FileSystemNameLength, 4);
     assert_memory_equal(b.bytes + FIELD_OFFSET(FILE_FS_ATTRIBUTE_INFORMATION, FileSystemName), L"Li", 4);
     assert_int_equal(b.bytes[sizeof b.attributes], 0);
     assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b, FileFsAttributeInformation),
                      STATUS_SUCCESS);
     assert_int_equal(block.Information, 22);
+    assert_int_equal(b.attributes.FileSystemNameLength, 10);
     assert_memory_equal(b.bytes + FIELD_OFFSET(FILE_FS_ATTRIBUTE_INFORMATION, FileSystemName), L"Linux", 10);
     assert_true(b.attributes.FileSystemAttributes & FILE_SUPPORTS_SPARSE_FILES);
     assert_int_equal(ZwQueryVolumeInformationFile(file, &block, &b, sizeof b, FileFsControlInformation),

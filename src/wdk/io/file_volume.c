@@ -82,7 +82,7 @@ static NTSTATUS volume_query_attributes(PFILE_OBJECT file, FILE_FS_ATTRIBUTE_INF
     out->FileSystemAttributes = FILE_CASE_SENSITIVE_SEARCH | FILE_CASE_PRESERVED_NAMES | FILE_UNICODE_ON_DISK |
                                 FILE_SUPPORTS_SPARSE_FILES | (st.f_flag & ST_RDONLY ? FILE_READ_ONLY_VOLUME : 0);
     out->MaximumComponentNameLength = (LONG)st.f_namemax;
-    out->FileSystemNameLength = whole;
+    out->FileSystemNameLength = room;
     memcpy(out->FileSystemName, name, room);
     *done = FIELD_OFFSET(FILE_FS_ATTRIBUTE_INFORMATION, FileSystemName) + room;
     return room < whole ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
