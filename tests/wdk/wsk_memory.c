@@ -148,6 +148,23 @@ static void test_buffer_freed(void **state)
     receive_stop(&t);
 }
 
+/* A request may use only a part of its MDL's buffer, so an object in the buffer may be initialized. */
+static void test_object_in_buffer(void **state)
+{
+    struct receive t;
+    struct report *r;
+
+    (void)state;
+    receive_start(&t);
+    r = report_start();
+    KeInitializeEvent((PKEVENT)t.memory[1], NotificationEvent, FALSE);
+    report_is_empty(r);
+    receive_cancel(&t);
+    MmUnlockPages(t.mdl[0]);
+    MmUnlockPages(t.mdl[1]);
+    receive_stop(&t);
+}
+
 /* A partial MDL uses the pages of its source: they stay locked until the request with the partial MDL has completed. */
 static void test_source_unlocked(void **state)
 {
@@ -238,10 +255,15 @@ static void test_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unlocked),     cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_unmapped),     cmocka_unit_test(test_mdl_freed),
-        cmocka_unit_test(test_buffer_freed), cmocka_unit_test(test_source_unlocked),
-        cmocka_unit_test(test_messages),     cmocka_unit_test(test_unlocked_in_completion),
+        cmocka_unit_test(test_unlocked),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_unmapped),
+        cmocka_unit_test(test_mdl_freed),
+        cmocka_unit_test(test_buffer_freed),
+        cmocka_unit_test(test_object_in_buffer),
+        cmocka_unit_test(test_source_unlocked),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_unlocked_in_completion),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

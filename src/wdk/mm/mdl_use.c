@@ -82,6 +82,7 @@ static bool mdl_use_find_in(const struct mdl_use *u, const void *start, size_t s
         out->rule = has_mdl ? &check_rules[CHECK_MDL_MISUSED] : out->rule;
         out->object = has_mdl ? (const void *)m->mdl : begins_inside ? m->start : start;
         out->what = has_mdl ? "MDL of a pending request" : "buffer of a pending request";
+        out->may_begin_anew = true; /* the request may use another part of the buffer */
         out->routine = u->user.routine;
         out->owner_type = u->user.type;
         out->owner = u->user.object;
