@@ -114,12 +114,27 @@ static NTSTATUS release(WDFDEVICE Device, WDFCMRESLIST ResourcesTranslated)
 
 /* ---- Queues that are created during the start -------------------------------------------------------------------- */
 
+static PVOID threads[4];
+static ULONG n_threads;
+
 static VOID run_thread(VOID (*Routine)(PVOID), PVOID Context)
 {
     HANDLE handle;
 
     expect(NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, Routine, Context)));
+    expect(n_threads < ARRAYSIZE(threads) &&
+           NT_SUCCESS(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode,
+                                                &threads[n_threads++], NULL)));
     (VOID)ZwClose(handle);
+}
+
+/* The threads must not run the driver's code when it is unloaded. */
+static VOID end_threads(VOID)
+{
+    while (n_threads) {
+        (VOID)KeWaitForSingleObject(threads[--n_threads], Executive, KernelMode, FALSE, NULL);
+        ObDereferenceObject(threads[n_threads]);
+    }
 }
 
 static WDFQUEUE created[200];
@@ -534,6 +549,7 @@ static NTSTATUS add(WDFDRIVER Driver, PWDFDEVICE_INIT DeviceInit)
 static VOID unload(WDFDRIVER Driver)
 {
     UNREFERENCED_PARAMETER(Driver);
+    end_threads();
     DbgPrint("wdfpnp: [%s]\n", events);
 }
 
