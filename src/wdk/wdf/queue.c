@@ -286,6 +286,16 @@ static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf
     frames = frame.outer;
 }
 
+static bool queue_is_orphaned(struct wdf_queue *q)
+{
+    bool orphaned;
+
+    pthread_mutex_lock(&q->lock);
+    orphaned = q->orphaned;
+    pthread_mutex_unlock(&q->lock);
+    return orphaned;
+}
+
 static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct wdf_sync *sync)
 {
     struct frame frame = { q, false, frames };
@@ -293,7 +303,9 @@ static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct
 
     frames = &frame;
     wdf_call_begin(&call, sync);
-    n->routine((WDFQUEUE)q, n->context);
+    /* Another callback may have deleted the queue while this thread waited for `sync`. */
+    if (!queue_is_orphaned(q))
+        n->routine((WDFQUEUE)q, n->context);
     wdf_call_end(&call, "EvtIoQueueState", (const void *)(uintptr_t)n->routine);
     frames = frame.outer;
 }

@@ -61,6 +61,7 @@ struct wdf_queue {
     /* A retrieval has found only requests that are being cancelled. The next insertion then sets ready_due. */
     bool missed;
     bool is_deferred;     /* `deferred` is queued */
+    bool orphaned;        /* a thread with the lock of callbacks has deleted the queue: no notice is called any more */
     unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
     unsigned notices;     /* callbacks of type EvtIoQueueState that run */
@@ -113,8 +114,8 @@ bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
  */
 void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed);
 /*
- * Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests and no request
- * handler runs.
+ * Stops the queue for its deletion: purges it, and waits until the driver owns none of its requests, and no request
+ * handler and no EvtIoQueueState runs.
  */
 void wdf_queue_stop_for_delete(struct wdf_object *o);
 /*

@@ -460,7 +460,26 @@ void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed)
     }
 }
 
-/* The callbacks of earlier changes have returned before the deletion ends, unless this thread is in one of them. */
+/*
+ * Returns true if this thread has the lock that the queue's callbacks hold. A worker may wait for this lock and then
+ * call a notice, so this thread does not wait for notices. Instead, the queue calls none any more.
+ */
+static bool queue_orphan(struct wdf_queue *q)
+{
+    struct wdf_sync *sync = wdf_callback_sync(&q->object);
+
+    if (!sync || !wdf_sync_is_mine(sync))
+        return false;
+    pthread_mutex_lock(&q->lock);
+    q->orphaned = true;
+    pthread_mutex_unlock(&q->lock);
+    return true;
+}
+
+/*
+ * The callbacks of earlier changes have returned before the deletion ends, unless this thread is in one of them or has
+ * the lock that they hold.
+ */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
     struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
@@ -481,7 +500,8 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     if (wdf_queue_has_frame(q))
         return;
     queue_wait(q, GOAL_EMPTIED);
-    queue_wait_for_notices(q);
+    if (!queue_orphan(q))
+        queue_wait_for_notices(q);
 }
 
 NTSTATUS WdfIoQueueReadyNotify(WDFQUEUE Queue, PFN_WDF_IO_QUEUE_STATE QueueReady, WDFCONTEXT Context)

@@ -12,6 +12,7 @@ enum wdfqueues_case {
     WDFQUEUES_HANDLER_RUNS,     /* the callback of a stop comes after the last handler */
     WDFQUEUES_STOP_AND_PURGE,   /* the callbacks of a stop and of a purge wait at the same time */
     WDFQUEUES_DELETED_PURGING,  /* the callback of a purge is called before the deletion ends */
+    WDFQUEUES_DELETED_WITH_LOCK, /* a thread with the lock of callbacks purges and deletes a queue */
     WDFQUEUES_RETRIEVE_FOUND,   /* WdfIoQueueRetrieveFoundRequest on a parallel queue */
     WDFQUEUES_IS_CANCELED,      /* WdfRequestIsCanceled after a purge */
     WDFQUEUES_WORK_REQUEUED,    /* a work item's callback queues and deletes the item */

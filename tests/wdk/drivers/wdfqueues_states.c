@@ -142,6 +142,32 @@ static ULONG check_deleted_purging(VOID)
     return 0;
 }
 
+static VOID set_done(WDFOBJECT Object)
+{
+    UNREFERENCED_PARAMETER(Object);
+    KeSetEvent(&scene.done, IO_NO_INCREMENT, FALSE);
+}
+
+/* The callback of the purge needs the lock, so it cannot be called before the deletion ends. */
+static ULONG check_deleted_with_lock(VOID)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_IO_QUEUE_CONFIG config;
+    WDFQUEUE manual;
+
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.EvtDestroyCallback = set_done;
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, &attributes, &manual)));
+    WdfObjectAcquireLock(scene.device);
+    WdfIoQueuePurge(manual, count_state, (WDFCONTEXT)&scene.first);
+    WdfObjectDelete(manual);
+    WdfObjectReleaseLock(scene.device);
+    wait_for(&scene.done); /* a worker has the last reference on the queue */
+    CHECK(scene.first == 0);
+    return 0;
+}
+
 static ULONG check_retrieve_found(VOID)
 {
     struct sent sent;
@@ -156,11 +182,13 @@ static ULONG check_retrieve_found(VOID)
 
 ULONG run_request_case(ULONG Case)
 {
+    BOOLEAN locks = Case == WDFQUEUES_DELETED_WITH_LOCK;
     ULONG line;
 
     CHECK(NT_SUCCESS(scene_open(WdfIoQueueDispatchParallel,
-                                Case == WDFQUEUES_LEVELS ? WdfSynchronizationScopeDevice : WdfSynchronizationScopeNone,
-                                WdfExecutionLevelInheritFromParent)));
+                                locks || Case == WDFQUEUES_LEVELS ? WdfSynchronizationScopeDevice
+                                                                  : WdfSynchronizationScopeNone,
+                                locks ? WdfExecutionLevelPassive : WdfExecutionLevelInheritFromParent)));
     switch (Case) {
     case WDFQUEUES_LEVELS:
         line = check_levels();
@@ -176,6 +204,9 @@ ULONG run_request_case(ULONG Case)
         break;
     case WDFQUEUES_DELETED_PURGING:
         line = check_deleted_purging();
+        break;
+    case WDFQUEUES_DELETED_WITH_LOCK:
+        line = check_deleted_with_lock();
         break;
     default:
         line = check_retrieve_found();
