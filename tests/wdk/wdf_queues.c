@@ -78,6 +78,7 @@ static const struct {
     { WDFQUEUES_START_DRAINING, "wdf-queue in WdfIoQueueStart", "of the drain before" },
     { WDFQUEUES_DRAIN_STOPPED, "wdf-queue in WdfIoQueueDrainSynchronously", "it is stopped" },
     { WDFQUEUES_FIND_PARALLEL, "wdf-queue in WdfIoQueueFindRequest", "not dispatched manually" },
+    { WDFQUEUES_DELETED_OWNING, "wdf-queue in WdfObjectDelete", "must not wait for its requests" },
     { WDFQUEUES_IS_CANCELED_MARKED, "wdf-request in WdfRequestIsCanceled", "is cancelable" },
     { WDFQUEUES_TIMER_DELETES_ITSELF, "wdf-callback in WdfObjectDelete", "waits for its own end" },
     { WDFQUEUES_TIMER_WAITS, "wdf-callback in WdfTimerStop", "waits for its own end" },

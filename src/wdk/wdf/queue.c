@@ -31,8 +31,7 @@ bool wdf_in_request_handler(struct wdf_object *o)
     return f != NULL;
 }
 
-/* Returns true if this thread runs a request handler of the queue. */
-static bool queue_is_in_handler(const struct wdf_queue *q)
+bool wdf_queue_is_in_handler(const struct wdf_queue *q)
 {
     struct frame *f = frames;
 
@@ -393,7 +392,7 @@ static bool queue_has_dispatcher(const struct wdf_queue *q, const struct wdf_syn
 {
     if (sync && q->dispatchers)
         return true;
-    return queue_is_in_handler(q) && (q->max_owned != UINT_MAX || !arrival);
+    return wdf_queue_is_in_handler(q) && (q->max_owned != UINT_MAX || !arrival);
 }
 
 void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)

@@ -132,6 +132,8 @@ void wdf_device_set_power(struct wdf_device *d, bool on);
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r);
 /* Returns true if this thread is in a request handler of the object's driver. */
 bool wdf_in_request_handler(struct wdf_object *o);
+/* Returns true if this thread runs a request handler of the queue. */
+bool wdf_queue_is_in_handler(const struct wdf_queue *q);
 /* Returns true if this thread runs a request handler or an EvtIoQueueState of the queue. */
 bool wdf_queue_has_frame(const struct wdf_queue *q);
 

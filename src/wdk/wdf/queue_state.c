@@ -476,31 +476,42 @@ static bool queue_orphan(struct wdf_queue *q)
     return true;
 }
 
+/* Returns why the deletion must not wait for the driver's requests, or NULL. */
+static const char *queue_why_not_wait(struct wdf_queue *q)
+{
+    bool emptied;
+
+    pthread_mutex_lock(&q->lock);
+    emptied = wdf_queue_has_reached(q, GOAL_EMPTIED);
+    pthread_mutex_unlock(&q->lock);
+    if (emptied)
+        return NULL;
+    if (wdf_in_request_handler(&q->object))
+        return "a request handler must not wait for the requests of a queue";
+    return wdf_queue_has_frame(q) ? "its EvtIoQueueState must not wait for its requests" : NULL;
+}
+
 /*
  * The callbacks of earlier changes have returned before the deletion ends, unless this thread is in one of them or has
- * the lock that they hold.
+ * the lock that they hold. The deletion does not wait if this thread is in one of the queue's request handlers.
  */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
     struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
-    bool emptied;
+    const char *why;
 
     queue_detach(q);
     pthread_mutex_lock(&q->lock);
     q->delivers = false;
     pthread_mutex_unlock(&q->lock);
     queue_shut_down(q);
-    pthread_mutex_lock(&q->lock);
-    emptied = wdf_queue_has_reached(q, GOAL_EMPTIED);
-    pthread_mutex_unlock(&q->lock);
-    if (!emptied && wdf_in_request_handler(&q->object)) {
-        wdf_report_queue("WdfObjectDelete", q, "a request handler must not wait for the requests of a queue");
-        return;
-    }
-    if (wdf_queue_has_frame(q))
+    why = queue_why_not_wait(q);
+    if (why)
+        wdf_report_queue("WdfObjectDelete", q, why);
+    if (why || wdf_queue_is_in_handler(q))
         return;
     queue_wait(q, GOAL_EMPTIED);
-    if (!queue_orphan(q))
+    if (!wdf_queue_has_frame(q) && !queue_orphan(q))
         queue_wait_for_notices(q);
 }
 

@@ -13,6 +13,7 @@ enum wdfqueues_case {
     WDFQUEUES_STOP_AND_PURGE,   /* the callbacks of a stop and of a purge wait at the same time */
     WDFQUEUES_DELETED_PURGING,  /* the callback of a purge is called before the deletion ends */
     WDFQUEUES_DELETED_WITH_LOCK, /* a thread with the lock of callbacks purges and deletes a queue */
+    WDFQUEUES_DELETED_BESIDE_HANDLER, /* an EvtIoQueueState deletes its queue while a request handler runs */
     WDFQUEUES_RETRIEVE_FOUND,   /* WdfIoQueueRetrieveFoundRequest on a parallel queue */
     WDFQUEUES_IS_CANCELED,      /* WdfRequestIsCanceled after a purge */
     WDFQUEUES_WORK_REQUEUED,    /* a work item's callback queues and deletes the item */
@@ -46,6 +47,7 @@ enum wdfqueues_case {
     WDFQUEUES_START_DRAINING = WDFQUEUES_CHECKS,
     WDFQUEUES_DRAIN_STOPPED,
     WDFQUEUES_FIND_PARALLEL,
+    WDFQUEUES_DELETED_OWNING, /* an EvtIoQueueState deletes its queue while the driver owns a request */
     WDFQUEUES_IS_CANCELED_MARKED,
     WDFQUEUES_TIMER_DELETES_ITSELF,
     WDFQUEUES_TIMER_WAITS,

@@ -168,6 +168,64 @@ static ULONG check_deleted_with_lock(VOID)
     return 0;
 }
 
+static WDFQUEUE lingering;
+
+static VOID complete_and_linger(WDFQUEUE Queue, WDFREQUEST Request)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    WdfRequestComplete(Request, STATUS_SUCCESS);
+    KeSetEvent(&scene.arrived, IO_NO_INCREMENT, FALSE);
+    wait_for(&scene.go);
+    InterlockedIncrement(&scene.first);
+}
+
+static VOID forward_to_lingering(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)WdfRequestForwardToIoQueue(scene.held, lingering);
+}
+
+/* Lets the handler return after the deletion has begun. A shorter time only weakens the test. */
+static VOID end_linger(PVOID Context)
+{
+    LARGE_INTEGER delay = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &delay);
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+}
+
+static VOID delete_beside_handler(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    PVOID handles, ends;
+
+    UNREFERENCED_PARAMETER(Context);
+    WdfIoQueueStart(Queue);
+    handles = thread_begin(forward_to_lingering);
+    wait_for(&scene.arrived);
+    ends = thread_begin(end_linger);
+    WdfObjectDelete(Queue);
+    scene.second = ReadAcquire(&scene.first);
+    thread_end(handles);
+    thread_end(ends);
+}
+
+static ULONG check_deleted_beside_handler(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+    struct sent sent;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchParallel);
+    config.EvtIoDefault = complete_and_linger;
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, NULL, &lingering)));
+    CHECK(send(&sent, HOLD) == STATUS_PENDING);
+    wait_for(&scene.arrived);
+    WdfIoQueueStop(lingering, delete_beside_handler, NULL);
+    CHECK(NT_SUCCESS(sent_status(&sent)));
+    CHECK(scene.second == 1);
+    return 0;
+}
+
 static ULONG check_retrieve_found(VOID)
 {
     struct sent sent;
@@ -207,6 +265,9 @@ ULONG run_request_case(ULONG Case)
         break;
     case WDFQUEUES_DELETED_WITH_LOCK:
         line = check_deleted_with_lock();
+        break;
+    case WDFQUEUES_DELETED_BESIDE_HANDLER:
+        line = check_deleted_beside_handler();
         break;
     default:
         line = check_retrieve_found();
@@ -259,6 +320,30 @@ static VOID break_is_canceled(VOID)
     (VOID)sent_status(&sent);
 }
 
+static VOID delete_owning(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)WdfIoQueueRetrieveNextRequest(Queue, (WDFREQUEST *)&scene.held);
+    WdfObjectDelete(Queue);
+}
+
+/* The deletion must return, although the driver owns a request. */
+static VOID break_deletion(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+    struct sent sent;
+    WDFQUEUE manual;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    if (!NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, NULL, &manual)) ||
+        !NT_SUCCESS(WdfIoQueueReadyNotify(manual, delete_owning, NULL)))
+        return;
+    (VOID)send(&sent, HOLD);
+    (VOID)WdfRequestForwardToIoQueue(scene.held, manual);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+    (VOID)sent_status(&sent);
+}
+
 VOID break_queue_rule(ULONG Case)
 {
     WDFREQUEST request;
@@ -275,6 +360,9 @@ VOID break_queue_rule(ULONG Case)
         break;
     case WDFQUEUES_FIND_PARALLEL:
         (VOID)WdfIoQueueFindRequest(scene.queue, NULL, NULL, NULL, &request);
+        break;
+    case WDFQUEUES_DELETED_OWNING:
+        break_deletion();
         break;
     case WDFQUEUES_IS_CANCELED_MARKED:
         break_is_canceled();
