@@ -35,25 +35,32 @@ static bool target_is_unused(const struct wdf_target *t)
            wdf_target_is_back(t, &t->ignoring);
 }
 
-/* If several threads close the target, the first one whose wait is over releases the device. */
+/*
+ * If several threads close the target, the first one whose wait is over releases the device. The driver may then open
+ * the target again. So the other threads release nothing if the target was opened meanwhile.
+ */
 static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
 {
-    struct wdf_target_device open;
+    struct wdf_target_device open = { NULL };
+    unsigned opens;
 
     pthread_mutex_lock(&wdf_target_lock);
     while (t->opening)
         pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
     if (t->state != WdfIoTargetDeleted)
         t->state = state;
+    opens = t->opens;
     pthread_mutex_unlock(&wdf_target_lock);
     wdf_target_refuse_waiting(t);
     wdf_target_cancel(&t->sent);
     wdf_target_cancel(&t->ignoring);
     pthread_mutex_lock(&wdf_target_lock);
-    while (!target_is_unused(t))
+    while (t->opens == opens && !target_is_unused(t))
         pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
-    open = t->open;
-    t->open = (struct wdf_target_device){ NULL };
+    if (t->opens == opens) {
+        open = t->open;
+        t->open = (struct wdf_target_device){ NULL };
+    }
     pthread_mutex_unlock(&wdf_target_lock);
     target_release(t, &open);
 }
@@ -232,6 +239,7 @@ static void target_end_open(struct wdf_target *t, const struct wdf_target_device
     t->opening = false;
     if (open) {
         t->open = *open;
+        t->opens++;
         t->state = WdfIoTargetStarted;
     }
     pthread_cond_broadcast(&wdf_target_changed); /* a close waits until `opening` is false */

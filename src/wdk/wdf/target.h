@@ -39,6 +39,7 @@ struct wdf_target {
     bool opening;     /* WdfIoTargetOpen runs */
     unsigned changes; /* calls of WdfIoTargetStart, WdfIoTargetStop and WdfIoTargetPurge that run */
     struct wdf_target_device open;
+    unsigned opens;                 /* calls of WdfIoTargetOpen that succeeded */
     unsigned users;                 /* threads that use `open` although they have sent no request yet */
     LIST_ENTRY waiting;             /* struct wdf_send; WdfIoTargetStart sends them */
     struct wdf_sent sent, ignoring; /* ignoring: with WDF_REQUEST_SEND_OPTION_IGNORE_TARGET_STATE */

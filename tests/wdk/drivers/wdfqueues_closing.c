@@ -131,6 +131,38 @@ static ULONG check_closed_inside(VOID)
     return 0;
 }
 
+static VOID reopen_inside(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                          WDFCONTEXT Context)
+{
+    WDF_IO_TARGET_OPEN_PARAMS open;
+
+    linger_on(Request, Target, Params, Context);
+    WdfIoTargetClose(Target);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    if (NT_SUCCESS(WdfIoTargetOpen(Target, &open)))
+        InterlockedIncrement(&scene.second);
+}
+
+/* The first close waits for the completion routine. */
+static ULONG check_reopened_inside(VOID)
+{
+    PVOID runs, closes;
+
+    CHECK(NT_SUCCESS(send_marked_with(&request, reopen_inside)));
+    runs = thread_begin(cancel_request);
+    wait_for(&scene.arrived);
+    closes = thread_begin(close_target);
+    while (WdfIoTargetGetState(target) != WdfIoTargetClosed)
+        YieldProcessor();
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+    thread_end(runs);
+    thread_end(closes);
+    WdfObjectDelete(request);
+    CHECK(scene.second == 1 && WdfIoTargetGetState(target) == WdfIoTargetStarted);
+    CHECK(WdfIoTargetWdmGetTargetDeviceObject(target));
+    return 0;
+}
+
 /* ---- The deletion ------------------------------------------------------------------------------------------------ */
 
 static WDFIOTARGET deleted;
@@ -292,6 +324,8 @@ ULONG check_target_state(ULONG Case)
         return check_delete_waits();
     case WDFQUEUES_TARGET_CLOSED_INSIDE:
         return check_closed_inside();
+    case WDFQUEUES_TARGET_REOPENED_INSIDE:
+        return check_reopened_inside();
     case WDFQUEUES_TARGET_CLEANUP_FIRST:
         return check_cleanup_first();
     case WDFQUEUES_TARGET_NOT_REOPENED:
