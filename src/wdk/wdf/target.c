@@ -88,8 +88,11 @@ VOID WdfIoTargetClose(WDFIOTARGET IoTarget)
 {
     struct wdf_target *t = wdf_target_of("WdfIoTargetClose", IoTarget, PASSIVE_LEVEL);
 
-    if (t && !t->local)
-        target_close(t, WdfIoTargetClosed);
+    if (!t || t->local)
+        return;
+    wdf_object_ref(&t->object); /* a completion routine that the close calls may delete the target */
+    target_close(t, WdfIoTargetClosed);
+    wdf_object_unref(&t->object);
 }
 
 /* ---- Creating and opening ---------------------------------------------------------------------------------------- */

@@ -86,7 +86,8 @@ static void target_report(const char *routine, struct wdf_target *t, const char 
 
 /*
  * Begins a change of the state. Returns false if the target is closed or deleted; its state then stays. On success the
- * caller must call target_end_change.
+ * caller must call target_end_change. Until then the change has a reference, because a completion routine that it calls
+ * may delete the target.
  */
 static bool target_begin_change(const char *routine, struct wdf_target *t, WDF_IO_TARGET_STATE state)
 {
@@ -100,6 +101,8 @@ static bool target_begin_change(const char *routine, struct wdf_target *t, WDF_I
         t->changes++;
     }
     pthread_mutex_unlock(&wdf_target_lock);
+    if (is_open)
+        wdf_object_ref(&t->object);
     if (overlaps)
         target_report(routine, t, "the start, stop or purge before has not returned yet");
     return is_open;
@@ -110,6 +113,7 @@ static void target_end_change(struct wdf_target *t)
     pthread_mutex_lock(&wdf_target_lock);
     t->changes--;
     pthread_mutex_unlock(&wdf_target_lock);
+    wdf_object_unref(&t->object);
 }
 
 /* Returns false, and reports the routine, if this thread is in a callback that must not wait for a target. */

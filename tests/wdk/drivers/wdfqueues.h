@@ -60,6 +60,9 @@ enum wdfqueues_case {
     WDFQUEUES_SEND_UNWATCHED,
     WDFQUEUES_TARGET_RULES, /* the cases from here on are in break_target_state */
     WDFQUEUES_TARGET_DELETED_INSIDE = WDFQUEUES_TARGET_RULES,
+    WDFQUEUES_TARGET_DELETED_BY_STOP, /* a stop cancels the request whose completion routine deletes the target */
+    WDFQUEUES_TARGET_DELETED_BY_PURGE,
+    WDFQUEUES_TARGET_DELETED_BY_CLOSE,
     WDFQUEUES_FORGET_TO_FILE,
     WDFQUEUES_FORGET_FORMATTED,
     WDFQUEUES_TARGET_STOP_INSIDE,

@@ -371,13 +371,20 @@ VOID break_target_state(ULONG Case)
         break_forget(Case);
         return;
     }
-    if (Case != WDFQUEUES_TARGET_DELETED_INSIDE) {
+    if (Case > WDFQUEUES_TARGET_DELETED_BY_CLOSE) {
         break_target_stopping(Case);
         return;
     }
     if (!NT_SUCCESS(send_marked_with(&request, delete_inside)))
         return;
-    (VOID)WdfRequestCancelSentRequest(request);
+    if (Case == WDFQUEUES_TARGET_DELETED_BY_STOP)
+        WdfIoTargetStop(target, WdfIoTargetCancelSentIo);
+    else if (Case == WDFQUEUES_TARGET_DELETED_BY_PURGE)
+        WdfIoTargetPurge(target, WdfIoTargetPurgeIo);
+    else if (Case == WDFQUEUES_TARGET_DELETED_BY_CLOSE)
+        WdfIoTargetClose(target);
+    else
+        (VOID)WdfRequestCancelSentRequest(request);
     WdfObjectDelete(request);
     scene_close();
 }
