@@ -428,6 +428,13 @@ static VOID work_twice(WDFWORKITEM WorkItem)
     KeSetEvent(&scene.done, IO_NO_INCREMENT, FALSE);
 }
 
+static VOID count_destroyed(WDFOBJECT Object)
+{
+    count_second(Object);
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+}
+
+/* Sets scene.go when the item is destroyed. */
 static NTSTATUS create_work(PFN_WDF_WORKITEM Routine, WDFWORKITEM *WorkItem)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
@@ -435,7 +442,7 @@ static NTSTATUS create_work(PFN_WDF_WORKITEM Routine, WDFWORKITEM *WorkItem)
 
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
     attributes.ParentObject = scene.device;
-    attributes.EvtDestroyCallback = count_second;
+    attributes.EvtDestroyCallback = count_destroyed;
     WDF_WORKITEM_CONFIG_INIT(&config, Routine);
     return WdfWorkItemCreate(&config, &attributes, WorkItem);
 }
@@ -448,6 +455,8 @@ static ULONG check_work_requeued(VOID)
     CHECK(NT_SUCCESS(create_work(work_twice, &item)));
     WdfWorkItemEnqueue(item);
     wait_for(&scene.done);
+    wait_for(&scene.go); /* the second callback has ended, or was not called */
+    CHECK(scene.first == 1 && scene.second == 1);
     return 0;
 }
 
@@ -530,7 +539,5 @@ ULONG run_object_case(ULONG Case)
         line = check_timer_race();
     }
     scene_close();
-    if (work && !line && (scene.first != 1 || scene.second != 1)) /* the item is destroyed, and did not run again */
-        line = __LINE__;
     return line;
 }
