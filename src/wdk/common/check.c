@@ -119,7 +119,8 @@ const struct rule check_rules[CHECK_RULES] = {
         "WdfObjectReference." },
     [CHECK_WDF_QUEUE] = { "wdf-queue", WDF_VIOLATION,
         "A KMDF queue's state is changed again after the callback of the change before, a stopped queue is not "
-        "drained, a request handler does not wait for a queue, and only requests of manual queues are looked for." },
+        "drained, a request handler does not wait for a queue, an EvtIoQueueState does not delete its queue while the "
+        "driver owns requests of the queue, and only requests of manual queues are looked for." },
     [CHECK_WDF_TARGET] = { "wdf-target", WDF_VIOLATION,
         "WdfIoTargetStart, WdfIoTargetStop and WdfIoTargetPurge of an I/O target do not overlap, and do not wait for "
         "its requests in a request handler or a completion routine." },
