@@ -91,7 +91,8 @@ static void run_on_message(struct link *l)
         }
         l->ops->post(l, LINK_SEND, false);
         /*
-         * The receive follows the post, so that the message is sent earlier. The answer finds another posted receive.
+         * Sends first and then posts a new receive, so that the message leaves earlier. Other receives are posted
+         * already, and the peer's answer uses one of them.
          */
         l->ops->receive(l);
     }

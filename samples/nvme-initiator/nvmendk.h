@@ -284,7 +284,7 @@ VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR
  * calls this several times a second while it waits without a connection.
  */
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller);
-/* Moves the parked and moving requests for which NvmeRequestMatches returns TRUE to the list. */
+/* Removes from the lists Parked and Moving the requests that match (NvmeRequestMatches); adds them to *Requests. */
 VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *Wanted, ULONG NamespaceId,
     LIST_ENTRY *Requests);
 /* Completes all requests in the list with Status. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the namespace's
- * present size directly before the transport receives the range, so a namespace may shrink or disappear between two
- * steps of a command. A command that zeroes a large range does so in steps. So other commands run in between, and an
- * Abort or the end of the queue stops the command.
+ * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the present size of
+ * the namespace immediately before it passes the range to the disk. Therefore a namespace can safely shrink or disappear
+ * between two steps of a command. A command zeroes a large range in steps, so that other commands run in between, and
+ * an Abort or the end of the queue stops the command.
  */
 #include "internal.h"
 

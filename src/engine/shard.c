@@ -13,8 +13,8 @@
  *
  * The invariant: no queued task stays unprocessed. An owner runs the queue again if its release reports that the
  * doorbell was rung. An owner that is not the shard's thread releases to that thread if something is left to do:
- * callbacks, more work than a consumer's call should do, a timer that is due before the thread's sleep ends, or ready
- * sockets without a lease.
+ * callbacks, more work than a consumer's call should do, a timer that is due before the thread's sleep ends, or sockets
+ * that are ready while no consumer has the polling lease.
  */
 #include "engine/shard.h"
 

@@ -199,7 +199,8 @@ bool iw_qp_has_deferred(struct iw_qp *qp);
  */
 void iw_qp_ring(struct iw_qp *qp);
 /*
- * The next three functions return numbers of posted requests. Any thread may call them. The values may be a moment old.
+ * The next three functions count posted requests, or their bytes. Any thread may call them. The values may be a moment
+ * old.
  * iw_qp_posted and iw_qp_read_bytes are never reset.
  */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests posted so far */

@@ -49,7 +49,7 @@ struct log_descriptor {
 
 static struct {
     atomic_bool is_named; /* false: lines go to standard error, and the other members are unused */
-    struct spin lock;     /* guards opened; a leaf lock */
+    struct spin lock;     /* guards `opened`; a leaf lock */
     struct log_descriptor opened;
     char path[PATH_MAX]; /* the absolute path; empty if the path is too long or unknown */
 } file;

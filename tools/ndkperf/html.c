@@ -236,7 +236,7 @@ static const json_t *html_result_of(const json_t *record, double size)
     return NULL;
 }
 
-/* Plots the intervals of one message size, with curves for each run. */
+/* Plots what was measured in each time interval with one message size. Each run has its own curves. */
 static void html_plot_series(FILE *out, const struct html_runs *h, double size)
 {
     bool latency = html_is_latency(h->runs[0].record);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares the environment that a run may need: a network namespace (--net), and a sanitizer's runtime, which must be
- * loaded first. If the process lacks one of these, ndkrun creates it and executes itself again.
+ * Prepares the environment that a run may need: a network namespace (--net), and AddressSanitizer's runtime, which must
+ * be loaded before all other libraries. If the process lacks one of them, ndkrun executes itself again, in a new
+ * namespace or with the runtime preloaded.
  */
 #ifndef NDKRUN_REEXEC_H
 #define NDKRUN_REEXEC_H

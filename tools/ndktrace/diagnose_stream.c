@@ -197,7 +197,10 @@ static void diagnose_advise_receives(const struct diagnose_work *w, const struct
     fprintf(w->advice, " until %s answers.\n", finder);
 }
 
-/* Returns how many read requests the finder had received up to the frame, or 0 if the trace does not show it. */
+/*
+ * Returns the number of read requests that the side c->finder had received up to and including the faulty frame.
+ * Returns 0 if the trace does not show this number.
+ */
 static size_t diagnose_count_reads(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct end_list *list = c->finder->end ? &c->finder->end->lists[END_FPDUS_RECEIVED] : NULL;

@@ -8,8 +8,9 @@
 
 bool output_file_is_stdout(const char *path);
 /*
- * Creates or overwrites the file. Only its owner may access it, also if it existed. If it fails, prints a message and
- * returns NULL. Refuses to overwrite a trace file, because truncating the file would end a process that records to it.
+ * Creates or overwrites the file. Only the file's owner may then access it: the access rights of others on an existing
+ * file are removed. Refuses to overwrite a trace file, because truncating the file would end a process that records to
+ * it. On failure prints a message and returns NULL.
  */
 FILE *output_file_create(const char *path);
 /*

@@ -69,8 +69,8 @@ uint64_t story_number(const struct story *s, size_t record, const char *field);
 /* Returns the name and the explanation that the schema contains for the field's value, or NULL. */
 const struct schema_name *story_explained(const struct story *s, size_t record, const char *field);
 /*
- * Both functions return a time in seconds since the beginning of the first trace: story_seconds the time of a record,
- * story_seconds_of the time `time_ns`.
+ * Both functions return seconds since the beginning of the first trace. story_seconds converts the time of a record,
+ * and story_seconds_of converts `time_ns`.
  */
 double story_seconds(const struct story *s, size_t record);
 double story_seconds_of(const struct story *s, uint64_t time_ns);

@@ -286,7 +286,7 @@ static bool registry_call_prepare(struct registry_call *call)
     return call->seen_count == n;
 }
 
-/* Removes the routines from index `from` on from call->seen, and drops their references. */
+/* Truncates call->seen: removes each routine whose index is `from` or higher, and drops its reference. */
 static void registry_call_truncate(struct registry_call *call, unsigned from)
 {
     pthread_mutex_lock(&lock);

@@ -216,7 +216,7 @@ static NTSTATUS view_check_arguments(ULONG_PTR zero_bits, SIZE_T commit_size, SI
     return section_protection(protect) || protect == PAGE_NOACCESS ? STATUS_SUCCESS : STATUS_INVALID_PAGE_PROTECTION;
 }
 
-/* Completes r->size, and checks that the view lies in the section. */
+/* Checks that the view lies in the section. Rounds r->size up to whole pages; 0 becomes the rest of the section. */
 static NTSTATUS view_check_size(struct view_request *r)
 {
     uint64_t end = ROUND_TO_PAGES(r->section->size);

@@ -33,7 +33,10 @@ struct word {
     ULONG value;
 };
 
-/* Parses the first of the words that comes next. Returns false if none of them comes. */
+/*
+ * If the text continues with one of `words`, skips this word and sets *value to its value. If several match, takes the
+ * first one in the array. Returns false if none matches.
+ */
 static bool sddl_parse_word(struct reader *r, const struct word words[], size_t count, ULONG *value)
 {
     for (size_t i = 0; i < count; i++) {

@@ -93,7 +93,10 @@ static bool port_can_start(const struct port_adapter *a, const struct port_reque
            a->active < a->config.MaxNumberOfIO;
 }
 
-/* Moves the first request that can be started to `started` and returns it with a reference. Requires the lock. */
+/*
+ * Finds the first waiting request that can start, moves it to the list `started`, and returns it with a reference.
+ * Returns NULL if no request can start. Requires the lock.
+ */
 static struct port_request *port_start_next(struct port_adapter *a)
 {
     int64_t now = clock_interrupt();

@@ -63,7 +63,8 @@ struct wdf_device {
 };
 
 /*
- * Returns the structure, or NULL if it is not one of the driver's. Reports a wrong pointer with the caller's address.
+ * Returns `init`. If checks are on and `init` is not a live structure, reports this with the address of the routine's
+ * caller and returns NULL.
  */
 struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, const void *caller);
 void wdf_init_free_strings(struct WDFDEVICE_INIT *init);

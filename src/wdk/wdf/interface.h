@@ -7,7 +7,10 @@
 
 #include "wdk/wdf/device.h"
 
-/* Enables or disables the interfaces that EvtDriverDeviceAdd has registered. */
+/*
+ * Enables the interfaces that were registered before the first start and that the driver has not disabled, or disables
+ * all interfaces of the device.
+ */
 void wdf_interfaces_set_state(struct wdf_device *d, bool enabled);
 void wdf_interfaces_free(struct wdf_device *d);
 

@@ -24,7 +24,7 @@ enum {
     WDF_LOCK_ERROR = 0xB,        /* p2 object, p3 0: the object has no lock, 1: another thread has acquired it */
     WDF_IRQL_CHANGED = 0xE,      /* p2 IRQL before, p3 IRQL after the callback */
     WDF_CRITICAL_REGION = 0xF,   /* p2 callback */
-    /* OpenNDK's, where Windows' verifier only breaks into the debugger. */
+    /* Values of OpenNDK's own, for errors for which Windows' verifier only breaks into the debugger. */
     WDF_WAITS_FOR_ITSELF = 0x101, /* p2 object */
     WDF_TARGET_ERROR = 0x102,     /* p2 I/O target */
 };

@@ -143,7 +143,7 @@ static void jobs_show_progress(const struct jobs *j)
         progress_show("%zu of %zu cases, %zu failed; %s", j->done, j->count, j->failed, r->c->name);
 }
 
-/* Records the output that has arrived. Returns false at the end of the stream. */
+/* Records the output that has arrived. Returns false at the end of the stream or after an error. */
 static bool job_read(struct job *job)
 {
     char bytes[4096];
