@@ -15,13 +15,13 @@
  *   free_slots    no command
  *   needs_buffer  the command waits until another one has returned its buffer
  *   needs_read    the command waits until the peer allows another read
- *   a request     its read, or the send of its response, is posted and is the slot's context
+ *   a request     its read, or the send of its response, is posted; the slot is the request's context
  *   a worker      a disk operation; the slot holds a reference of the queue pair
  *   the protocol  an asynchronous event request, which waits for an event
  *
  * The receive is posted again before the response is sent, because the host may send its next command as soon as the
- * response arrives. When the send has completed, each write that was posted before it is complete, too, so the buffer
- * is free. So a command needs only the results of its reads and of its send; all its other requests are silent.
+ * response arrives. When the send has completed, all earlier writes have completed, too, so the buffer is free. So a
+ * command needs only the results of its reads and of its send; all its other requests are silent.
  */
 #include "queue.h"
 

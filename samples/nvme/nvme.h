@@ -4,8 +4,8 @@
  * features and properties. nvme_data.h, included below, has the data of Identify and Get Log Page. The names in
  * comments are those of NVM Express 1.4 and NVMe over Fabrics 1.1.
  *
- * Every field has the place and the size that the specifications give it, and is little-endian. So a member of a
- * structure is the value itself, and only little-endian machines can use this header; an assertion checks that.
+ * Every field has the place, the size and the byte order (little-endian) of the specifications. Code reads and writes
+ * members without a conversion. So only little-endian machines can use this header; an assertion checks that.
  * A structure may be copied from and to any address with memcpy. It needs no packing, because each field is aligned.
  */
 #ifndef NVME_H

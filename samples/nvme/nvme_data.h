@@ -35,7 +35,7 @@ struct nvme_identify_controller {
     uint8_t rab;
     uint8_t ieee[3];
     uint8_t cmic;
-    uint8_t mdts; /* maximum transfer: log2 of a number of pages of CAP.MPSMIN; 0: no limit */
+    uint8_t mdts; /* log2 of the maximum transfer in pages, of the page size in CAP.MPSMIN; 0: no limit */
     uint16_t cntlid;
     uint32_t ver;
     uint32_t rtd3r, rtd3e;

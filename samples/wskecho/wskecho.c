@@ -4,8 +4,8 @@
  * it receives. The driver calls WSK synchronously: it passes an IRP, and waits until the IRP is completed.
  *
  * DriverUnload waits until the thread has ended. The thread may wait in WskAccept, WskReceive or WskSend, so
- * DriverUnload first closes the listening socket and resets the connection. The mutex orders these calls and the
- * thread's: the thread does not accept on a closed socket, and DriverUnload does not reset a closed connection.
+ * DriverUnload first closes the listening socket and resets the connection. With the mutex, the thread does not call
+ * WskAccept on a closed socket, and DriverUnload does not reset a closed connection.
  */
 #include <ntddk.h>
 #include <wsk.h>

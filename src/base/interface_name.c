@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the names of interfaces: see interface_name.h. The search is a change (base/fork.h), because if_indextoname
- * opens a socket that a child of fork must not inherit.
+ * Finds the names of interfaces: see interface_name.h. No fork may happen during the search (fork_change_begin),
+ * because if_indextoname opens a socket that a child of fork must not inherit.
  */
 #include "base/interface_name.h"
 

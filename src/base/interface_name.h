@@ -10,7 +10,7 @@
 
 /*
  * Writes the name of the interface with this index. Writes "" if there is no such interface or no descriptor is free.
- * The caller must not be in a change (base/fork.h).
+ * The caller must not be between fork_change_begin and fork_change_end (base/fork.h).
  */
 void interface_name(uint32_t if_index, char name[IF_NAMESIZE]) PRIVATE_EXPORT(interface_name);
 

@@ -169,8 +169,8 @@ bool calltrace_end(const NDK_ADAPTER *adapter)
 }
 
 /*
- * Registers the names when the library is loaded. The constructor is in this file, because a linker omits a file of an
- * archive from which nothing is called.
+ * Registers the names when the library is loaded. The constructor is not in names.c, because a linker would omit
+ * names.c from a static build: no other file would refer to it.
  */
 __attribute__((constructor)) static void traced_object_set_names(void)
 {

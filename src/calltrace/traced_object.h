@@ -23,7 +23,7 @@
 
 /* A disconnect callback of the consumer. The provider receives this struct as the context of the replaced callback. */
 struct traced_disconnect {
-    struct traced_disconnect *next; /* next callback of this connector; a failed NdkCompleteConnect may be repeated */
+    struct traced_disconnect *next; /* in the connector's list; each repeat of a failed NdkCompleteConnect adds one */
     const NDK_CONNECTOR *connector;
     union {
         NDK_FN_DISCONNECT_EVENT_CALLBACK plain;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes traced tables: see traced_table.h. An entry that is NULL in the provider's table is also NULL in the traced
- * table, because a consumer may test it. A traced table also has the entries of later NDKPI versions. Such an entry
- * reads the provider's table only if a consumer calls it. Without the layer, that call would read the same table.
+ * table, because a consumer may test it. A traced table also has the entries of later NDKPI versions, although the
+ * provider's table may end before them. Nothing reads the provider's table at such an entry until a consumer calls the
+ * entry. Without the layer, that call would read the same place.
  */
 #include "calltrace/traced_table.h"
 

@@ -41,7 +41,7 @@ union traced_dispatch {
 struct traced_table {
     union traced_dispatch pub; /* must be the first member, because objects point to it */
     const void *real;          /* the provider's table */
-    unsigned entries;          /* number of entries in the objects' NDKPI version */
+    unsigned entries;          /* number of entries that the objects' NDKPI version has */
     struct traced_sges sges;   /* SGE limits of all objects that have the table */
 };
 

@@ -103,7 +103,7 @@ static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
     return after;
 }
 
-/* Clears is_worker in a child of fork. No thread of a child is a worker, even if a callback called fork. */
+/* Clears is_worker in a child of fork. The child has no workers, even if a callback on a worker called fork. */
 static void executor_clear_worker(void)
 {
     is_worker = false;

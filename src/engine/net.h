@@ -175,8 +175,8 @@ struct net_ops {
      */
     void (*set_readable)(struct net_socket *socket);
     /*
-     * If `on` is true, stops reporting input and waiting peers, which stay in the kernel. If `on` is false, reports
-     * them again.
+     * If `on` is true, stops reporting input, or at a listener new connections. Both then wait in the kernel. If `on`
+     * is false, reports them again.
      */
     void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */

@@ -43,7 +43,8 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
         return err;
     }
     /*
-     * Within a host the socket is usually connected now, although connect has returned EINPROGRESS. Then send succeeds.
+     * If the peer is on this host, the socket is usually connected now, although connect has returned EINPROGRESS. Then
+     * send succeeds.
      */
     socket_set_up(socket, net, fd, 0);
     n = net->ops->send(socket, first, 1);

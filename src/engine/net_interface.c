@@ -48,7 +48,7 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
 
 /*
  * Returns true if the messages report the removal of the interface. A real removal is reported with AF_UNSPEC. Messages
- * with AF_BRIDGE are ignored, because they report a port that leaves a bridge as deleted.
+ * with AF_BRIDGE are ignored, because they report only that the interface has left a bridge.
  */
 static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
