@@ -222,8 +222,8 @@ static bool slot_set_buffer(struct pair_slot *slot)
 }
 
 /*
- * Returns the slot's buffer to the free list, and continues the first slot in needs_buffer. No request may use the
- * buffer.
+ * Returns the slot's buffer to the free list, and continues the first slot in needs_buffer. All requests that use the
+ * buffer must have completed.
  */
 static void slot_return_buffer(struct pair_slot *slot)
 {
@@ -264,8 +264,8 @@ static NDK_SGE slot_sge(const struct pair_slot *slot)
 /* ---- Actions ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Posts a read of the host's memory; its result continues the slot. If the peer allows no more reads now, appends the
- * slot to needs_read.
+ * Posts a read of the host's memory. transfer_on_read continues the command when the read has completed. If the peer
+ * allows no more reads now, appends the slot to needs_read.
  */
 static void slot_fetch(struct pair_slot *slot)
 {
@@ -291,8 +291,8 @@ static void slot_fetch(struct pair_slot *slot)
 }
 
 /*
- * Posts a write to the host's memory. The adapter may defer the write until the response is posted, which follows at
- * once.
+ * Posts a write to the host's memory. The adapter may defer the write, because the command's response is posted soon
+ * afterwards.
  */
 static void slot_put(struct pair_slot *slot)
 {
@@ -418,8 +418,8 @@ static void slot_run(struct pair_slot *slot)
 }
 
 /*
- * Ends the buffer's registration, posts the receive again, and sends the response. The result of the send frees the
- * slot.
+ * Ends the buffer's registration, posts the receive again, and sends the response. transfer_on_sent frees the slot when
+ * the send has completed.
  */
 static void slot_complete(struct pair_slot *slot)
 {

@@ -31,8 +31,8 @@ static struct worker_work *worker_pop(struct worker_pool *pool)
 }
 
 /*
- * Executes work until the pool stops. The stop wakes each thread once more, after all work. So a thread that wakes and
- * finds no work ends.
+ * Executes work until the pool stops. worker_pool_stop wakes each thread once more, when all work is queued. So a
+ * thread ends when it wakes and the list is empty.
  */
 static void worker_run(void *context)
 {

@@ -32,8 +32,8 @@ struct nvme_rdma_queue {
 void nvme_rdma_request_build(struct nvme_rdma_request *request, const struct nvme_rdma_queue *queue);
 /*
  * Parses the private data of a connection request. Ignores bytes after the structure, because transports add padding.
- * Returns NVME_RDMA_OK, or the status with which the target must reject the connection. Rejects a queue with qid 0 and
- * more than NVME_RDMA_ADMIN_QUEUE_ENTRIES commands.
+ * Returns NVME_RDMA_OK, or the status with which the target must reject the connection. An admin queue (qid 0) must
+ * have at most NVME_RDMA_ADMIN_QUEUE_ENTRIES commands.
  */
 enum nvme_rdma_status nvme_rdma_request_parse(struct nvme_rdma_queue *queue, const void *data, size_t len);
 /*
@@ -118,7 +118,7 @@ bool nvme_sgl_in_capsule(const struct nvme_sgl *sgl, size_t data_len);
 
 /*
  * Both functions return a constant text for a 15-bit status, and ignore its flags. Unknown values have a text, too.
- * Status codes of Connect have the same numbers as status codes of NVM commands. So nvme_connect_status_text is for the
+ * A status code of Connect can have the number of an NVM command's status code. So nvme_connect_status_text is for the
  * completion of Connect, and nvme_status_text for the completions of all other commands.
  */
 const char *nvme_status_text(uint16_t status);

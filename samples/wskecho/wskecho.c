@@ -200,7 +200,7 @@ static NTSTATUS EchoStart(VOID)
     return STATUS_SUCCESS;
 }
 
-/* Makes a pending accept, receive or send of the thread complete, and prevents further accepts. */
+/* Ends the thread's pending accept, receive or send, and prevents further accepts. */
 static VOID EchoStop(VOID)
 {
     PWSK_SOCKET listener;

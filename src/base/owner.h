@@ -36,8 +36,8 @@
  *   thread_acquire      if OWNED is set: TOKEN. Otherwise: OWNED, and clears WAKE
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
- *   1. DOORBELL implies OWNED: a thread that rings has either acquired the token, or there is an owner that cannot
- *      release it without checking again.
+ *   1. DOORBELL implies OWNED: while DOORBELL is set, there is an owner, and the owner cannot release the token
+ *      without checking again.
  *   2. SLEEP is WATCH or LEASED implies not WAKE: the thread does not sleep while a wake is pending.
  *   3. SLEEP is WATCH implies not LEASE; SLEEP is LEASED implies LEASE: somebody always watches the sockets.
  *   4. SLEEP is TOKEN implies OWNED.
@@ -191,9 +191,9 @@ bool owner_lease_end(struct owner *o);
 bool owner_lease_end_expired(struct owner *o);
 
 /*
- * Returns true if there is a polling lease; the caller's work is then checked at the next poll or at the end of the
- * lease. If the result is false, the caller must call owner_acquire_or_ring. The caller must have published work that
- * may wait for a poll.
+ * Must be called after the caller has published work that can wait for the next poll. Returns true if there is a
+ * polling lease; the work is then checked at the next poll or at the end of the lease. If the result is false, the
+ * caller must call owner_acquire_or_ring.
  */
 bool owner_publish_lazy(struct owner *o);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares users: see user.h. All users that a user namespace does not contain appear as one user, the overflow user.
- * /proc shows whether this process's namespace contains all users, so that the overflow user is one user only. The
- * invariant: if /proc cannot be read, the overflow user counts as another user than that of this process.
+ * If this process's namespace contains all users (/proc/self/uid_map), the overflow user is a user like any other. The
+ * invariant: if /proc cannot be read, the overflow user is not regarded as the user of this process.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

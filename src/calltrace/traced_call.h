@@ -72,8 +72,8 @@ void *traced_call_context(const struct traced_call *c, void *context);
 /*
  * Begins a call that creates an object. Must run before the provider's function. Returns a struct for the new object,
  * or NULL if out of memory. If the consumer has passed a completion routine, the struct becomes the context of the
- * completion. Otherwise no completion follows if the call returns STATUS_PENDING, and traced_create_end then frees the
- * struct.
+ * completion. If a call without a completion routine returns STATUS_PENDING, traced_create_end frees the struct,
+ * because no completion routine can free it.
  */
 struct traced_object *traced_create_begin(struct traced_call *c, NDK_OBJECT_TYPE type, NDK_FN_CREATE_COMPLETION done,
                                           void *context);

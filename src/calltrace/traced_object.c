@@ -14,7 +14,7 @@
 enum { OBJECT_BUCKET_BITS = 14 };
 
 static struct spin objects_lock;    /* guards object_buckets and traced_tables */
-static atomic_bool objects_guarded; /* true: an adapter was traced, and since then fork acquires objects_lock first */
+static atomic_bool objects_guarded; /* true: an adapter was traced, and fork_guard was called for objects_lock */
 static struct traced_object *object_buckets[1 << OBJECT_BUCKET_BITS];
 
 /* Returns the link that points to the object, or the link at the end of the bucket's list. Requires the lock. */
@@ -57,7 +57,7 @@ void traced_object_insert(struct traced_object *o, NDK_OBJECT_HEADER *object, ND
         spin_lock(&objects_lock);
         o->real = traced_table_replace_locked(object, type, o->sges);
         at = traced_object_link(object);
-        if (*at) { /* an earlier object here was closed without a completion routine, or freed without a close */
+        if (*at) { /* an object at this address was closed without a completion routine, or freed without a close */
             stale = *at;
             *at = stale->next;
         }

@@ -21,7 +21,7 @@
 
 #include "calltrace/traced_table.h"
 
-/* A disconnect callback of the consumer. The provider receives this struct as the context of the replaced callback. */
+/* A disconnect callback of the consumer. The layer's own callback replaces it and has this struct as its context. */
 struct traced_disconnect {
     struct traced_disconnect *next; /* in the connector's list; each repeat of a failed NdkCompleteConnect adds one */
     const NDK_CONNECTOR *connector;

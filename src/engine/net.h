@@ -78,8 +78,8 @@ struct net_ops {
      * socket that is still ready afterwards goes to the end of the list. May also call ready(READ) of a few sockets
      * that are not known to be readable.
      *
-     * Returns the number of ready sockets, and adds the number of those few sockets if one of them had input. Sets
-     * *more to true if further sockets are ready.
+     * Returns the number of sockets whose ready() was called. Those few sockets are included only if at least one of
+     * them had input. Sets *more to true if further sockets are ready.
      *
      * If `leased` is true, a consumer has the polling lease, and no thread waits for the sockets. The backend may then
      * stop watching the sockets until `watch` is called.

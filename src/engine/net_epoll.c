@@ -212,8 +212,8 @@ static bool poller_can_read_directly(const struct poller *p)
 }
 
 /*
- * Calls ready(READ) of each direct connection that is not in the ready list, paused or connecting. Returns the number
- * of calls.
+ * Calls ready(READ) of each direct connection, but not if the connection is connecting, paused or in the ready list.
+ * Returns the number of calls.
  */
 static unsigned poller_read_directly(struct poller *p)
 {
@@ -381,8 +381,8 @@ void socket_wait_for_room(struct net_socket *socket)
     socket->flags |= SOCKET_OUTPUT_WATCHED;
     /*
      * After a change of the registration, epoll also reports room that already exists. The change cannot fail, because
-     * it needs no memory. A socket that is not in the epoll set is added by the next turn: it adds all direct
-     * connections while one of them is blocked.
+     * it needs no memory. A socket that is not in the epoll set is added by the next turn, because a turn adds all
+     * direct connections while one of them is blocked.
      */
     if (socket->flags & SOCKET_WATCHED)
         (void)poller_watch_socket(shard_poller(socket->shard), socket);
