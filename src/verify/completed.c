@@ -23,8 +23,8 @@ static void completed_report_freed(const struct posted_copy *request, const NDK_
 }
 
 /*
- * Reports the first buffer of the request that is freed. Returns true if a buffer was reported. Skips memory outside of
- * registered regions, because it is not known whether such memory is a buffer.
+ * Reports the request's first buffer whose memory is freed. Returns true if a buffer was reported. Skips memory outside
+ * of registered regions, because it is not known whether such memory is a buffer.
  */
 static bool completed_check_freed(const struct posted_copy *request, const char *routine, const struct queue *q,
                                   struct posted *posted)

@@ -6,7 +6,7 @@
 
 /* Maximum number of MDLs that are examined; a longer chain may be a ring by mistake. */
 enum { MAX_CHAIN = 1 << 16 };
-enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* the first parameter of Windows' bug check for this error */
+enum { DMA_OF_UNLOCKED_PAGES = 0x0e }; /* parameter 1 of Windows' bug check 0xE6 for unlocked pages */
 
 const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length)
 {

@@ -20,7 +20,7 @@ const MDL *mdl_find_unlocked(const MDL *mdl, SIZE_T length);
  * read, because the MDL may be freed already.
  */
 void mdl_report_unlocked(const struct proxy *p, const char *routine, const MDL *mdl, unsigned flags);
-/* Reports the chain if a pending call uses one of its MDLs. */
+/* Reports the chain if a pending call of the calling thread uses one of the chain's MDLs. */
 void mdl_check_pending(const struct proxy *p, const char *routine, const MDL *mdl);
 void mdl_check_locked(const struct proxy *p, const char *routine, const MDL *mdl, SIZE_T length);
 /*

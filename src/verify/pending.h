@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records the calls that have not completed by their callback yet, with their contexts. verify_find_use finds such a
- * context in memory that the host is about to free. A context that is a local variable is dead as soon as its function
- * returns. A dead context is detected when the call completes, or at the next NDK call of the thread.
+ * Records pending calls with their contexts. A call is pending until its completion callback runs. Before the host
+ * frees memory, verify_find_use searches that memory for contexts of pending calls. A context that is a local variable
+ * is dead as soon as the variable's function returns. A dead context is detected when the call completes, or when the
+ * thread that made the call calls NDK again.
  */
 #ifndef VERIFY_PENDING_H
 #define VERIFY_PENDING_H
@@ -55,8 +56,8 @@ void pending_begin(struct pending *p, const struct pending_object *object, const
 void pending_set_mdls(struct pending *p, const struct _MDL *mdl);
 /*
  * Finds a pending call of the calling thread that uses an MDL of `chain`. Sets *found to a copy of the call, and *used
- * to the MDL. Returns false if there is no such call. Calls of other threads are not searched, because their functions
- * may still be running.
+ * to the MDL. Returns false if there is no such call. Calls of other threads are not searched: the provider's function
+ * may still be running in the other thread, and may fail.
  */
 bool pending_find_mdl(const struct _MDL *chain, struct pending *found, const struct _MDL **used);
 /* Removes a call that has completed inline, that is, without its callback. */
@@ -73,9 +74,9 @@ void pending_complete(struct pending *p, const void *frame);
  */
 void pending_check_stack(const char *routine, const void *frame);
 /*
- * Copies at most `room` calls to `out`: those that began at `before` or earlier and were not copied earlier. Returns
- * the number of copied calls. Sets *oldest to the start time of the oldest call that was never copied, or to UINT64_MAX
- * if every call was copied.
+ * Copies calls to `out`, at most `room`. Copies a call only once, and only if it began at the time `before` or earlier.
+ * Returns the number of copied calls. Sets *oldest to the start time of the oldest call that was never copied, or to
+ * UINT64_MAX if every call was copied.
  */
 unsigned pending_copy_stalled(uint64_t before, struct pending *out, unsigned room, uint64_t *oldest);
 /*

@@ -10,8 +10,9 @@
 #include "verify/stall.h"
 
 /*
- * Sets post->length to the number of bytes in all SGEs. If the list of SGEs is longer than the queue allows, sets the
- * list to NULL: the provider refuses the request, so nothing may read the list.
+ * Sets post->length to the number of bytes in all SGEs. If a request that is not inline has more SGEs than the queue
+ * allows, the provider refuses the request without reading the SGEs. Then sets post->sgl to NULL, so that the checks do
+ * not read the SGEs either.
  */
 static void post_set_length(const struct queue *q, int use, struct post *post)
 {

@@ -21,7 +21,10 @@
  * Must run after posted_begin.
  */
 void post_check_slots(const struct queue *q, int use, const struct post *post);
-/* Reports a post if its completion queue has fewer entries than outstanding requests. Must run after posted_end. */
+/*
+ * Reports a post if more requests are outstanding on its completion queue than the depth of that queue. Must run after
+ * posted_end.
+ */
 void post_check_cq(const struct queue *q, int use, const struct post *post);
 /*
  * Reports a post that the provider has refused because the queue pair was never connected. `status` is the status that

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps records of posted requests: see posted.h. The records are allocated with the queue, so that a post never
- * allocates. The memory of a record is not touched before its first use. A new request first reuses a free record.
+ * allocates. The memory of a record is not touched before its first use. A new request gets a record that was used
+ * before, if one is free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +204,9 @@ static void posted_remove(struct posted *posted, struct posted_record *record)
 }
 
 /*
- * Returns a record for a new request, or NULL if none is free. If none is free and the oldest request is silent, reuses
- * that request's record: the consumer has posted more silent requests than the queue can hold. Requires the lock.
+ * Returns a record for a new request. If no record is free and the oldest outstanding request is silent, returns that
+ * request's record: the consumer has posted more silent requests than the queue can hold. Otherwise returns NULL if no
+ * record is free. Requires the lock.
  */
 static struct posted_record *posted_unused_record(struct posted *posted)
 {

@@ -151,8 +151,8 @@ void posted_set_ended(struct posted *posted);
  */
 uint64_t posted_place(struct posted *posted, void *context);
 /*
- * Subtracts the silent requests of this queue from *posted->users. Runs when the consumer has polled a message of the
- * peer: the peer may have sent the message after it had received all earlier requests.
+ * Subtracts the silent requests of this queue from *posted->users. Runs when the consumer has polled a receive: the
+ * received message may answer these requests, so they may have completed.
  */
 void posted_uncount_silent(struct posted *posted);
 /* Subtracts all requests of this queue from *posted->users. Runs before the provider closes the queue. */
