@@ -32,7 +32,7 @@ bool argument_check_close(const struct proxy *p, const char *routine, NDK_OBJECT
  * version that added the entry or flag. `what` names it in the report, for example "the entry". p may be NULL.
  */
 void argument_check_version(const struct proxy *p, const char *routine, uint32_t since, const char *what);
-/* Reports the flags of a post to p that are newer than the NDKPI version of p's adapter. */
+/* Reports a post to p if one of its flags is newer than the NDKPI version of p's adapter. */
 void argument_check_flags(const struct proxy *p, const char *routine, ULONG flags);
 
 void argument_check_arm(const struct proxy *cq, ULONG type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Observes asynchronous calls, which complete by NDK_FN_REQUEST_COMPLETION. */
+/* Observes asynchronous calls, which have a completion routine of the type NDK_FN_REQUEST_COMPLETION. */
 #ifndef VERIFY_ASYNC_CALL_H
 #define VERIFY_ASYNC_CALL_H
 
@@ -7,13 +7,13 @@
 
 struct async_call;
 /*
- * A function that async_call_begin receives. It runs when a call on p has its final status, before the consumer's
- * completion routine. `subject` is the value that async_call_set_subject has set.
+ * The type of `on_completed`, a parameter of async_call_begin. Such a function runs when a call on p has its final
+ * status, before the consumer's completion routine. `subject` is the value that async_call_set_subject has set.
  */
 typedef void async_call_completed(struct proxy *p, NTSTATUS status, void *subject);
 
 /*
- * Begins an asynchronous call that completes by the consumer's routine `done`. Must be called before the provider's
+ * Begins an asynchronous call. `done` is the consumer's completion routine. Must be called before the provider's
  * function. `on_completed` may be NULL. Returns NULL if `done` is NULL or memory ran out; the completion is then not
  * observed.
  */

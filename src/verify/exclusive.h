@@ -22,7 +22,7 @@
 
 struct call;
 
-/* One of the two calls of a breach. A breach is a call that begins while another call is inside. */
+/* One of the two calls of a breach. A breach is a call that enters a struct exclusive while another call is inside. */
 struct exclusive_side {
     const char *routine;
     int thread;
@@ -42,7 +42,7 @@ struct exclusive_visit {
     struct exclusive *in; /* the struct that the call has entered, or NULL */
     bool is_later;        /* another call was inside when this call entered: this is the later call of a breach */
     bool can_release;     /* exclusive_release may end this visit before the call ends */
-    uint32_t seen;        /* what exclusive_breach (exclusive.c) returned when the call entered */
+    uint32_t seen;        /* number of the breach that was not reported yet when the call entered; 0: none */
 };
 
 void exclusive_init(struct exclusive *e, enum verify_rule rule, const char *what, uint64_t p3);

@@ -14,8 +14,8 @@ struct mapping;
 /* Records a mapping that NdkBuildLAM has built. */
 void mapping_add(struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam);
 /*
- * Stops the reports about the release of mappings without a record. Must be called if the completion of an NdkBuildLAM
- * is not observed, because that mapping has no record.
+ * Stops the reports about releases of unknown mappings. Must be called if the completion of an NdkBuildLAM is not
+ * observed: the mapping that this call builds gets no record.
  */
 void mapping_set_unseen(void);
 /*

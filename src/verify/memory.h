@@ -25,8 +25,8 @@ bool memory_can_ask_often(void);
 /* Begins to check each free() for memory that NDK uses. Does nothing without AddressSanitizer. Idempotent. */
 void memory_watch_frees(void);
 /*
- * These functions enclose code that holds a lock which the check of freed memory would acquire. Memory that the thread
- * frees inside such code is not checked.
+ * A thread calls these functions before it acquires, and after it releases, a lock that the check of a free() needs.
+ * Between the two calls, the thread's own frees are not checked, because the check would wait for the lock forever.
  */
 void memory_begin_lock(void);
 void memory_end_lock(void);

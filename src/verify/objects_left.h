@@ -6,9 +6,9 @@
 #include "verify/proxy.h"
 
 /*
- * Waits until all objects and mappings of the adapter are closed, and then returns true. Reports the open objects and
- * mappings once if none is closed for stall_ms, and the consumer could close at least one. Returns false if, after the
- * report, none is closed for another stall_ms.
+ * Waits until all objects and mappings of the adapter are closed, and then returns true. If nothing was closed during
+ * the last stall_ms, and the consumer can close at least one object or mapping, reports what is open. Reports only
+ * once. Returns false if nothing is closed during stall_ms after the report.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

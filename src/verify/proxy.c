@@ -85,7 +85,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 
     if (!p)
         return NULL;
-    /* A connect event creates a connector without a call of the consumer. So the stack is that of the listener. */
+    /* A connect event creates a connector without a call of the consumer. So the listener's stack is copied. */
     if (parent && parent->type == NdkObjectTypeListener)
         p->created_by = parent->created_by;
     else if (verify_on())
@@ -105,8 +105,9 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
 }
 
 /*
- * Inserts a watched proxy at the head of the list. A search for watched proxies ends at the first proxy that is not
- * watched. This keeps the search short: a consumer may have thousands of idle regions, which are not watched.
+ * Inserts a watched proxy at the head of the list, and any other proxy at the tail. A search for watched proxies ends
+ * at the first proxy that is not watched. This keeps the search short: a consumer may have thousands of idle regions,
+ * which are not watched.
  */
 void proxy_insert(struct proxy *p)
 {
@@ -205,7 +206,7 @@ void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMP
     argument_check_completion(p->parent, routine, done);
     p->created = done;
     p->created_context = context;
-    if (!p->created_by.entry) /* not NULL if stack_capture_call has found the routine that the consumer called */
+    if (!p->created_by.entry) /* stack_capture_call may have set `entry` already */
         p->created_by.entry = routine;
     proxy_insert(p);
     pending_begin(&p->creating, &(struct pending_object){ proxy_type_name(p), p, proxy_adapter(p) }, routine, context,
@@ -401,8 +402,8 @@ static const char *proxy_close_name(NDK_OBJECT_TYPE type)
 }
 
 /*
- * Implements the close entries of all types. The function is always inlined. So the return address and the frame below
- * are those of the routine that the consumer has called.
+ * Implements the close entries of all types. The function is always inlined. So __builtin_return_address and
+ * __builtin_frame_address return the values of the routine that the consumer has called.
  */
 static inline __attribute__((always_inline)) NTSTATUS proxy_close(NDK_OBJECT_TYPE entry, NDK_OBJECT_HEADER *header,
                                                                   NDK_FN_CLOSE_COMPLETION done, PVOID context)

@@ -111,7 +111,7 @@ NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p);
  * Returns `status`.
  */
 NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out);
-/* Stores the object that the provider has created in p. */
+/* Stores `real`, the object that the provider has created, in the proxy p. */
 void proxy_set_real(struct proxy *p, void *real);
 
 /* ---- Use ---- */
@@ -193,8 +193,8 @@ struct proxy *proxy_next_open(const struct proxy *p);
  */
 struct proxy *proxy_find_open(const void *pub);
 /*
- * Marks the registered regions that contain the buffer as reported, so that freed memory is not reported twice. Returns
- * false if no registered region contains the buffer.
+ * Finds the registered regions that contain the buffer, and marks their memory as reported. So freed memory is not
+ * reported twice. Returns false if no registered region contains the buffer.
  */
 bool proxy_set_memory_reported(const void *start, size_t size);
 /* Marks the region p as watched. Must run before MDLs are stored in p. Requires the proxies' lock. */
