@@ -32,7 +32,7 @@ struct connector {
      * higher value.
      */
     uint64_t began;
-    bool is_passive; /* the connector is in the list of connector_add_passive */
+    bool is_passive; /* the connector is in passive_ends: see connector_add_passive */
     LIST_ENTRY(connector) passive;
     unsigned steps;         /* number of phase changes so far */
     bool is_stall_reported; /* the stall of this phase was reported: see stall_connector.h */
@@ -87,7 +87,7 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status);
  */
 bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added);
 /*
- * These functions call the consumer's disconnect routine. The provider receives them in place of that routine.
+ * These functions are passed to the provider as disconnect routines. They call the consumer's disconnect routine.
  * `context` is a struct disconnect_event.
  */
 void connector_on_disconnect_event(PVOID context);

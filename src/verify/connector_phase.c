@@ -26,8 +26,8 @@
  * "connect" leads from ABANDONED to CONNECTING.
  *
  * A provider may accept a call before the callback of the previous call has run. Results may therefore arrive in
- * another order than the calls, and every order is legal. Such a result changes the phase only if it leads to
- * ESTABLISHED, PEER_GONE, ENDED or ABANDONED.
+ * another order than the calls, and every order is legal. A result for which the diagram has no arrow changes the phase
+ * only to ESTABLISHED, PEER_GONE, ENDED or ABANDONED.
  *
  * Two calls are legal here because Microsoft's pages leave them open. One is another NdkConnect on an ABANDONED
  * connector. The other is NdkDisconnect at any time after the connection was established: the peer may end the

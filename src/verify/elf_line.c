@@ -187,7 +187,7 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     u->address_size = sizeof(void *);
     if (u->version == 5) {
         u->address_size = reader_u8(r);
-        (void)reader_u8(r); /* the size of segment selectors, which are not used */
+        (void)reader_u8(r); /* segment_selector_size: not used */
     }
     header_length = reader_number(r, u->offset_size);
     if (r->failed || header_length > u->end - r->at)
@@ -196,7 +196,7 @@ static bool unit_read(struct line_reader *r, struct line_unit *u)
     u->min_length = reader_u8(r);
     if (u->version >= 4)
         (void)reader_u8(r); /* the maximum number of operations in an instruction; only for VLIW machines */
-    (void)reader_u8(r);     /* the flag for rows that begin a statement, which is not used */
+    (void)reader_u8(r);     /* default_is_stmt: not used */
     u->line_base = (int8_t)reader_u8(r);
     u->line_range = reader_u8(r);
     u->opcode_base = reader_u8(r);

@@ -18,7 +18,7 @@ struct elf_symbol {
 };
 
 /*
- * Finds the function of a loaded program or library that contains the address.
+ * Finds the function at an address in a loaded program or library.
  *   path     the name of the program's or library's file
  *   loaded   the memory address at which the file's first page is mapped
  *   address  the address relative to the load address, as in the file's symbol table

@@ -33,8 +33,8 @@ static void listener_begin_listen(struct proxy *p)
 }
 
 /*
- * Handles the return of an NdkListen call whose completion is not observed. A call that is pending or has failed is no
- * longer counted, so that a later NdkListen is not reported.
+ * Handles the return of an NdkListen call whose completion is not observed. If the call is pending or has failed,
+ * subtracts it from `listens`: a pending call may fail later, and the consumer may then call NdkListen again.
  */
 static void listener_end_unseen(struct proxy *p, NTSTATUS status)
 {
