@@ -9,7 +9,7 @@
  * With `write` the client makes a fast registration of its memory, which gives the server access. The server writes the
  * file into that memory, and invalidates the registration with its reply. With `read` the server binds a memory window
  * to the file. The client reads the file, and invalidates the window with its last message. docs/guide-consumer.md
- * explains each step. The helper functions for pending calls and for failures are those of examples/first.c.
+ * explains each step. The helper functions for pending calls and for failures are the same as in examples/first.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -307,7 +307,7 @@ static bool open_end(struct end *end, const struct sockaddr *local)
     return end->message_mr != NULL;
 }
 
-/* Closes each object after those that depend on it, and frees memory when nothing can access it any more. */
+/* Closes each object after the objects that depend on it, and frees memory after the last access to the memory. */
 static void close_end(struct end *end)
 {
     if (end->connector)
@@ -373,7 +373,7 @@ static bool post_message(struct end *end, struct message message, uint32_t inval
 static bool next_result(struct end *end, ULONG wake, NDK_RESULT_EX *result)
 {
     for (unsigned polls = 0;; polls++) {
-        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
+        bool is_over = end->is_over; /* read before the poll, so that the last results are not missed */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return succeeded(end, "a request", result->Status);

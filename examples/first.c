@@ -243,7 +243,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
     finish(end, close_function(object, on_closed, end));
 }
 
-/* Closes each object after the objects that depend on it, because its close waits for their closes. */
+/* Closes each object after the objects that depend on it. Each close waits until those objects have been closed. */
 static void close_end(struct end *end)
 {
     if (end->connector)
@@ -289,7 +289,7 @@ static bool post_send(struct end *end, const char *line)
 static bool next_result(struct end *end, NDK_RESULT_EX *result)
 {
     for (;;) {
-        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
+        bool is_over = end->is_over; /* read before the poll, so that the last results are not missed */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return succeeded(end, "a request", result->Status);

@@ -7,8 +7,8 @@
  *
  * Each client has a queue pair, a completion queue, a ring of receives, and a thread that sleeps until something
  * happens. So a client that is slow, dies or breaks the protocol affects no other client. Each message may have at most
- * LINE_SIZE bytes, and at most RING messages of a client may have no answer yet. A further message would find no
- * receive, which ends the connection. Some functions are copies of functions in first.c.
+ * LINE_SIZE bytes. A client must not send a message while RING of its messages have no answer, because a message that
+ * finds no receive ends the connection. Some functions are copies of functions in first.c.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -53,7 +53,7 @@ static NDK_PD *pd;
 static struct end clients[MAX_CLIENTS];
 static unsigned n_clients; /* number of clients so far */
 static bool stops;         /* true: the server accepts no more clients */
-/* Protects clients, n_clients and stops, but not the objects of a client. */
+/* Protects `clients`, `n_clients` and `stops`, but not the objects of a client. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Callbacks. They run on the library's threads, perhaps before the function that caused them has returned. ---- */
@@ -179,7 +179,7 @@ static void close_object(struct end *end, NDK_FN_CLOSE_OBJECT close_function, ND
 }
 
 /*
- * Creates a client's objects. Only one request at a time uses a line of end->lines: a receive, or the send of the
+ * Creates a client's objects. Each line of end->lines is used by one request at a time: a receive, or the send of the
  * answer.
  */
 static bool open_end(struct end *end)
@@ -254,7 +254,7 @@ static bool accept_client(struct end *end)
 static bool next_result(struct end *end, NDK_RESULT_EX *result)
 {
     for (;;) {
-        bool is_over = end->is_over; /* read first, so that no result from before the end is lost */
+        bool is_over = end->is_over; /* read before the poll, so that the last results are not missed */
 
         if (end->cq->Dispatch->NdkGetCqResultsEx(end->cq, result, 1))
             return true;
