@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A provider module: a shared object with an NDK provider, for the option --provider of ndkconform, ndkping, ndkperf,
- * ndkinfo and ndkrun. Besides ndk/ndkpi.h, these programs need only the functions below. They open an adapter (on
- * Windows, WskOpenNdkAdapter does), initialise an MDL and, if the module has it, change settings.
+ * ndkinfo and ndkrun. Besides ndk/ndkpi.h, these programs need only the functions below. The functions open and close
+ * an adapter, which WskOpenNdkAdapter and WskCloseNdkAdapter do on Windows, and initialise an MDL. An optional function
+ * changes settings.
  *
  * A module exports ndkconform_provider. docs/conformance.md explains each part.
  */
@@ -54,8 +55,8 @@ struct ndkconform_provider {
  *   establish_ms   the time limit of NdkAccept and of NdkCompleteConnect
  *   disconnect_ms  the time limit of NdkDisconnect
  *   backlog        the maximum number of requests that the consumer has neither accepted nor rejected
- *   max_unfinished the maximum number of connections, of all listeners, without a whole request; 0: as many as there
- *                  are descriptors
+ *   max_unfinished the maximum number of connections whose request is incomplete, for all listeners together; 0: as
+ *                  many as there are descriptors
  *   max_private    MaxCallerData and MaxCalleeData
  *   pend_creates   1: every create returns STATUS_PENDING
  *   notify_us      the least interval of a CQ's moderation in microseconds, even if the consumer has set none

@@ -99,8 +99,8 @@ ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
 /*
  * Checks whether the calling thread is a thread of the provider.
- * The consumer's callbacks run on the provider's threads. A program that emulates IRQLs can use this function to start
- * these threads at DISPATCH_LEVEL.
+ * The consumer's callbacks run on the provider's threads. A program that emulates IRQLs can use this function to give
+ * these threads the initial IRQL DISPATCH_LEVEL.
  * Returns 1 on a thread of the provider, 0 on any other thread.
  * Context: any thread, any IRQL.
  */
@@ -116,7 +116,7 @@ typedef struct ondk_adapter_entry {
     uint8_t up;
     /* 1: the loopback interface. */
     uint8_t loopback;
-    /* The number of valid entries in addresses. */
+    /* The number of valid entries in the member addresses. */
     uint32_t address_count;
     /* IPv4 and IPv6 addresses, with port 0. If the interface has more than 16, the rest is not listed. */
     struct sockaddr_storage addresses[16];

@@ -152,8 +152,8 @@ typedef struct ondk_config {
     uint32_t max_fpdu;
     /*
      * A time in milliseconds. If the peer sends nothing for this time after this side's first FPDU, this side sends an
-     * empty RDMA write. The reason is Linux siw: as responder, siw loses a first FPDU that arrives right after siw has
-     * sent its reply. 0: never. Range 0 to 10000; default 25.
+     * empty RDMA write. The reason is Linux siw as responder: if the first FPDU arrives right after the reply, siw
+     * handles the FPDU only when more bytes arrive. 0: never. Range 0 to 10000; default 25.
      */
     uint32_t nudge_ms;
 
@@ -167,8 +167,9 @@ typedef struct ondk_config {
      */
     uint32_t spin_us;
     /*
-     * The time that a notification waits for more results, in microseconds, like the interrupt of a card. A longer
-     * interval of NdkControlCqInterruptModeration replaces this time. Range 0 to 1000000; default 0.
+     * The time in microseconds by which a notification is delayed, to report more results at once. A card delays its
+     * interrupts in the same way. A longer interval of NdkControlCqInterruptModeration replaces this time. Range 0 to
+     * 1000000; default 0.
      */
     uint32_t notify_us;
 
@@ -250,7 +251,7 @@ ONDK_API uint32_t ondk_config_check_environment(void);
 /*
  * Sets the configuration of adapters that this process opens from now on.
  *   config  copied; NULL: the defaults and the environment again
- * An adapter that ondk_open_adapter_with opens with options of its own uses those options instead.
+ * If a caller passes options to ondk_open_adapter_with, the adapter uses those options instead.
  * config->size is the size of the caller's struct, as ondk_config_init has set it. Fields beyond that size have the
  * values that ondk_config_init sets, the environment included.
  * Returns

@@ -23,7 +23,7 @@ extern "C" {
 
 /* The level of a line, or of the log. A log has the lines of its own level and of the levels above it in this list. */
 enum ondk_log_level {
-    ONDK_LOG_DEFAULT = 0, /* the level in the variable ONDK_LOG; ONDK_LOG_WARN if it has none */
+    ONDK_LOG_DEFAULT = 0, /* the level in the variable ONDK_LOG; without such a level, ONDK_LOG_WARN */
     ONDK_LOG_ERROR = 1,   /* the file of ONDK_LOG cannot be opened, or the library ends the process (close_abort_ms) */
     ONDK_LOG_WARN = 2,    /* something that a person should correct */
     ONDK_LOG_INFO = 3,    /* connections that failed or were refused, listeners and adapters that failed */

@@ -385,8 +385,8 @@ static inline uint32_t ondk_adapter_memory_windows(NDK_ADAPTER *adapter_, ondk_m
 /* A connection that failed, or a peer that this side refused. One entry counts all equal failures. */
 typedef struct ondk_failure {
     /*
-     * The addresses of the newest failure in this entry. If no local port was chosen, the port of local is 0. If the
-     * peer was refused before its address was known, the family of foreign is 0.
+     * The addresses of the newest failure in this entry. The member local has port 0 if no local port was chosen. The
+     * member foreign has family 0 if the peer was refused before its address was known.
      */
     struct sockaddr_storage local, foreign;
     /*
