@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The floor: a link (link.h) with only the minimal cost of iWARP's wire format. The floor frames each message as iWARP
- * does (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the checksum, and copies the
+ * does (MPA, DDP, RDMAP, CRC32c at both ends), receives into a staging area, verifies the CRC, and copies the
  * payload from the staging area. The floor has no queues, registrations or locks. It has a second thread that only
  * sleeps, because an implementation with notifications needs a second thread. The floor checks a header field only if
  * a wrong value could cause an access to wrong memory.
@@ -36,7 +36,7 @@ enum {
     PIECES = 512,
     COPY_BELOW = 512,
     QUICK_ACK = 192 * 1024, /* as in OpenNDK: after receiving this many bytes without sending, acknowledges at once */
-    EARLY = 24 * 1024,      /* as in OpenNDK: sends each part of a long message when it has framed this many bytes */
+    EARLY = 24 * 1024,      /* as in OpenNDK: sends this much of a long message before it frames the rest */
 };
 
 struct floor {
@@ -92,9 +92,9 @@ static void floor_flush(struct floor *f)
 }
 
 /*
- * Completes the FPDU at `start`: adds payload, padding and checksum. The caller must have written the headers, which
- * have `headers` bytes. If the payload is short or `copies` is true, copies the payload. Otherwise the payload will be
- * sent from the caller's memory.
+ * Adds payload, padding and CRC to the FPDU at `start`. The caller must have written the headers, which have `headers`
+ * bytes. If the payload is short or `copies` is true, copies the payload. Otherwise the payload will be sent from the
+ * caller's memory.
  */
 static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
                            bool copies)
@@ -116,9 +116,9 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
         floor_add_piece(f, (void *)(uintptr_t)payload, len);
         sum = f->crc ? crc32c_update(sum, payload, len) : 0;
     }
-    memset(at, 0, rest); /* padding and checksum */
+    memset(at, 0, rest); /* padding and CRC */
     if (f->crc) {
-        uint8_t *from = len <= COPY_BELOW ? at - len : at; /* bytes that the checksum does not include yet */
+        uint8_t *from = len <= COPY_BELOW ? at - len : at; /* bytes that the CRC does not include yet */
         size_t pad = rest - MPA_FPDU_CRC;
 
         crc32c_final(crc32c_update(sum, from, (size_t)(at - from) + pad), at + pad);
@@ -128,8 +128,8 @@ static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, cons
 }
 
 /*
- * Adds a message as one or more FPDUs. Copies the data if the message is a read response and checksums are used,
- * because the application could change the data after the checksum was computed.
+ * Adds a message as one or more FPDUs. Copies the data if the message is a read response and CRCs are used, because the
+ * application could change the data after the CRC was computed.
  */
 static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {

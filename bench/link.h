@@ -33,7 +33,7 @@ struct link_ops {
     void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
     void (*wait)(struct link *l); /* sleeps until a message has been received; NULL: not supported */
     /*
-     * After this call, each notification calls l->on_message for each received message. The pointer is NULL if the link
+     * After this call, each notification calls l->on_message for each received message. `notify` is NULL if the link
      * does not support notifications.
      */
     void (*notify)(struct link *l);

@@ -112,7 +112,8 @@ static void bench_alone(void)
 
 /*
  * Tries to acquire the owner token PAIRS times. If this thread acquires the token, it increments the counter. Otherwise
- * it rings the doorbell, and the owner (the other thread) increments the counter before it releases the token.
+ * it sets OWNER_DOORBELL in the token, and the owner (the other thread) increments the counter before it releases the
+ * token.
  */
 static void *contend_thread(void *arg)
 {

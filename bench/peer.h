@@ -31,8 +31,9 @@ extern const struct peer peer;
 bool peer_is_over(int control);
 
 /*
- * A queue of slot numbers. A callback of the library must not call functions of load.h. So the callback pushes the slot
- * number, and `run` pops the number and calls the function.
+ * A queue of slot numbers. load_established and load_closed must not be called inside the backend's `open` and `close`.
+ * So these functions, and the callbacks of the measured library, push the slot number. Later, peer.run pops the number
+ * and calls load_established or load_closed.
  */
 struct peer_queue {
     unsigned *slots;               /* a ring of `size` entries */

@@ -165,7 +165,7 @@ static void tcp_client_open(struct load *l, unsigned slot)
         c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     }
     if (s->owns && tcp_try_send(c->fd, TCP_MESSAGE))
-        c->state = BARE_REPLY; /* on loopback the socket is already connected, so it can send before epoll reports it */
+        c->state = BARE_REPLY; /* on loopback the socket is already connected, so the send has succeeded */
     tcp_side_watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 

@@ -29,7 +29,7 @@ enum op { SEND, WRITE, READ };
 
 static struct pairs pairs;
 static sem_t over;
-static atomic_bool ending; /* true before the disconnects begin: from then on requests may be flushed */
+static atomic_bool ending; /* set before the first disconnect; requests may be flushed while it is true */
 
 /*
  * The numbers of completions at one end of a connection: `received` counts receives, `done` counts all other requests.

@@ -269,7 +269,7 @@ static void work_bare(int n)
 
 /* ---- Pool -------------------------------------------------------------------------------------------------------- */
 
-/* The number of blocks that are allocated at the same time, as for eight requests in flight. */
+/* LIVE is the number of blocks that are allocated at the same time, as for eight requests in flight. */
 enum { LIVE = 8, SMALL = 128, LARGE = 4000 };
 
 static void pool_ours(int n, size_t size)
@@ -368,8 +368,8 @@ static double samples_median(double *values)
 }
 
 /*
- * Measures the nanoseconds of one operation: stores the median of the kernel's service in *ours, and that of its
- * counterpart in *bare.
+ * Measures the nanoseconds of one operation. Stores the median of the service of src/wdk in *ours, and the median of
+ * the service's counterpart in *bare.
  */
 static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {

@@ -12,8 +12,9 @@
 #include "ndk/ndkpi.h"
 
 /*
- * Waits for the completion of an NDK call. Callers use a struct sync if this file has no function for the call, or if
- * they must make another call before this call can complete. A struct sync can wait for one call at a time:
+ * Waits for the completion of an NDK call. Callers use a struct sync if this file has no function for the NDK call, or
+ * if the completion requires something that the caller does after the NDK call. A struct sync can wait for one call at
+ * a time:
  *
  *     sync_init(&s);
  *     status = c->Dispatch->NdkDisconnect(c, sync_on_request, &s);
