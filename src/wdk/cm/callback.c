@@ -122,8 +122,8 @@ static int altitude_compare(const WCHAR *a, size_t a_length, const WCHAR *b, siz
 }
 
 /*
- * Returns true if a comes after b in the list. Routines without an altitude come before all routines with an altitude.
- * Routines without an altitude are sorted by age, the oldest first.
+ * Returns true if `a` comes after `b` in the list. Routines without an altitude come before all routines with an
+ * altitude. Routines without an altitude are sorted by age, the oldest first.
  */
 static bool callback_is_below(const struct callback *a, const struct callback *b)
 {
@@ -265,8 +265,9 @@ static PVOID context_get(const struct key_object *object, const struct callback 
 }
 
 /*
- * Stores the routines that the operation must notify in call->seen, each with a reference. If this thread is in a
- * registered routine, the operation notifies only the routines below that routine. Returns false if out of memory.
+ * Fills call->seen with the routines that the operation must notify, and acquires a reference on each routine. If this
+ * thread runs a registered routine, the operation notifies only the routines below that routine. Returns false if out
+ * of memory.
  */
 static bool registry_call_prepare(struct registry_call *call)
 {
@@ -348,8 +349,9 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns true if the context belongs to the object. If `object` is NULL, returns true if the context belongs to the
- * routine c and its object gets a reference. An object that is dying gets none. Requires the lock.
+ * Returns true if context_remove may remove the context. If `object` is not NULL, the context must belong to that
+ * object. If `object` is NULL, the context must belong to the routine `c`, and its object must not be dying. Then also
+ * acquires a reference on that object. Requires the lock.
  */
 static bool context_may_remove(const struct object_context *x, const struct key_object *object,
                                const struct callback *c)
@@ -360,9 +362,9 @@ static bool context_may_remove(const struct object_context *x, const struct key_
 }
 
 /*
- * Removes a context of the object from the list or, if `object` is NULL, a context of the routine c. Returns the
- * context with a reference on its routine and, if `object` is NULL, on its object. Returns NULL if there is none. Also
- * increments `running` of the routine, because the caller then calls the routine.
+ * Removes one context from the list: a context of the object or, if `object` is NULL, a context of the routine `c`.
+ * Returns that context, or NULL if there is none. Acquires a reference on the context's routine and, if `object` is
+ * NULL, on the context's object. Also increments `running` of the routine, because the caller then calls the routine.
  */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {

@@ -17,7 +17,7 @@
 
 #include "wdk/cm/key_object.h"
 
-/* An operation of which routines are notified before and after it. */
+/* An operation on the registry. The registered routines are notified before the operation and after it. */
 struct registry_call {
     REG_NOTIFY_CLASS pre, post;
     void *info;                           /* the structure of the notifications before the operation */
@@ -25,7 +25,10 @@ struct registry_call {
     const struct key_object *object;      /* each routine receives its context for this object in *object_context */
     const struct key_object *result;      /* the object of the notifications after the operation; may be NULL */
     bool cannot_block;
-    /* Array of the routines to notify. If a routine blocks the operation, that routine and all after it are removed. */
+    /*
+     * Array of the routines to notify. If a routine blocks the operation, that routine and the routines after it are
+     * removed from this array.
+     */
     struct registry_seen *seen;
     unsigned seen_count;
 };
@@ -51,12 +54,15 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status);
 /* Returns true if a routine is registered. If it returns false, the caller need not prepare notifications. */
 bool registry_has_callbacks(void);
 
-/* Notifies the routines that the last handle of the object was closed. The caller holds a reference on the object. */
+/*
+ * Notifies the registered routines. Must be called when the last handle of the object was closed. The caller holds a
+ * reference on the object.
+ */
 void registry_notify_close(struct key_object *object);
 
 /*
- * Called when the last reference on the object was dropped, and before the object gets a new one. From now on only
- * registry_clean_up_contexts passes the object's contexts back. Returns true if there are such contexts.
+ * Must be called when the last reference on the object was dropped, before the caller acquires a new reference. From
+ * now on, only registry_clean_up_contexts passes the object's contexts back. Returns true if the object has contexts.
  */
 bool registry_begin_destroy(struct key_object *object);
 /* Removes all contexts of the object, and passes each of them back to its routine. */

@@ -32,7 +32,10 @@ static bool registry_host_widen(UNICODE_STRING *out, const char *text)
     return true;
 }
 
-/* Translates a path, for example HKEY_LOCAL_MACHINE\A to \Registry\Machine\A. Only copies a path that begins with \. */
+/*
+ * Translates a path, for example HKEY_LOCAL_MACHINE\A to \Registry\Machine\A. A path that begins with \ is copied
+ * unchanged. Returns false for any other path, and for a path that is too long.
+ */
 static bool registry_host_translate_path(char *out, const char *key)
 {
     static const struct {

@@ -19,8 +19,8 @@ struct key_object {
 struct key_object *key_object_new(struct registry_key *key);
 
 /*
- * Returns the object of a handle, with a reference. If the handle is not open, or not a key's, returns NULL and sets
- * *status. Reports a handle that is not open, and an IRQL above PASSIVE_LEVEL.
+ * Returns the object of a handle, with a reference. If the handle is not open, or is no handle of a key, returns NULL
+ * and sets *status. Reports a handle that is not open, and an IRQL above PASSIVE_LEVEL.
  */
 struct key_object *key_object_of_handle(const char *routine, HANDLE handle, NTSTATUS *status);
 

@@ -64,8 +64,9 @@ static struct key_object *key_root_object(void)
 }
 
 /*
- * Sets r->from to the object of RootDirectory. If the name is absolute, sets r->from to the object of \Registry, which
- * only the notifications need. If no routine is registered, leaves r->from NULL in this case.
+ * Sets r->from to the object of RootDirectory. If the name is absolute (RootDirectory is NULL) and a routine is
+ * registered, sets r->from to the object of \Registry, which only the notifications need. If the name is absolute and
+ * no routine is registered, leaves r->from NULL.
  */
 static NTSTATUS key_request_find_root(struct key_request *r)
 {
