@@ -52,7 +52,7 @@ static NTSTATUS crypt_get_iv(const struct crypt_call *c, uint8_t iv[BLOCK])
     return STATUS_SUCCESS;
 }
 
-/* Stores the vector of the next block for the caller and as the key's own, as Windows does. */
+/* Stores the vector of the next block in the caller's buffer, if there is one, and in the key, as Windows does. */
 static void crypt_set_iv(const struct crypt_call *c, const uint8_t iv[BLOCK])
 {
     if (c->mode == CIPHER_ECB)

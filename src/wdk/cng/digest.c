@@ -45,8 +45,8 @@ size_t digest_state_size(struct digest digest)
 }
 
 /*
- * The contexts of an HMAC. `outer` is the context after the outer padded key, `inner` after the inner padded key, and
- * `data` after the inner padded key and all data so far.
+ * The hash contexts of an HMAC. `outer` has hashed the key with the outer padding. `inner` has hashed the key with the
+ * inner padding. `data` has hashed the key with the inner padding and all data so far.
  */
 struct hmac_contexts {
     void *outer, *inner, *data;

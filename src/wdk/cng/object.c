@@ -222,7 +222,10 @@ void cng_object_end(struct cng_object *o)
     cng_provider_unref(p);
 }
 
-/* Ends an object that the driver did not destroy, unless the driver has used its memory for something else. */
+/*
+ * Ends an object that the driver has not destroyed. If the driver has overwritten the object, only ends the object's
+ * registration (live.h).
+ */
 static void cng_object_abandon(struct cng_object *o)
 {
     if (o->signature != CNG_SIGNATURE) {

@@ -81,8 +81,9 @@ struct digest cng_provider_digest(const struct cng_provider *p);
 ULONG cng_object_size(const struct cng_provider *p);
 /*
  * Makes a hash or key of the provider in the driver's buffer, or in allocated memory if `buffer` is NULL. The object
- * has a reference on the provider, and is zero behind its head. The object's handle is not valid before
- * cng_object_publish. If the buffer has an object that was not destroyed, reports and ends it while checks are on.
+ * has a reference on the provider. The members after struct cng_object are zero. The object's handle is not valid
+ * before cng_object_publish. If checks are on and the buffer has an object that was not destroyed, reports and ends
+ * that object.
  */
 NTSTATUS cng_object_new(const char *routine, struct cng_provider *p, enum cng_kind kind, PUCHAR buffer, ULONG size,
                         void **out);
@@ -92,7 +93,7 @@ void cng_object_publish(struct cng_object *o);
 void cng_key_fini(struct cng_key *k);
 /*
  * Ends the object, drops its reference on the provider, and frees the object if the library has allocated it. The
- * caller has zeroed what is secret behind the head.
+ * caller must first zero the secrets in the members after struct cng_object.
  */
 void cng_object_end(struct cng_object *o);
 
