@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for drivers that the kernel checks. src/verify has the rules for NDK calls, and prints the reports of all
- * rules. Each check first calls check_on(), so a check costs one load while checks are off. A few routines detect and
- * report a broken rule even while checks are off.
+ * The kernel's rules for drivers. src/verify has the rules for NDK calls, and prints the reports of all rules. Each
+ * check first calls check_on(), so a check costs one load while checks are off. A few routines detect and report a
+ * broken rule even while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
@@ -31,7 +31,7 @@ enum check_rule {
     CHECK_IRQL_TOO_LOW,        /* p1 IRQL now, p2 lowest allowed */
     CHECK_IRQL_LOWERED_WRONG,  /* KeLowerIrql is called with a higher IRQL, or KeRaiseIrql with a lower one */
     CHECK_IRQL_CHANGED,        /* a callback or thread routine has returned at another IRQL */
-    CHECK_LOCK_RECURSIVE,      /* p1 lock, or registered callback whose removal would wait for its own return */
+    CHECK_LOCK_RECURSIVE,      /* p1 lock, or a registered callback that unregisters itself while it runs */
     CHECK_LOCK_NOT_HELD,       /* a thread releases what it does not hold: p1 lock, or 0 for a region; p2 owner or 0 */
     CHECK_LOCK_HELD_AT_END,    /* a callback, work item or thread has ended with a lock held */
     CHECK_POOL_OVERRUN,        /* p1 block, p2 size, p3 address of the access, p4 is 1 for a write */
@@ -47,7 +47,7 @@ enum check_rule {
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
     CHECK_MDL_NOT_LOCKED, /* the driver uses an MDL that is neither locked nor built */
-    /* p1 MDL, p2 flags: it is locked or mapped twice, built over paged pool or a stack, or unlocked while in use */
+    /* an MDL is locked or mapped twice, built over paged pool or a stack, or unlocked while in use: p1 MDL, p2 flags */
     CHECK_MDL_MISUSED,
     CHECK_MDL_FREED_LOCKED,   /* IoFreeMdl is called for an MDL whose pages are locked */
     CHECK_UNLOAD_OUTSTANDING, /* DriverUnload has returned before everything was released */
@@ -56,7 +56,7 @@ enum check_rule {
     CHECK_REFERENCE,        /* p2 is not the address of an object on which the driver has a reference */
     CHECK_IRP_MISUSE,       /* an IRP is freed, completed or dispatched wrongly: p1 IRP */
     CHECK_EXCEPTION,        /* the routine raises a status for which there is no handler: p1 status */
-    CHECK_ASSERTION,        /* an NT_ASSERT of the driver has failed (p2 line), or a call of StorPortNotification */
+    CHECK_ASSERTION,        /* a false NT_ASSERT (p2 line), or a StorPortNotification of unknown type (p2 type) */
     CHECK_WORK_ITEM_QUEUED, /* a work item is queued again while it is in the queue: p1 item */
     CHECK_WSK_CLOSED_USED,  /* a socket is used after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,   /* list p1 is released but not retained, or socket p1 is closed with p2 bytes retained */

@@ -230,9 +230,9 @@ static bool live_is_busy(enum live_kind kind)
 }
 
 /*
- * Increments the number at `context` if the thing ends without a further call by the driver. Counts every work item,
- * because the sources visit only those that are queued or running. live_is_busy returns false for work items, because
- * it is also called for registered ones, which may be idle.
+ * Increments the number at `context` if the thing ends without a further call by the driver. Every work item that a
+ * source visits is queued or running, so it is counted. live_is_busy returns false for work items, because an
+ * IO_WORKITEM that is registered may be idle.
  */
 static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
                             const struct stack *made)

@@ -30,7 +30,7 @@ enum live_kind {
     LIVE_WSK_REGISTRATION,
     LIVE_WSK_PROVIDER, /* captured by a registration */
     LIVE_WSK_SOCKET,
-    LIVE_WSK_INDICATION,   /* data or datagrams that an event has kept */
+    LIVE_WSK_INDICATION,   /* data or datagrams that the driver has retained */
     LIVE_WSK_ADDRESS_LIST, /* of WskGetAddressInfo */
     LIVE_NDK_OBJECT,
     LIVE_NDK_REQUEST,

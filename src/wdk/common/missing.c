@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names what a driver asks for and the host does not have: see missing.h. */
+/* Reports interfaces and addresses that a driver uses and that the host does not have: see missing.h. */
 #include "wdk/common/missing.h"
 
 #include <arpa/inet.h>
@@ -130,7 +130,10 @@ static struct address missing_address(const void *sockaddr, size_t length)
     return a;
 }
 
-/* Returns true for no address, and for addresses that no interface needs: unspecified, loopback, groups of hosts. */
+/*
+ * Returns true if the address need not belong to an interface: an unspecified, loopback, group or broadcast address.
+ * Also returns true if the size is 0, which means no address.
+ */
 static bool missing_is_exempt(const struct address *a)
 {
     static const uint8_t none[16];
@@ -166,8 +169,8 @@ static bool missing_was_found(const struct address *a)
 }
 
 /*
- * Returns true if an interface has the address, or if that is not known because an interface has more addresses than an
- * entry lists.
+ * Returns true if an interface has the address. Also returns true if the list of interfaces, or the list of an
+ * interface's addresses, may be incomplete.
  */
 static bool missing_host_has(const struct address *a)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names interfaces and addresses that a driver asks for and the host does not have, and the options of ndkrun that
- * supply them. Each is named once, and at most 16 interfaces and 16 addresses are named, because a driver may try for
- * ever. While checks are off, nothing is named. The types are plain C, because net/if.h and netioapi.h share names.
+ * Reports interfaces and addresses that a driver uses and that the host does not have. A report also has the options of
+ * ndkrun that supply the interface or the address. Each interface and each address is reported once, and at most 16
+ * interfaces and 16 addresses are reported, because a driver may try for ever. While checks are off, nothing is
+ * reported. The types are plain C, because net/if.h and netioapi.h share names.
  */
 #ifndef WDK_MISSING_H
 #define WDK_MISSING_H
@@ -13,7 +14,10 @@
 
 #include "base/private_export.h"
 
-/* Declares that all peers are in the host's network, so that a missing destination is reported, too. */
+/*
+ * Must be called if all peers are in the host's network namespace. From now on, missing_check_address also reports
+ * destinations that no interface has.
+ */
 void missing_set_isolated(void) PRIVATE_EXPORT(missing_set_isolated);
 
 /*
@@ -24,8 +28,8 @@ void missing_report_interface(const char *routine, uint32_t driver_index, uint32
 
 /*
  * Reports the address in a sockaddr if no interface has it. `is_local` is true if the driver uses the address as its
- * own. Otherwise the address is a destination, which is checked only after missing_set_isolated. Lists the host's
- * interfaces only for an address that it has not found before.
+ * own. Otherwise the address is a destination, which is checked only after missing_set_isolated. Enumerates the host's
+ * interfaces only if it has not found the address before.
  */
 void missing_check_address(const char *routine, const void *sockaddr, size_t length, bool is_local);
 

@@ -96,7 +96,7 @@ static bool outside_contains(const struct in6_addr *all, unsigned count, const s
     return false;
 }
 
-/* Returns true if this machine has the address. Lists the interfaces only for an address that was not found before. */
+/* Returns true if this machine has the address. Enumerates the interfaces only if the address was not found before. */
 static bool outside_is_own(const struct in6_addr *a)
 {
     bool is_own;

@@ -17,10 +17,13 @@ void outside_forbid(void) PRIVATE_EXPORT(outside_forbid);
 bool outside_is_forbidden(void);
 
 /*
- * Returns true if `routine` may connect or send to the address in the sockaddr, which is already mapped to the host's.
- * Its family may have Windows' value. Returns false if the address is not one of this machine and outside_forbid was
- * called. Then also prints a line with the options of ndkrun that help, once for each address, and for at most 16
- * addresses. A group or broadcast address is outside.
+ * Returns true if `routine` may connect or send to the address in the sockaddr. Returns false if outside_forbid was
+ * called and the address is not an address of this machine. A group or broadcast address is not an address of this
+ * machine. The caller has already mapped the driver's address to the host's address. The family may have Windows'
+ * value.
+ *
+ * If this function returns false, it also prints the address and the options of ndkrun that help. Each address is
+ * printed once, and at most 16 addresses are printed.
  */
 bool outside_may_send(const char *routine, const void *sockaddr, size_t length);
 

@@ -20,8 +20,8 @@ static struct decoded text_bad_input(size_t used)
 }
 
 /*
- * Decodes the first character of `in`. A malformed sequence counts as one character. It ends before the first byte that
- * cannot continue it, but has at least one byte (Unicode, chapter 3.9).
+ * Decodes the first character of `in`. A malformed sequence counts as one character. The sequence has at least one
+ * byte, and ends before the first byte that cannot follow in a valid sequence (Unicode, chapter 3.9).
  */
 static struct decoded text_decode_utf8(const unsigned char *in, size_t length)
 {
