@@ -47,7 +47,10 @@ static void named_event_on_close(void *object, bool was_last)
     pthread_mutex_unlock(&lock);
 }
 
-/* Undoes the count of a handle that was not opened, and drops the reference that the handle would have had. */
+/*
+ * Must be called if a handle was counted in `handles`, but was not opened. Decrements `handles`, and drops the
+ * reference that the handle would have had.
+ */
 static void named_event_release(struct named_event *e)
 {
     named_event_on_close(e, false);
@@ -79,8 +82,8 @@ static struct named_event *named_event_add(PCUNICODE_STRING name, EVENT_TYPE typ
 }
 
 /*
- * Returns true if the name is that of an event of the kernel itself. Sets *signaled to the event's state, which shows
- * that there is always enough memory: little is used, and much is free. Such an event is created when it is opened.
+ * Returns true if the name is that of an event of the kernel itself. The event is created when a driver opens it. Sets
+ * *signaled to the state with which the event must be created. The state means that much memory is free.
  */
 static bool event_is_of_system(PCUNICODE_STRING name, bool *signaled)
 {
@@ -192,7 +195,7 @@ static struct named_event *event_add_without_name(EVENT_TYPE type, bool signaled
     return e;
 }
 
-/* Opens a handle, which takes over the caller's reference. The event's `handles` counts it already. */
+/* Opens a handle of the event. The handle takes over the caller's reference. The caller has incremented `handles`. */
 static NTSTATUS event_open_handle(struct named_event *e, PHANDLE handle)
 {
     NTSTATUS status = handle_open(e, handle);

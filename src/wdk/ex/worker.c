@@ -209,7 +209,7 @@ bool worker_remove(WORK_QUEUE_ITEM *item)
     return was_queued;
 }
 
-/* Returns true if a worker runs the routine of an Io work item in [start, start + size). Requires the lock. */
+/* Returns true if a worker runs an Io work item whose routine is in [start, start + size). Requires the lock. */
 static bool worker_io_runs_in(const char *start, uint64_t size)
 {
     for (unsigned i = 0; i < workers; i++)

@@ -36,10 +36,10 @@ void worker_call_run(const struct worker_call *c);
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
- * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. Such a
- * routine calls the driver and then signals the thread that waits for that call. Such a routine does no harm if it
- * still runs when the driver is unloaded, because it then no longer uses the driver. At most eight routines can be
- * registered. Idempotent.
+ * Registers a routine of the kernel's own work items, so that live.h does not report the routine as running. The
+ * routine must call the driver, and then signal the thread that waits for that call. The routine may still run when the
+ * driver is unloaded. This does no harm, because the routine then no longer uses the driver. At most eight routines can
+ * be registered. Idempotent.
  */
 void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own_routine);
 
@@ -47,8 +47,9 @@ void worker_add_own_routine(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worke
 bool worker_remove(WORK_QUEUE_ITEM *item) PRIVATE_EXPORT(worker_remove);
 
 /*
- * Waits until no worker runs the routine of an Io work item in [start, start + size). The driver must stay loaded until
- * these routines have returned. A routine must not call this function, because it would wait for itself.
+ * Waits until no worker runs an Io work item whose routine is in [start, start + size), the driver's module. The driver
+ * must stay loaded until then. The routine of an Io work item must not call this function, because it would wait for
+ * itself.
  */
 void worker_wait_io(const char *start, uint64_t size);
 

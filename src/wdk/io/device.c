@@ -305,7 +305,7 @@ PDEVICE_OBJECT IoAttachDeviceToDeviceStack(PDEVICE_OBJECT SourceDevice, PDEVICE_
     return top;
 }
 
-/* Returns the device with a reference of the driver. `device` may be NULL. Requires the lock and releases it. */
+/* Returns the device with a reference that the driver owns. `device` may be NULL. Requires the lock and releases it. */
 static PDEVICE_OBJECT device_pass_to_driver(PDEVICE_OBJECT device)
 {
     if (device)

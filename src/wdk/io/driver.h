@@ -45,8 +45,8 @@ struct driver_model {
 void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
 /*
- * These functions call the callbacks of all models. If a callback of start or can_remove returns false, the others are
- * not called.
+ * Each function calls one callback of every model. If a `start` or `can_remove` callback returns false, the function
+ * returns false and does not call the remaining models.
  */
 bool models_start(PDRIVER_OBJECT driver);
 void models_entry_failed(PDRIVER_OBJECT driver);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the list of driver models other than WDM: see driver.h. A model stays in the list, so that a reader needs no
- * lock.
+ * Keeps the list of driver models other than WDM: see driver.h. A model is never removed from the list, so readers need
+ * no lock.
  */
 #include <stdatomic.h>
 

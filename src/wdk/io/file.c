@@ -329,8 +329,8 @@ NTSTATUS file_finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status,
 
 /*
  * The locks of the files' positions. A transfer to a file of the host holds the lock from the reading of the position
- * until the position has been changed. A transfer to a device holds it only for each access to the position, because a
- * driver may take long.
+ * until the position has been changed. A transfer to a device acquires the lock twice: to read the position, and to
+ * change the position. The transfer does not hold the lock while the driver runs, because the driver may take long.
  */
 enum { POSITION_LOCKS = 16 };
 static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
@@ -392,9 +392,10 @@ static bool file_appends(PFILE_OBJECT file)
 }
 
 /*
- * Returns the offset at which a transfer begins. A write to the end of a file begins at the file's size, and at 0 if
- * the file has a device. If `requested` is NULL or FILE_USE_FILE_POINTER_POSITION, the transfer begins at `position`.
- * Otherwise it begins at *requested.
+ * Returns the offset at which a transfer begins. A write to a file that was opened only for appending begins at the
+ * file's size. Otherwise, if `requested` is NULL or FILE_USE_FILE_POINTER_POSITION, the transfer begins at `position`.
+ * A write with FILE_WRITE_TO_END_OF_FILE begins at the file's size, or at 0 if the file has a device. Any other
+ * transfer begins at *requested.
  */
 static int64_t file_transfer_offset(PFILE_OBJECT file, const LARGE_INTEGER *requested, bool write, int64_t position)
 {
