@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares functions that file.c and the other files of routines for files by handle (file_*.c) share. */
+/* Declares functions of file.c and file_*.c. These files implement the Zw... routines for files and devices. */
 #ifndef ONDK_WDK_FILE_H
 #define ONDK_WDK_FILE_H
 

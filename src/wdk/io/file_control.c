@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements controls of devices and files by handle: see wdm/zw.h and ntifs.h. A device's driver receives them. The
- * kernel itself carries out the controls of the host's files.
+ * Implements ZwDeviceIoControlFile and ZwFsControlFile: see wdm/zw.h and ntifs.h. For a device, the device's driver
+ * receives an IRP. For a file of the host, the kernel itself executes the control code.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements ZwQueryInformationFile and ZwSetInformationFile: see wdm/zw.h. The kernel answers for a file of the host,
- * and for the position and the alignment of a device. For everything else of a device its driver receives an IRP.
+ * Implements ZwQueryInformationFile and ZwSetInformationFile: see wdm/zw.h. For a file of the host, the kernel itself
+ * handles every class. For a device, the kernel handles only FilePositionInformation and FileAlignmentInformation. For
+ * any other class, the device's driver receives an IRP.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -224,7 +225,7 @@ static NTSTATUS file_set_device(PFILE_OBJECT file, FILE_INFORMATION_CLASS class,
 
 /* ---- By handle --------------------------------------------------------------------------------------------------- */
 
-/* Returns the size of the class' structure. Returns 0 if the class cannot be queried or, if `set` is true, set. */
+/* Returns the size of the class' structure. Returns 0 if the class cannot be set (`set` is true) or queried (false). */
 static ULONG file_information_size(FILE_INFORMATION_CLASS class, bool set)
 {
     switch ((int)class) {

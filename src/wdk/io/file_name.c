@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deletes and renames files of the host. A file is found by the present path of its descriptor. The path must lie below
- * the directory that the host has set, and must be that of the same file.
+ * Deletes and renames files of the host. /proc returns the present path of a file's descriptor. The path must lie below
+ * the directory that ondk_wdk_set_file_root has set, and must still lead to the descriptor's file.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -47,8 +47,8 @@ char *file_descriptor_path(int descriptor)
 }
 
 /*
- * Opens the directory of a path relative to the host's directory, for example C/a/b. Fails for a path without a
- * directory: drives are not entries that may change.
+ * Opens the directory of a path, for example C/a for the path C/a/b. The path is relative to the directory that
+ * ondk_wdk_set_file_root has set. Fails for a drive, for example C, because drives must not be deleted or renamed.
  */
 static NTSTATUS entry_open(const char *path, struct entry *e)
 {

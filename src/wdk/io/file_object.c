@@ -55,7 +55,7 @@ void file_object_cleanup(PFILE_OBJECT file)
     file_object_send(file, IRP_MJ_CLEANUP);
 }
 
-/* Called when a handle to the file is closed. A file object has at most one handle, so that handle was the last. */
+/* Called when the handle to the file is closed. A file object never has a second handle. */
 static void file_object_on_close(void *object, bool was_last)
 {
     PFILE_OBJECT file = object;
@@ -68,8 +68,8 @@ static void file_object_on_close(void *object, bool was_last)
 }
 
 /*
- * Sets *named to the file's device, whose name comes first, and *rest to the file's own name. A file of the host has no
- * name.
+ * Implements get_name of struct _OBJECT_TYPE. A file's full name is the device's name and then FileName. A file of the
+ * host has no name.
  */
 static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements ZwQueryVolumeInformationFile: see ntifs.h. The kernel answers for the filesystem of a file of the host,
- * and with the type of a device. For everything else of a device its driver receives an IRP.
+ * Implements ZwQueryVolumeInformationFile: see ntifs.h. For a file of the host, the kernel itself handles every class.
+ * For a device, the kernel handles only FileFsDeviceInformation. For any other class, the device's driver receives an
+ * IRP.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -58,7 +58,10 @@ static const char *host_device_reason(NTSTATUS status, bool is_class)
     }
 }
 
-/* Opens the device whose enabled interface of the class was registered first. `name` is \??\ and the class' GUID. */
+/*
+ * Opens a device by the class of its interface. `name` is \??\ and the class' GUID. If several interfaces of the class
+ * are enabled, chooses the interface that was registered first.
+ */
 static NTSTATUS host_device_open_class(const UNICODE_STRING *name, PFILE_OBJECT *file)
 {
     UNICODE_STRING link = { 0 }, text = { .Buffer = name->Buffer + 4, .Length = name->Length - 4 * sizeof(WCHAR) };

@@ -305,8 +305,8 @@ static bool interface_matches(const struct interface *i, const GUID *class, PDEV
 }
 
 /*
- * Writes the terminated names of the matching instances to `out`, and an empty string. If `out` is NULL, only counts.
- * Returns the number of units. Requires the lock.
+ * Writes the names of the matching instances to `out`, each with a terminating zero, and then an empty string. If `out`
+ * is NULL, only counts. Returns the number of WCHARs. Requires the lock.
  */
 static size_t interface_list(const GUID *class, PDEVICE_OBJECT device, ULONG flags, WCHAR *out)
 {
@@ -344,7 +344,10 @@ NTSTATUS IoGetDeviceInterfaces(const GUID *InterfaceClassGuid, PDEVICE_OBJECT Ph
     return *SymbolicLinkList ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* Returns the instance of another class with the same device and reference string, or NULL. Requires the lock. */
+/*
+ * Returns the instance of the class `class` that has the same device and the same reference string as `of`, or NULL.
+ * Requires the lock.
+ */
 static struct interface *interface_find_alias(const struct interface *of, const GUID *class)
 {
     UNICODE_STRING reference, other;

@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP")
  */
 enum { RETURNED = 1, RETURNED_PENDING = 2, COMPLETED = 4, COMPLETED_MARKED = 8 };
 
-/* Guards the members completed, completing, abandoned, result and file of every block, and the lists below. */
+/* Guards `completed`, `completing`, `abandoned`, `result` and `file` of every block, and the lists below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t any_completed = PTHREAD_COND_INITIALIZER;
 static struct irp_block *sending;                     /* the requests for which irp_send waits */

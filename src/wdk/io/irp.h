@@ -80,8 +80,8 @@ void irp_complete(PIRP irp);
 /* Cancels the file's requests for which irp_send waits. */
 void irp_cancel_file(PFILE_OBJECT file);
 /*
- * Cancels the requests for which a thread waits in irp_send, except IRP_MJ_CLEANUP and IRP_MJ_CLOSE, as Windows does
- * when it ends the thread. A later call cancels only the requests that the thread has sent since.
+ * Cancels the requests for which `thread` (the host's ID) waits in irp_send, except IRP_MJ_CLEANUP and IRP_MJ_CLOSE.
+ * Windows does the same when a thread ends. A second call does not cancel these requests again.
  */
 void irp_cancel_thread(unsigned thread);
 

@@ -89,8 +89,8 @@ static NTSTATUS section_create_memory(struct section *s, int64_t size)
 }
 
 /*
- * Determines the size of a section of a file, and extends the file if that is necessary. Adds the section to the list.
- * Requires files_lock.
+ * Sets the size of a section that is backed by a file. A `size` of 0 means the size of the file. Extends the file if it
+ * is shorter than the section. Adds the section to `file_sections`. Requires files_lock.
  */
 static NTSTATUS section_size_file(struct section *s, int64_t size)
 {

@@ -20,7 +20,7 @@ struct section {
     uint64_t size;     /* in bytes */
     ULONG protection;  /* PAGE_..., without the flags of the cache */
     int handles;       /* open handles, and those that are being opened; guarded by section.c's lock */
-    /* If the section has a file. section.c's files_lock guards `next`. */
+    /* The members below are used only if the section has a file. section.c's files_lock guards `next`. */
     struct section *next;
     dev_t device;
     ino_t inode;
@@ -37,7 +37,7 @@ NTSTATUS section_set_file_size(int descriptor, int64_t size);
  * section can have, PAGE_READONLY to PAGE_EXECUTE_WRITECOPY.
  */
 ULONG section_protection(ULONG protection);
-/* Returns the host's protection (PROT_...) for one of these protections, or for PAGE_NOACCESS. */
+/* Returns the host's protection (PROT_...) for a result of section_protection, or for PAGE_NOACCESS. */
 int section_host_protection(ULONG protection);
 
 /*

@@ -118,8 +118,8 @@ static void security_merge(struct descriptor *d, SECURITY_INFORMATION what, cons
 }
 
 /*
- * Replaces the parts of a device's descriptor that `what` names. Holds the lock from the read to the write, because
- * another call could otherwise replace other parts in between, and they would be lost.
+ * Replaces the parts of a device's descriptor that `what` names. Holds the lock from the read to the write. Otherwise
+ * this call could undo a concurrent call that replaces other parts.
  */
 static NTSTATUS security_set(PDEVICE_OBJECT device, SECURITY_INFORMATION what, const struct descriptor *from)
 {

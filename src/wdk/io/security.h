@@ -10,9 +10,10 @@
 /* Replaces the device's descriptor by a copy of these parts. The parts must be valid. */
 NTSTATUS device_set_security(PDEVICE_OBJECT device, const struct descriptor *d);
 /*
- * Returns STATUS_SUCCESS if a program may open the device with these rights: if the device has no descriptor, or the
- * descriptor allows the rights to the local system. Otherwise STATUS_ACCESS_DENIED. A name with more than the device's
- * name is checked only if the device has FILE_DEVICE_SECURE_OPEN, as on Windows.
+ * Returns STATUS_SUCCESS if a program may open the device with these rights: the device has no descriptor, or its
+ * descriptor allows the rights to the local system. Otherwise returns STATUS_ACCESS_DENIED. `rest` is the part of the
+ * opened name after the device's name. If `rest` is not empty, the descriptor is checked only if the device has
+ * FILE_DEVICE_SECURE_OPEN, as on Windows.
  */
 NTSTATUS device_check_security(PDEVICE_OBJECT device, PCUNICODE_STRING rest, ACCESS_MASK access);
 /* Frees the descriptor of a device that is destroyed. */

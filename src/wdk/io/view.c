@@ -93,7 +93,10 @@ static char *section_reserve_at(char *wanted, size_t size)
     return NULL;
 }
 
-/* Reserves more than `size` bytes and returns the excess, because mmap aligns memory only to pages. */
+/*
+ * mmap aligns memory only to pages. If `wanted` is NULL, reserves SECTION_GRANULARITY more bytes, and then unmaps the
+ * bytes before and after the aligned range.
+ */
 char *section_reserve(char *wanted, size_t size)
 {
     size_t whole = size + SECTION_GRANULARITY, before;

@@ -40,7 +40,7 @@ static struct region **region_find(const char *start, size_t size)
     return at;
 }
 
-/* Returns the host's protection (PROT_...). Returns -1 if the protection is only for sections, or is none. */
+/* Returns the host's protection (PROT_...). Returns -1 if `protection` is not valid, or is valid only for sections. */
 static int region_host_protection(ULONG protection)
 {
     ULONG plain = protection == PAGE_NOACCESS ? protection : section_protection(protection);
@@ -148,8 +148,8 @@ NTSTATUS ZwAllocateVirtualMemory(HANDLE ProcessHandle, PVOID *BaseAddress, ULONG
 }
 
 /*
- * Frees the pages, so that they cannot be accessed, and are zero when they are committed again. If *size is 0, frees
- * all pages of the region that begins at `start`. Sets *size and *base to the freed pages.
+ * Decommits pages. They cannot be accessed afterwards, and contain zeros when they are committed again. If *size is 0,
+ * decommits all pages of the region that begins at `start`. Sets *base and *size to the range of these pages.
  */
 static NTSTATUS region_decommit(char *start, SIZE_T *size, PVOID *base)
 {
