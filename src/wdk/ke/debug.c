@@ -42,8 +42,8 @@ static void debug_print_prefix(FILE *out)
 }
 
 /*
- * Writes the text, and continues the line that an earlier text has left without a line end. Meanwhile
- * report_is_line_open returns false, because ndkrun's stream would otherwise end that line before it prints the text.
+ * Writes the text. If the previous text has no line end, the new text continues that line. While this function writes,
+ * report_is_line_open returns false. Otherwise ndkrun's output stream would end the line first.
  */
 static void debug_print_text(const char *text, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of queues (KQUEUE) that waits need, and the other places where a thread of a queue stops running. */
+/* Functions that are called when a thread of a queue (KQUEUE) begins or ends a wait, or leaves the queue. */
 #ifndef WDK_QUEUE_H
 #define WDK_QUEUE_H
 
@@ -18,8 +18,8 @@ void queue_remove_thread(struct kernel_thread *t, struct wake_list *wake);
 void queue_remove_self(void);
 
 /*
- * A thread calls queue_begin_wait before, and queue_end_wait after a wait that does not use wait.c. During the wait
- * another thread of the queue may run in its place. Both do nothing if the thread belongs to no queue.
+ * A wait that does not use wait.c begins with queue_begin_wait and ends with queue_end_wait. During the wait, another
+ * thread of the queue may run. Both functions do nothing if the calling thread belongs to no queue.
  */
 void queue_begin_wait(void);
 void queue_end_wait(void);

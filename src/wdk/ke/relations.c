@@ -85,7 +85,7 @@ static void relation_read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHI
             s->group[i / PROCESSOR_GROUP] |= 1ULL << i % PROCESSOR_GROUP;
 }
 
-/* Writes each set of processors once, when the loop reaches its first processor. */
+/* Writes each set of processors once, when the loop reaches the set's first processor. */
 static void relation_write_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {
     GROUP_AFFINITY masks[PROCESSOR_GROUPS];

@@ -22,7 +22,7 @@ static _Thread_local struct {
     NTSTATUS status; /* the status of the last exception */
 } seh;
 
-/* Converts a frame's buffer to the type that the host's longjmp requires. */
+/* Converts `jump` of a struct ondk_seh_frame to the type that the host's longjmp requires. */
 union jump {
     ULONG64 *words;
     struct __jmp_buf_tag *buffer;

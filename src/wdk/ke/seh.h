@@ -6,8 +6,8 @@
 #include "wdm.h"
 
 /*
- * Raises the status as an exception for the driver's handler. If there is no handler, the exception is a bug check
- * while checks are off. While checks are on, the function returns instead, and the caller reports the broken rule. The
+ * Raises the status as an exception for the driver's handler. If the driver has no handler and checks are off, causes a
+ * bug check. If the driver has no handler and checks are on, returns, and the caller then reports the broken rule. The
  * caller must hold no lock.
  */
 void seh_raise(NTSTATUS status);

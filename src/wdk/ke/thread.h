@@ -24,9 +24,9 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct lock_kind {
     const char *name; /* the name in reports, for example "KSPIN_LOCK" */
     /*
-     * NULL if only the holder may release locks of this kind. Otherwise another thread may have released a lock that is
-     * still in the former holder's list `held`. Returns true if the calling thread no longer holds the lock, or if the
-     * lock was deleted.
+     * NULL if only the thread that acquired a lock of this kind may release it. Otherwise another thread may release
+     * the lock; the lock then remains in `held` of the thread that acquired it. The function returns true if the
+     * calling thread no longer holds the lock, or if the lock was deleted.
      */
     bool (*is_released)(const void *lock);
 };
@@ -52,8 +52,8 @@ struct kernel_thread {
     KIRQL irql;
     /*
      * The state of the thread's current wait. While the thread waits, the dispatcher's lock guards the members from
-     * wait_ended to mutants. Before and after the wait, the thread also accesses them without the lock, except `all`
-     * and `mutants`.
+     * `wait_ended` to `mutants`. Before and after the wait, the thread itself accesses these members without the lock.
+     * Only `all` and `mutants` always require the lock.
      */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;
@@ -68,7 +68,7 @@ struct kernel_thread {
     struct kernel_thread *wake_next;
     /* The queue to which the thread belongs (queue.c), or NULL. The dispatcher's lock guards these members. */
     struct _KQUEUE *queue;
-    LIST_ENTRY in_queue, in_any_queue; /* in the queue's ThreadListHead, and in the list of all such threads */
+    LIST_ENTRY in_queue, in_any_queue; /* in the queue's ThreadListHead; in the list of the threads of all queues */
     PLIST_ENTRY queue_entry;           /* the entry with which the thread's wait has ended */
     const struct stack *queue_by;      /* the stack of the last KeRemoveQueue */
     /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements waits. If a wait cannot end at once, the waiting thread adds a wait block to the list of each object, and
- * sleeps on a word of its kernel_thread. Another thread that signals an object later also changes the objects for the
- * waiting thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then it removes
- * the wait blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all objects in
- * one step under the lock, or none.
+ * sleeps on a word of its kernel_thread. The thread that later signals an object acquires the objects for the waiting
+ * thread: for example, it resets an event, or makes the waiting thread the owner of a mutex. Then it removes the wait
+ * blocks and wakes the waiting thread. The invariant: a wait for all objects (WaitAll) acquires all objects in one step
+ * under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -124,8 +124,9 @@ static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 }
 
 /*
- * If all needed objects of the blocks can be acquired now, acquires them, sets *status and returns true. Otherwise
- * returns false.
+ * If `all` is true, acquires the objects of all blocks, or none if one of the objects cannot be acquired now. If `all`
+ * is false, acquires the first object that can be acquired now. If an object was acquired, sets *status and returns
+ * true. Otherwise returns false.
  */
 static bool wait_acquire_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
 {
@@ -174,7 +175,10 @@ void dispatch_end_wait(struct kernel_thread *t, NTSTATUS status, struct wake_lis
     wake->first = t;
 }
 
-/* Returns the next block of another thread than t, so that the caller may remove all blocks of t. */
+/*
+ * Returns the first list entry after `entry` that belongs to another thread than `t`, or `head` if there is none. The
+ * returned entry remains in the list when the caller ends the wait of `t`.
+ */
 static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do
