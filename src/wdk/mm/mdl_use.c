@@ -16,7 +16,7 @@ struct mdl_in_use {
     const MDL *mdl;
     const char *start;
     SIZE_T size;
-    bool partial; /* the pages belong to another MDL, which MmProbeAndLockPages has locked */
+    bool partial; /* a part of another MDL, whose pages MmProbeAndLockPages has locked */
 };
 
 struct mdl_use {
@@ -67,8 +67,8 @@ void mdl_use_add(struct mdl_use **use, const MDL *chain, SIZE_T bytes)
 }
 
 /*
- * Returns true if the memory [start, start + size) contains an MDL of the use, or a part of the buffer of such an MDL.
- * Describes the first such MDL in *out.
+ * Returns true if the memory [start, start + size) contains one of the MDLs that `u` records, or overlaps the buffer of
+ * one. Describes the first such MDL or buffer in *out.
  */
 static bool mdl_use_find_in(const struct mdl_use *u, const void *start, size_t size, struct inuse_found *out)
 {
@@ -142,7 +142,7 @@ static bool mdl_in_use_is_of(const struct mdl_in_use *m, const MDL *mdl)
            !locked_pages_may_contain(m->start);
 }
 
-/* Copies the use of the MDL. Returns false if no pending request uses the MDL. */
+/* Finds a pending request that uses the MDL, and copies its description and stack. Returns false if there is none. */
 static bool mdl_use_find_mdl(const MDL *mdl, struct mdl_user *user, struct stack *by)
 {
     bool found = false;

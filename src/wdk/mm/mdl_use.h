@@ -28,8 +28,9 @@ void mdl_use_begin(struct mdl_use *use, const struct mdl_user *user);
 void mdl_use_end(struct mdl_use *use);
 
 /*
- * Reports CHECK_MDL_MISUSED if a pending request uses the MDL, or a part of it (IoBuildPartialMdl) of which no page is
- * locked any more. `what` describes what the driver has done to the MDL, for example "unlocked".
+ * Reports CHECK_MDL_MISUSED if a pending request uses the MDL. Also reports if a pending request uses a partial MDL
+ * (IoBuildPartialMdl) of the MDL's buffer, and the pages of the partial MDL are no longer locked. `what` describes what
+ * the driver has done to the MDL, for example "unlocked".
  */
 void mdl_use_check(const char *routine, const MDL *mdl, const char *what);
 

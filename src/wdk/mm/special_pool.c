@@ -24,7 +24,7 @@ enum {
     MAX_RESIDENT_PAGES = 4, /* a freed block returns the memory of its run to the host if the run has more pages */
     FRESH_FILL = 0xcd,      /* fills a new block that need not be zeroed */
     DEFAULT_MAPPINGS = 65530,
-    MAPPINGS_PER_BLOCK = 4 /* a block needs two mappings; two are left to the rest of the process */
+    MAPPINGS_PER_BLOCK = 4 /* a block needs two mappings; as many are reserved for the rest of the process */
 };
 
 static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t)64 << 20 };
@@ -73,7 +73,7 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* kill() sent the signal. Without a fault to repeat, the signal would be lost. */
+            raise(number); /* kill() sent the signal: no instruction repeats the fault after the return */
     }
 }
 
@@ -256,8 +256,8 @@ void special_free(struct pool_block *block)
 }
 
 /*
- * Makes the pages of a freed block inaccessible. The other pages of its run are already inaccessible. If
- * special_open_page has opened one of them, makes the whole run inaccessible.
+ * Makes the pages of a freed block inaccessible. If special_open_page has opened a page of the block's run, makes the
+ * whole run and its guard page inaccessible. Otherwise the other pages of the run are inaccessible already.
  */
 void special_close(struct pool_block *block)
 {
