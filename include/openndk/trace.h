@@ -52,7 +52,7 @@ ONDK_API int ondk_trace_begin(struct _NDK_ADAPTER *adapter, uint32_t if_index);
  * Records that an adapter is about to be closed, and frees what ondk_trace_begin has stored for it.
  *   adapter  the adapter that was passed to ondk_trace_begin; NULL has no effect
  * Must be called once for each call of ondk_trace_begin that returned 1, before the provider closes the adapter.
- * Objects that are still open remain recorded. A call for another adapter has no effect.
+ * Calls on objects that are still open are recorded further. A call of this function for another adapter has no effect.
  * Context: any thread.
  * See also: ondk_trace_begin, ondk_verify_unwrap
  */

@@ -58,15 +58,16 @@ typedef struct ondk_verify_config {
      */
     uint32_t max_written;
     /*
-     * A time in milliseconds, at most 3600000; default 5000. A call or an initiator request that has not completed
-     * after this time is a stall. So is an event that the consumer has not answered, and an object for which the close
-     * of the adapter waits. A thread of the library reports each stall once, with its cause. 0: stalls are not
-     * reported, and the close of an adapter waits without a limit.
+     * A time in milliseconds, at most 3600000; default 5000. Each of these is a stall after this time: a call or an
+     * initiator request that has not completed, an event that the consumer has not answered, and an object that is
+     * still open while the close of the adapter waits for it. A thread of the library reports each stall once, with its
+     * cause. 0: stalls are not reported, and the close of an adapter waits without a limit.
      */
     uint32_t stall_ms;
     /*
-     * The exit status of the process, at most 255, if a rule was broken in mode ONDK_VERIFY_REPORT. Destructors that
-     * would run after the library's destructor do not run then. Default 0: the program's own exit status.
+     * The exit status of the process, at most 255, if a rule was broken in mode ONDK_VERIFY_REPORT. The library's
+     * destructor then ends the process with this status, so later destructors do not run. Default 0: the program's own
+     * exit status.
      */
     uint32_t exit_status;
 } ondk_verify_config_t;
@@ -124,8 +125,9 @@ ONDK_API int32_t ondk_verify_configure(const ondk_verify_config_t *config);
  * used any more. The field max_written of ondk_verify_config_t does not change.
  * Returns
  *   STATUS_SUCCESS            0: the settings are in force
- *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is NULL or none of these, a file's name is empty
- *                             or too long, or there is no such rule, which standard error then names
+ *   STATUS_INVALID_PARAMETER  negative, and nothing changes: the text is NULL or malformed, a file's name is empty or
+ *                             too long, or no rule has the name RULE. In the last case standard error gets a line
+ *                             with the name
  * Context: any thread.
  * Example:
  *
@@ -160,8 +162,8 @@ ONDK_API uint32_t ondk_verify_breaches(void);
 
 /*
  * Counts the pieces of advice that the verifier has given so far.
- * Returns the number for all adapters and drivers of the process, with those that were not written. Advice is not a
- * breach, so ondk_verify_breaches does not count them.
+ * Returns the number for all adapters and drivers of the process. Advice that was not written is included. Advice is
+ * not a breach, so ondk_verify_breaches does not count advice.
  * Context: any thread.
  * See also: ondk_verify_breaches
  */
@@ -225,13 +227,13 @@ typedef struct ondk_verify_report {
     const char *routine;
     /* The message: what the consumer did. */
     const char *message;
-    /* The consumer's pointer to the object of the report; NULL: none. The object may be closed and freed. */
+    /* The consumer's pointer to the object of the report; NULL: none. The object can be closed and freed already. */
     const void *object;
     /* The type of the object, for example "NDK_QP"; NULL if object is NULL. */
     const char *object_type;
     /* The time of the report, in nanoseconds since 1970. */
     uint64_t time_ns;
-    /* The number of this report among those of the same rule, routine and place, from 1; 0: unknown. */
+    /* 1 in the first report of this rule, routine and place, 2 in the second, and so on; 0: unknown. */
     uint32_t repeat;
     /* Reserved: 0. */
     uint32_t reserved;

@@ -61,9 +61,9 @@ typedef void (*ondk_wdk_close_adapter_t)(struct _NDK_ADAPTER *adapter);
  *   open   opens an adapter. All drivers that open an interface with the same version share one adapter. If open is
  *          NULL, drivers get the adapters of OpenNDK, which is the default
  *   close  closes an adapter after all its objects were closed; NULL if open is NULL
- * The provider can be that of a module (ndkconform/provider.h). The provider uses the host's AF_INET6. The verifier
- * stands in front of the provider, also in mode ONDK_VERIFY_OFF, and converts the addresses of drivers, which have
- * Windows' AF_INET6.
+ * The functions can call open_adapter and close_adapter of a provider module (ndkconform/provider.h). The provider uses
+ * the host's AF_INET6, but drivers use Windows' AF_INET6. The verifier is between them, also in mode ONDK_VERIFY_OFF,
+ * and converts the addresses.
  * Context: before the first driver is loaded.
  * See also: ondk_wdk_load, ondk_verify_wrap
  */
@@ -120,10 +120,11 @@ ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 typedef struct ondk_wdk_device ondk_wdk_device_t;
 
 /*
- * Opens a driver's device as CreateFile does, for reading and writing. The program is the local system: if the device's
- * security descriptor does not allow it both, the open fails with STATUS_ACCESS_DENIED.
- *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name. "{GUID}" names
- *           a device interface of this class: the enabled one that was registered first
+ * Opens a driver's device as CreateFile does, for reading and writing. The program has the rights of the account
+ * LocalSystem. If the device's security descriptor denies this account read or write access, the open fails with
+ * STATUS_ACCESS_DENIED.
+ *   name    "\\\\.\\Name" or "Name" names a symbolic link, "\\Device\\Name" is the device's own name. "{GUID}" is a
+ *           class of device interfaces: opens its enabled interface that was registered first
  *   device  receives the device if 0 is returned; the caller owns it and closes it with ondk_wdk_close
  *   status  receives the status of the driver's IRP_MJ_CREATE, or the reason why IRP_MJ_CREATE was not sent
  * The driver receives IRP_MJ_CREATE.
@@ -174,7 +175,7 @@ ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, c
 /*
  * Reads from a driver's device, and waits until the read completes.
  *   device        from ondk_wdk_open
- *   offset        the position in bytes that the driver receives
+ *   offset        the byte offset in the driver's request
  *   out           receives the data
  *   out_capacity  the size of out in bytes
  *   out_length    receives the number of bytes that the driver wrote to out, at most out_capacity; may be NULL
@@ -190,7 +191,7 @@ ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out
 /*
  * Writes to a driver's device, and waits until the write completes.
  *   device     from ondk_wdk_open
- *   offset     the position in bytes that the driver receives
+ *   offset     the byte offset in the driver's request
  *   in         the data
  *   in_length  the size of the data in bytes
  *   in_taken   receives the number of bytes that the driver accepted, at most in_length; may be NULL
@@ -329,7 +330,7 @@ ONDK_API int ondk_wdk_registry_load(const char *path);
 
 /*
  * Sets the directory of the files that drivers open.
- *   directory  in this directory \??\C:\a is the file C/a, and \SystemRoot\a is the file SystemRoot/a
+ *   directory  contains the files: C/a is the file \??\C:\a, and SystemRoot/a is the file \SystemRoot\a
  * Without a call of this function drivers find no files.
  * Returns 0. Returns -1 if directory is not a directory; ondk_wdk_error then returns the reason.
  * Context: any thread of the host program.
@@ -357,7 +358,8 @@ ONDK_API uint32_t ondk_wdk_report(FILE *out);
  *   path  the driver's path or service name
  *   out   receives the report
  * An object belongs to the driver if the call stack of its creation has a function of the driver. If only one driver is
- * loaded, or if checks are off, every object is printed. The driver's DriverEntry or DriverUnload may be running.
+ * loaded, or if checks are off, every object is printed. The function works even while the driver's DriverEntry or
+ * DriverUnload runs.
  * Returns the number of printed objects.
  */
 ONDK_API uint32_t ondk_wdk_report_driver(const char *path, FILE *out);
