@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from the connect request until the connection is freed. Two invariants: A queue pair gets no
- * request, and a connector gets no call, after its close may have begun. The memory of a connection outlives every
- * callback and every result that refers to the connection.
+ * One client's connection, from the connect request until the connection is freed. Two invariants: Nothing is posted to
+ * a queue pair, and no function of a connector is called, after the object's close has begun. The memory of a
+ * connection outlives every callback and every result that refers to the connection.
  *
  * Three states, changed and read only with Service->Lock held:
  *

@@ -23,7 +23,7 @@
 #define ECHO_TAG 'ohcE'
 #define ECHO_SLOTS 32       /* maximum number of messages in the service's memory */
 #define ECHO_CONNECTIONS 64 /* maximum number of clients that are connected at the same time */
-/* Each slot has at most one result in the queue. Each connection may add one result of a silent request that failed. */
+/* At most one result for each slot, and one for each connection whose NDK_OP_FLAG_SILENT_SUCCESS request failed. */
 #define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
 #define ECHO_QP_DEPTH (2 * ECHO_SLOTS) /* maximum number of posted requests of a connection */
 #define ECHO_BULK_PAGES (ECHO_MAX_BULK / PAGE_SIZE + 1)

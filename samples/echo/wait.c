@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
+/* Waits until NDK requests complete. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
 #include "echo.h"
 
 VOID EchoWaitInitialize(ECHO_WAIT *Wait)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A KMDF control driver to copy from. A program posts messages, and fetches them, perhaps before they are posted.
+ * A KMDF control driver to copy from. A program posts and fetches messages. A fetch waits if there is no message.
  *
  * The default queue is sequential: the framework delivers the next request only after the handler has completed or
- * forwarded its request. Each handler does so last. So only one handler at a time uses the mailbox, which needs no
- * lock. A fetch that finds no message goes to a manual queue. The framework cancels a fetch in that queue if the
- * program cancels the fetch, closes its handle or ends. The driver need not do anything for that.
+ * forwarded its request. Each handler completes or forwards its request last, so only one handler at a time uses the
+ * mailbox, which needs no lock. A fetch that finds no message goes to a manual queue. If the program cancels the fetch,
+ * closes its handle or ends, the framework cancels the fetch in that queue without the driver's help.
  */
 #include <ntddk.h>
 #include <wdf.h>
@@ -60,8 +60,8 @@ static NTSTATUS MailboxStore(WDFDEVICE Device, PVOID Message, size_t Length)
 }
 
 /*
- * Completes the first waiting fetch that has room for the message with the message. Fetches without room fail. If no
- * fetch is left, stores the message.
+ * Copies the message to the first waiting fetch that has room for the message, and completes this fetch. Fetches
+ * without room fail. If no fetch is left, stores the message.
  */
 static VOID MailboxPost(WDFDEVICE Device, WDFREQUEST Request)
 {
