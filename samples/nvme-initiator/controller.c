@@ -20,7 +20,7 @@
  *
  * When the connection is lost, the thread closes all queues, which returns the requests that were at the target. The
  * driver cannot find out whether the target has executed them. An I/O request is parked, and sent again after the
- * reconnect, because reads and writes may be executed twice. After the reconnect the target must no longer execute the
+ * reconnect, because a second read or write is harmless. After the reconnect the target must no longer execute the
  * first copy. samples/nvme-target guarantees this for each command that it has received (drain.c); this driver does
  * not wait for commands that may still be in the network. If the namespace has other identifiers after the reconnect,
  * NvmeScanNamespaces lets the upper part end the namespace's requests before the state is Live. An admin command
@@ -64,7 +64,7 @@ VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *W
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
-/* Moves all parked requests to the list, including admin commands. Requires Controller->Lock. */
+/* Moves all parked requests, I/O and admin, to the list. Requires Controller->Lock. */
 static VOID ControllerTakeAllParked(NVME_CONTROLLER *Controller, LIST_ENTRY *Requests)
 {
     while (!IsListEmpty(&Controller->Parked))
@@ -288,7 +288,7 @@ static BOOLEAN ControllerCloseQueue(NVME_CONTROLLER *Controller, NVME_QUEUE *Que
 
 /*
  * Closes all queues and the adapter. If Graceful is TRUE and the connection is intact, first shuts the controller down.
- * After one queue's disconnect has not been answered in time, the other queues do not wait for the target.
+ * If the target does not answer one queue's disconnect in time, closes the other queues without a wait for the target.
  */
 static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
@@ -400,8 +400,8 @@ static VOID ControllerLeave(NVME_CONTROLLER *Controller)
 }
 
 /*
- * Reports the result of the first attempt to connect, for which NvmeControllerCreate or NvmeControllerWait may wait.
- * Later calls have no effect.
+ * Stores the result of the first attempt to connect, and wakes NvmeControllerCreate and NvmeControllerWait if they wait
+ * for the attempt. Later calls have no effect.
  */
 static VOID ControllerAttempted(NVME_CONTROLLER *Controller, NTSTATUS Status)
 {

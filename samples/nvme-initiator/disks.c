@@ -226,8 +226,8 @@ static BOOLEAN HasOutstanding(NVME_DISK_GROUP *Group, ULONG Lun)
 
 /*
  * Ends the requests of a removed disk. If there is no connection, waits until all have ended: those that wait in the
- * lower part, and those that another thread is about to submit. With a connection, the requests are at the target, and
- * the controller's thread, which is the caller, must return to abort them.
+ * lower part, and those that another thread is about to submit. If there is a connection, does not wait for requests at
+ * the target: the controller's thread runs this function, and can abort these requests only after the return.
  */
 static VOID EndRequests(NVME_DISK_GROUP *Group, NVME_CONTROLLER *Controller, ULONG Lun)
 {
@@ -440,8 +440,8 @@ BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb)
 }
 
 /*
- * Removes a reset from the list if all requests for which it waits have completed. Returns the reset, or NULL if none
- * has ended.
+ * Returns the first reset in Group->Resets whose requests have all completed, and removes the reset from the list.
+ * Returns NULL if no reset has ended.
  */
 static NVME_SRB *RemoveEndedReset(NVME_DISK_GROUP *Group)
 {
@@ -521,9 +521,9 @@ UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
 }
 
 /*
- * Increments BusResets before it resets the controller, so that an SRB whose present part still succeeds sends no
- * further part. Does not add the reset to Resets, because HwResetBus does not wait, and because the reset's SRB has no
- * target.
+ * Increments BusResets before it resets the controller. So an SRB in several NVMe commands sends no further command,
+ * even if its present command succeeds. Does not add the reset to Resets, because HwResetBus does not wait, and because
+ * a bus reset belongs to no target.
  */
 static VOID ResetBusOf(NVME_DISK_GROUP *Group)
 {

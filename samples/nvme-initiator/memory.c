@@ -223,9 +223,9 @@ VOID NvmeSlotUnmap(NVME_SLOT *Slot)
 }
 
 /*
- * Posts the registration of the data, which are all or some of the mapped pages, and describes the data for the target.
- * The adapter may defer the registration until the send, which is posted next. The registration is silent, because the
- * result of the send shows that it was carried out.
+ * Posts the registration of the mapped pages that contain the data, and describes the data for the target. The adapter
+ * may defer the registration until the send, which is posted next. The registration is silent, because a successful
+ * send shows that the registration has succeeded.
  */
 static NTSTATUS SlotRegister(NVME_SLOT *Slot, struct nvme_sgl *Sgl)
 {

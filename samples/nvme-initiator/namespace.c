@@ -76,7 +76,7 @@ static BOOLEAN NamespaceIsSame(const NVME_NAMESPACE *One, const NVME_NAMESPACE *
         RtlEqualMemory(One->Uuid, Other->Uuid, sizeof(One->Uuid));
 }
 
-/* Returns TRUE if a scanned namespace has the number, but not the identifiers, of a stored one. */
+/* Returns TRUE if a scanned and a stored namespace have the same number but different identifiers. */
 static BOOLEAN ControllerHasReplaced(const NVME_CONTROLLER *Controller, ULONG Count)
 {
     ULONG i, j;
@@ -141,7 +141,7 @@ static VOID EventArrived(NVME_REQUEST *Request)
 {
     NVME_CONTROLLER *controller = CONTAINING_RECORD(Request, NVME_CONTROLLER, Event.Request);
 
-    NvmeOwnDone(Request); /* before EventArrived, which lets the thread use the request again */
+    NvmeOwnDone(Request); /* first, because after EventArrived is set, the thread may use the request again */
     InterlockedExchange(&controller->EventArrived, TRUE);
     KeSetEvent(&controller->Wake, IO_NO_INCREMENT, FALSE);
 }

@@ -122,9 +122,9 @@ struct _NVME_REQUEST {
     struct nvme_command Command; /* the caller sets all members except identifier, flags and data pointer */
     BOOLEAN Admin;               /* TRUE: an admin command; FALSE: an I/O command */
     NVME_DIRECTION Direction;    /* for NvmeNoData the members Mdl, Buffer, Offset and Length are not used */
-    /* The data are in this MDL chain, which is locked and virtually contiguous, from the byte Offset on. */
+    /* The data begin at the byte Offset of this MDL chain. The chain is locked and virtually contiguous. */
     PMDL Mdl;
-    PVOID Buffer;                /* if Mdl is NULL, the data are here, in nonpaged pool, from the byte Offset on */
+    PVOID Buffer;                /* if Mdl is NULL, the data begin at the byte Offset of this nonpaged pool */
     ULONG Offset;                /* at most NVME_MAX_TRANSFER - Length */
     ULONG Length;                /* size of the data in bytes: 1 to the controller's MaxTransfer */
     ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: no limit */
@@ -256,8 +256,8 @@ typedef struct _NVME_CREATE {
 
 /*
  * PASSIVE_LEVEL. Creates a controller with one reference, which NvmeControllerDelete releases. With NVME_CREATE_RETRY
- * it returns STATUS_PENDING and the controller at once. Without that flag it waits until the attempt to connect has
- * succeeded or failed. If the attempt fails, prints the reason, and returns no controller and an error, for example:
+ * returns STATUS_PENDING and the controller at once. Without that flag waits until the attempt to connect has succeeded
+ * or failed. If the attempt fails, prints the reason, sets *Controller to NULL, and returns an error, for example:
  *   STATUS_CONNECTION_REFUSED and the other statuses of NdkConnect: no connection
  *   STATUS_ACCESS_DENIED            the target does not admit this host
  *   STATUS_NO_SUCH_DEVICE           the target does not have the subsystem

@@ -15,7 +15,7 @@
  *
  * If the output has no room for all entries, it has the first ones. Count is the number of all entries.
  *
- *   STATUS_BUFFER_TOO_SMALL      the input, or the output without its entries, does not fit
+ *   STATUS_BUFFER_TOO_SMALL      the input is too short, or the output has no room for the part before the entries
  *   STATUS_INVALID_PARAMETER     Size, Operation, Flags, Address or Subsystem is wrong
  *   STATUS_NO_SUCH_DEVICE        there is no controller TargetId; the target does not have the subsystem
  *   STATUS_OBJECT_NAME_COLLISION there is a controller for this address and subsystem already

@@ -61,7 +61,7 @@ typedef struct _NVME_SRB {
     ULONG BlockSize;      /* block size of the unit, in bytes */
     ULONG PartSize;       /* maximum number of data bytes in one NVMe command */
     ULONGLONG Deadline;   /* end of the time limit, in the units of KeQueryInterruptTime; 0: no limit in the SRB */
-    ULONG Left;           /* data bytes of a read or write that no completed NVMe command has transferred */
+    ULONG Left;           /* number of data bytes of a read or write that are not transferred yet */
     NVME_REQUEST Request;
     NVME_SCSI_REQUEST Scsi;
 } NVME_SRB;
@@ -120,8 +120,8 @@ BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb);
 VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun);
 /*
  * DISPATCH_LEVEL. Aborts the requests of a unit, or of all units of the target if WholeTarget is TRUE. Returns
- * SRB_STATUS_PENDING if the reset completes when these requests have completed, perhaps before the return. Otherwise
- * returns the status with which the reset fails.
+ * SRB_STATUS_PENDING if the reset has begun. The reset completes after these requests, perhaps during this call. If the
+ * reset has not begun, returns the status with which the caller must complete the reset.
  */
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);
 /*
