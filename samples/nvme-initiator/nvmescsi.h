@@ -66,7 +66,7 @@ typedef struct _NVME_SCSI_REQUEST {
     const CDB *Cdb;            /* 16 bytes, of which CdbLength are valid */
     UCHAR CdbLength;
     NVME_SCSI_DATA Direction;
-    PUCHAR Data;               /* NULL is permitted if NvmeScsiTransferDirection does not return NvmeScsiNoData */
+    PUCHAR Data;               /* may be NULL for a read or write: see NvmeScsiTransferDirection */
     ULONG DataLength;
     ULONGLONG Luns;            /* bit n: the target has the logical unit n */
     /* NvmeScsiTranslate and NvmeScsiFinish set: */
@@ -86,8 +86,8 @@ NVME_SCSI_STEP NvmeScsiTranslate(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *
 /* Sets the answer. NvmeStatus is the status field of a completion queue entry, without the phase bit. */
 VOID NvmeScsiFinish(NVME_SCSI_REQUEST *Request, USHORT NvmeStatus);
 /*
- * Returns the direction of a read or write, whose data need no virtual address. Returns NvmeScsiNoData for other
- * commands.
+ * If the command is a read or write, returns the direction of its data, and NVME_SCSI_REQUEST.Data may be NULL. Returns
+ * NvmeScsiNoData for all other commands.
  */
 NVME_SCSI_DATA NvmeScsiTransferDirection(const CDB *Cdb);
 /* Returns FALSE for a command that is answered even if the unit has a unit attention to report. */
@@ -97,13 +97,13 @@ NVME_SCSI_STEP NvmeScsiFail(NVME_SCSI_REQUEST *Request, UCHAR Key, UCHAR Code, U
 /* Writes up to Length bytes of the sense data. Returns the number of bytes written: 0 without a check condition. */
 UCHAR NvmeScsiWriteSense(const NVME_SCSI_REQUEST *Request, PVOID Sense, UCHAR Length);
 
-/* ---- What only the files that are named above use ---------------------------------------------------------------- */
+/* ---- Used only by the files in the list above -------------------------------------------------------------------- */
 
 typedef NVME_SCSI_STEP NVME_SCSI_COMMAND(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request);
 
 /*
- * Completes the request with the first bytes of Answer: at most AllocationLength, which is a field of the command, and
- * at most as many as the caller's data buffer has.
+ * Completes the request with the first bytes of Answer, which has Length bytes. Copies at most AllocationLength bytes,
+ * a limit from the command, and at most the size of the caller's data buffer.
  */
 NVME_SCSI_STEP NvmeScsiAnswer(NVME_SCSI_REQUEST *Request, const VOID *Answer, ULONG Length, ULONG AllocationLength);
 NVME_SCSI_STEP NvmeScsiSucceed(NVME_SCSI_REQUEST *Request);

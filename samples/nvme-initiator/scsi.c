@@ -187,7 +187,7 @@ static NVME_SCSI_STEP ModeSense(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *R
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
 
-/* Executes READ CAPACITY(16), the only one of the commands under this operation code that a unit supports. */
+/* Executes READ CAPACITY(16). The operation code has other commands, too, which units do not support. */
 static NVME_SCSI_STEP ServiceActionIn16(const NVME_SCSI_UNIT *Unit, NVME_SCSI_REQUEST *Request)
 {
     if (Request->Cdb->READ_CAPACITY16.ServiceAction != SERVICE_ACTION_READ_CAPACITY16)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for NDK requests, and for the first attempt of a controller. The callbacks run at up to DISPATCH_LEVEL; a wait
- * requires PASSIVE_LEVEL.
+ * Waits for NDK calls to complete, and for a controller's first attempt to connect. The callbacks run at up to
+ * DISPATCH_LEVEL; a wait requires PASSIVE_LEVEL.
  */
 #include "nvmendk.h"
 
