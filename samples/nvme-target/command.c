@@ -214,7 +214,7 @@ enum target_action target_command_next(struct target_command *command, uint16_t 
 
 /* ---- Beginning ---- */
 
-/* Checks the capsule. Returns NULL, or a text with the reason for which the capsule ends the queue. */
+/* Returns NULL if the capsule is valid. Otherwise returns a text: the reason why the connection must be closed. */
 static const char *command_check_capsule(const struct target_queue *queue, size_t len)
 {
     if (queue->closed)

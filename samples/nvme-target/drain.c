@@ -20,24 +20,26 @@
  *   1      0         waiting    no write of the same host that began before CC.EN was set can change a disk
  *   1      1         ready      the host clears CC.EN, which closes the I/O queues
  *   0      1         resetting  no write of the controller can change a disk
- *   any    any       lost       the admin queue has closed; the table entry is free when the last write has ended
+ *   any    any       lost       all queues have closed and all writes have ended; the table entry is then free
  *
- * A host's other controllers stay ready, so the new controller waits only for those of their writes that began before.
- * A write begins when target_command_begin receives its command; so each step of a command that zeroes much belongs to
- * the same write. Between two steps the caller keeps the lock, so another controller always finds the command in
- * subsystem->writes. Controllers of other hosts do not wait, nor do discovery controllers, which use no disk.
+ * A controller becomes lost when its admin queue closes. The host's other controllers stay ready, so a new controller
+ * waits only for their earlier writes. A write begins when target_command_begin receives its command. So all steps of a
+ * command that zeroes a large range are one write. The caller holds the lock between two steps, so another controller
+ * always finds the command in subsystem->writes. Controllers of other hosts do not wait. Discovery controllers do not
+ * wait, because they use no disk.
  *
  * The target cannot wait for a write that it has not received: its bytes may be in the network, or in the old
- * connection's socket. If such a write arrives after the host has repeated it and then written newer data, the old data
- * overwrite the newer data, although the newer write was acknowledged. NVMe leaves this to the host: it must not repeat
- * a command before the old controller has quiesced, which may take some keep-alive times and the controller's Command
- * Quiesce Time (NVM Express Base Specification 2.1, 9.6 "Communication Loss Handling"). Hosts that repeat at once, as
- * Linux 6.1 does, rely on the time that a new connection takes: they close the old one first, so its last bytes have
- * been sent before, and the queue's receives are posted, so the provider reads these bytes when its thread runs next.
+ * connection's socket. If this write arrives after the host has repeated it and then written newer data, the old data
+ * overwrite the newer data, although the newer write was acknowledged. NVMe requires that the host prevents this: the
+ * host must not repeat a command before the old controller has quiesced, which may take some keep-alive times and the
+ * controller's Command Quiesce Time (NVM Express Base Specification 2.1, 9.6 "Communication Loss Handling"). Linux 6.1
+ * and other hosts repeat commands at once and rely on the time that a new connection takes. They close the old
+ * connection first, so its last bytes were sent before. The queue's receives are posted, so the provider reads these
+ * bytes when its thread runs next.
  *
  * A lost controller keeps its table entry until its running writes have returned and its requested writes have been
- * refused. A thread of the transport refuses them, so they wait while disks occupy all threads. A new controller needs
- * an entry, too; so max_controllers limits the number of lost controllers.
+ * refused. A worker refuses the requested writes. If disks occupy all workers, the requested writes wait. A new
+ * controller needs an entry, too, so max_controllers limits the number of lost controllers.
  */
 #include "internal.h"
 

@@ -160,7 +160,7 @@ static uint16_t identify_namespace_of_any_set(struct target_command *command, vo
     return NVME_SUCCESS;
 }
 
-/* Leaves the page zeroed, because the NVM command set defines only members for protection information. */
+/* Leaves the page zeroed. Its only members are about protection information, which the target does not support. */
 static uint16_t identify_namespace_of_set(struct target_command *command, void *page)
 {
     (void)page;

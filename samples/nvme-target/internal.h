@@ -15,9 +15,9 @@
 
 /*
  * struct target_operation is one kind of command. `prepare` checks the command and sets data_len. It returns
- * NVME_SUCCESS, or the status that ends the command. Before the first call of `run`, data from the host are in
- * command->data, and data for the host have a buffer there. `run` returns an action. When the transport has carried out
- * the action, `run` is called again, unless the action is TARGET_PUT or TARGET_WAIT, or ends the command.
+ * NVME_SUCCESS, or the status that ends the command. Then `run` is called. command->data points to the data from the
+ * host, or to a buffer for data to the host. `run` returns an action. When the transport has carried out the action,
+ * `run` is called again, unless the action is TARGET_PUT or TARGET_WAIT, or ends the command.
  */
 enum {
     OPERATION_DISCOVERY = 1, /* a discovery controller executes the command, too */
@@ -60,7 +60,7 @@ uint16_t target_reject(struct target_command *command, uint16_t status, size_t l
 /* ---- controller.c ---- */
 /* Returns the attached namespace with the number `nsid`, or NULL. */
 struct target_namespace *target_namespace_find(const struct target_subsystem *subsystem, uint32_t nsid);
-/* Returns the controller with the number `cntlid` that is in use, or NULL. */
+/* Returns the controller with the number `cntlid`, or NULL if no controller in use has this number. */
 struct target_controller *target_controller_find(const struct target_subsystem *subsystem, uint16_t cntlid);
 /* Creates a controller with an unused number. Returns NULL if all controllers are in use. */
 struct target_controller *target_controller_create(struct target_subsystem *subsystem, uint64_t now_ms);
@@ -76,7 +76,10 @@ bool target_host_is_allowed(const struct target_subsystem *subsystem, const uint
 void target_fill_text(char *field, size_t size, const char *text, char fill);
 
 /* ---- drain.c ---- */
-/* Enables the controller, whose configuration is valid. It is ready now or, if writes still run, after an update. */
+/*
+ * Enables the controller. Requires that its configuration is valid. The controller becomes ready at once or, if earlier
+ * writes still run, in a later target_controller_update.
+ */
 void target_controller_enable(struct target_controller *controller);
 /* Updates CSTS after a change of CC, or if writes may have ended. */
 void target_controller_update(struct target_controller *controller);
@@ -117,13 +120,13 @@ bool target_flush_next(struct target_command *command);
 extern const struct target_operation target_identify, target_get_log_page;
 extern const struct target_operation target_set_features, target_get_features, target_keep_alive;
 
-/* The part [offset, offset + length) of a log page, which the host reads. The page is written in pieces. */
+/* The part of a log page that the host reads: the bytes [offset, offset + length). The page is written in pieces. */
 struct target_log_window {
     uint8_t *data;
     uint64_t offset;
     uint32_t length;
 };
-/* Copies the bytes of [position, position + size) in the log page that lie in the window. */
+/* Writes one piece, the bytes [position, position + size) of the log page. Copies only those that lie in the window. */
 void target_log_write(const struct target_log_window *window, uint64_t position, const void *bytes, size_t size);
 uint64_t target_discovery_log_size(const struct target_controller *controller);
 void target_discovery_log_write(const struct target_controller *controller, const struct target_log_window *window);

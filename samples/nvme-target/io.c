@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes the commands that read and write namespaces. Invariant: io_disk compares each range with the present size of
- * the namespace immediately before it passes the range to the disk. Therefore a namespace can safely shrink or disappear
- * between two steps of a command. A command zeroes a large range in steps, so that other commands run in between, and
- * an Abort or the end of the queue stops the command.
+ * Executes the commands that read and write namespaces. Invariant: io_disk compares the range of each disk operation
+ * with the namespace's present size directly before the operation is returned to the transport. So a namespace may
+ * shrink or disappear between two steps of a command. A command that zeroes a large range zeroes it in steps. Other
+ * commands can run between two steps, and an Abort or the end of the queue stops the command.
  */
 #include "internal.h"
 
@@ -280,8 +280,8 @@ static struct nvme_dataset_range dataset_range(const struct target_command *comm
 }
 
 /*
- * Deallocates the ranges after it has checked all of them. Ignores the hints for other purposes. Linux describes memory
- * for 256 ranges in each command, even if the command has fewer ranges, hence OPERATION_LONG_SGL.
+ * Deallocates the ranges after it has checked all of them. Ignores the other attributes, which are only hints. Linux
+ * describes memory for 256 ranges in each command, even if the command has fewer ranges, hence OPERATION_LONG_SGL.
  */
 static enum target_action dataset_run(struct target_command *command)
 {

@@ -5,7 +5,7 @@
  * and disks.
  *
  *   controller.c        configuration, queues, controllers, keep-alive
- *   drain.c             when a controller is ready: writes that still run when a host has lost their controller
+ *   drain.c             delays the readiness of a controller until earlier writes of its host have ended
  *   command.c           the steps that all commands share: begin, continue, complete
  *   fabrics_command.c   Connect and the properties
  *   event.c             asynchronous events, and Abort
@@ -233,10 +233,10 @@ enum nvme_rdma_status target_queue_init(struct target_queue *queue, struct targe
                                         const void *private_data, size_t len, uint64_t now_ms);
 /*
  * Closes a queue after its connection has ended, for any reason. The transport must not call begin or next for the
- * queue's commands any more, and frees these commands itself, also the waiting ones. It frees a command whose action is
- * TARGET_DISK after target_disk_end; until then the queue must exist. After an admin queue has closed, its controller
- * is `closing`, and the transport must close the controller's other queues. When the last queue has closed and the last
- * write has ended, the controller's table entry is free. A second call has no effect.
+ * queue's commands any more, and frees these commands itself, also the waiting ones. If a command's action is
+ * TARGET_DISK, target_disk_end must be called before the command and the queue are freed. After an admin queue has
+ * closed, its controller is `closing`, and the transport must close the controller's other queues. When the last queue
+ * has closed and the last write has ended, the controller's table entry is free. A second call has no effect.
  */
 void target_queue_close(struct target_queue *queue);
 /* Returns true if the host has not sent Connect in time. The transport must then close the queue. */
@@ -337,8 +337,8 @@ enum target_action target_command_next(struct target_command *command, uint16_t 
  */
 bool target_disk_begin(struct target_command *command);
 /*
- * Ends a disk operation whose queue was closed, when the operation has returned or will not be executed. Has no effect
- * after next, which ends an operation, too.
+ * Ends the disk operation of a command whose queue was closed. Must be called when the operation has returned or will
+ * not be executed. A call after target_command_next has no effect, because target_command_next ends the operation, too.
  */
 void target_disk_end(struct target_command *command);
 
