@@ -105,7 +105,7 @@ static NTSTATUS domain_read_key(NDK_CONNECTOR *connector, uint8_t *key)
     return status;
 }
 
-/* Finds or creates the domain with the key, and promises receives of its SRQ. Requires target->domains_busy. */
+/* Finds or creates the domain with the key, and reserves receives of its SRQ. Requires target->domains_busy. */
 static NTSTATUS domain_find(struct target *target, const uint8_t *key, uint32_t n_receives,
                             struct target_domain **domain)
 {

@@ -45,13 +45,13 @@ struct target_domain {
 };
 
 /*
- * Returns the domain for a new queue pair of up to n_receives receives, in *domain. Creates the domain if necessary.
- * Fails with STATUS_INSUFFICIENT_RESOURCES if the SRQ has too few receives left, or if a new domain would
- * need an SRQ and max_controllers domains have one. May wait.
+ * Sets *domain to the domain for a new queue pair of up to n_receives receives. Creates the domain if necessary. Fails
+ * with STATUS_INSUFFICIENT_RESOURCES if the domain's SRQ has too few receives left, or if a new SRQ is necessary and
+ * max_controllers domains have an SRQ already. May wait.
  */
 NTSTATUS domain_acquire(struct target *target, NDK_CONNECTOR *connector, uint32_t n_receives,
                         struct target_domain **domain);
-/* Releases the domain. Closes it after the last queue pair, whose objects must be closed. May wait. */
+/* Releases the domain. The last release closes it. Requires that the queue pair's objects are closed. May wait. */
 void domain_release(struct target_domain *domain, uint32_t n_receives);
 /* Posts a receive to the domain's SRQ. Requires no lock. */
 void domain_post(struct target_domain *domain, struct target_receive *receive);

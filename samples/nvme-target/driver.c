@@ -7,7 +7,7 @@
  *   Address         REG_SZ        an IPv4 or IPv6 address of the interface, as numbers; default 192.168.1.1
  *   Port            REG_DWORD     TCP port on which the target listens; default 4420
  *   Nqn             REG_SZ        the subsystem's name
- *   MemoryMiB       REG_DWORD     the size of namespace 1, a disk in memory; 0: none; default 64, with files 0
+ *   MemoryMiB       REG_DWORD     size of namespace 1, a disk in memory; 0: none; default 64, or 0 if there are files
  *   Files           REG_MULTI_SZ  files as further namespaces, for example \??\C:\disk.img
  *   ReadOnlyFiles   REG_MULTI_SZ  as Files, but hosts cannot write
  *   Hosts           REG_MULTI_SZ  the names of the hosts that may connect; if the value is missing, any host
@@ -199,7 +199,7 @@ static NTSTATUS AddHosts(struct target_settings *Settings, const WCHAR *Hosts)
 static WCHAR Address[TEXT_CHARS] = L"192.168.1.1", Nqn[TEXT_CHARS] = L"nqn.2026-11.org.openndk:nvme-target";
 static WCHAR Files[TEXT_CHARS], ReadOnlyFiles[TEXT_CHARS], Hosts[TEXT_CHARS];
 
-/* Reads all values. Returns STATUS_INVALID_PARAMETER after a message if a number is out of range. */
+/* Reads all values. If a number is out of range, prints a message and returns STATUS_INVALID_PARAMETER. */
 static NTSTATUS ReadKey(HANDLE Key, struct target_settings *Settings, USHORT *Port, ULONG *MemoryMiB)
 {
     NTSTATUS status = STATUS_SUCCESS;

@@ -4,8 +4,8 @@
  * adapter. host_plain.c implements these functions for a Linux process, host_driver.c for the Windows kernel. All other
  * files that are common to both use only this header, the protocol's headers and NDK.
  *
- * Functions marked "Waits" need a thread that may wait: PASSIVE_LEVEL in a driver, no callback of the provider in a
- * process. All other functions may also be called in callbacks.
+ * A function whose comment contains "May wait" or "Waits" needs a thread that may wait: PASSIVE_LEVEL in a driver, no
+ * callback of the provider in a process. All other functions may also be called in callbacks.
  */
 #ifndef NVME_TARGET_HOST_H
 #define NVME_TARGET_HOST_H

@@ -4,8 +4,8 @@
  *
  *   plain  NdkRegisterMr, once. The token is valid until the memory is deleted.
  *   fast   NdkFastRegister before each use, NdkInvalidate after it, both as requests on the queue pair. So the token is
- *          valid only while a command uses the memory. This limits what the peer can write: over iWARP an adapter may
- *          have to make the memory that receives the data of a read writable for the peer.
+ *          valid only while a command uses the memory. This limits what the peer can write: over iWARP the peer may be
+ *          able to write to memory that is the local buffer of a read.
  */
 #ifndef NVME_TARGET_MEMORY_H
 #define NVME_TARGET_MEMORY_H

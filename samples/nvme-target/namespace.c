@@ -2,8 +2,8 @@
 /*
  * Manages the namespaces: one for each disk. A disk may grow or shrink while the target runs. target_rescan then
  * changes the namespace and sends the hosts an event. A semaphore serializes the rescans. Otherwise a thread could
- * overwrite the size of a later measurement by another thread. Invariant: a namespace that hosts can use has at least
- * one block.
+ * store an old size after another thread has stored a newer size. Invariant: a namespace that hosts can use has at
+ * least one block.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static bool target_resize(struct target *target, struct target_namespace *ns, ui
     return has_changed;
 }
 
-/* Sends the event requests that have become ready, on each admin queue. */
+/* Completes the event requests that an event has made ready, on each admin queue. */
 static void target_report_events(struct target *target)
 {
     host_lock_acquire(&target->pairs_lock);

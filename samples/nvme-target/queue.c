@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Creates a queue pair for a connection request, and later ends, closes and frees it. Two invariants. After the close
- * of a QP or connector may have begun, nothing is posted to the QP and no function of the connector is called. The
+ * Creates a queue pair for a connection request, and later ends, closes and frees it. Two invariants must hold. After
+ * the close of a QP or connector may have begun, nothing is posted to the QP and no connector function is called. The
  * memory of a queue pair exists longer than every callback, result and worker that refers to it.
  *
  * A queue pair has three states. A thread must hold pair->lock to read or change the state:
@@ -20,11 +20,11 @@
  * one no longer uses the queue pair:
  *
  *   pair_open        queued by pair_on_request. Creates the objects, posts the receives, calls NdkAccept.
- *   pair_disconnect  queued when the last reference is released. pair_end releases a reference, so does pair_open
- *                    after NdkAccept has returned, and each slot that a worker had. If NdkAccept has succeeded, flushes
- *                    the outstanding requests, because NdkDisconnect may wait for them, and calls NdkDisconnect. Does
- *                    not wait for the host. After pair_abort it neither flushes nor disconnects, because the close of
- *                    the connector then resets the connection.
+ *   pair_disconnect  queued when the last reference is released. pair_end releases a reference. pair_open releases one
+ *                    after NdkAccept has returned. Each slot has a reference while a worker uses the slot. If NdkAccept
+ *                    has succeeded, flushes the outstanding requests, because NdkDisconnect may wait for them, and
+ *                    calls NdkDisconnect. Does not wait for the host. After pair_abort it neither flushes nor
+ *                    disconnects, because the close of the connector then resets the connection.
  *   pair_close       queued when NdkDisconnect completes, or by pair_disconnect. Closes and frees the queue pair.
  *
  * pair_close waits for each step before the next one:
@@ -388,7 +388,7 @@ static void pair_disconnect(void *context)
         status = pair->connector->Dispatch->NdkDisconnect(pair->connector, pair_on_disconnect_done, pair);
         pair->is_disconnecting = status == STATUS_PENDING;
     }
-    host_lock_release(&pair->lock); /* if pending, pair_close may free the queue pair as soon as it has the lock */
+    host_lock_release(&pair->lock); /* if NdkDisconnect is pending, pair_close may free the queue pair from now on */
     if (status != STATUS_PENDING)
         pair_on_disconnect_done(pair, status);
 }

@@ -26,7 +26,7 @@ struct pair_slot {
     uint8_t *small;             /* a buffer of TARGET_SMALL_TRANSFER bytes */
     struct pair_buffer *buffer; /* a buffer for larger data, or NULL */
     bool is_registered;         /* fast registration has registered `buffer` */
-    enum target_action action;  /* the next action. An event changes the action of a waiting command at any time. */
+    enum target_action action;  /* copy of command.action; an event may change command.action while the command waits */
     bool may_use_disk;          /* the protocol has permitted the disk operation that this thread executes next */
     struct worker_work work;    /* for a disk operation */
 };
@@ -81,7 +81,7 @@ struct target_pair {
 /* ---- queue.c ---- */
 
 /*
- * Handles a connection request: rejects it, or lets a worker accept it later. The queue pair then owns the connector.
+ * Handles a connection request. Rejects it, or creates a queue pair, which owns the connector and accepts it later.
  */
 void pair_on_request(void *context, NDK_CONNECTOR *connector);
 /*
@@ -91,7 +91,7 @@ void pair_on_request(void *context, NDK_CONNECTOR *connector);
  */
 void pair_end(struct target_pair *pair, const char *reason);
 void pair_abort(struct target_pair *pair, const char *reason);
-/* Resets the connection if NdkDisconnect is pending, because the host does not answer it. Requires pair->lock. */
+/* If NdkDisconnect is pending because the host does not answer, resets the connection. Requires pair->lock. */
 void pair_reset(struct target_pair *pair);
 /*
  * These functions acquire and release a reference, which delays the close of the queue pair. A slot that a worker uses
@@ -131,7 +131,7 @@ struct target_receive *pair_received_pop(struct pair_receives *list);
 NTSTATUS transfer_post_receives(struct target_pair *pair);
 /* Begins commands for received messages while slots are free and the connection is open. Requires pair->lock. */
 void transfer_start(struct target_pair *pair);
-/* Completes the event requests of an admin queue that an event has made ready. Requires pair->lock. */
+/* Completes the event requests that an event has made ready. Has no effect on an I/O queue. Requires pair->lock. */
 void transfer_report_events(struct target_pair *pair);
 /* Reads and handles the results that the completion queue contains. Requires pair->lock. */
 void transfer_poll(struct target_pair *pair);

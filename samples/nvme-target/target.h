@@ -22,9 +22,9 @@
  * Threads, and what they run:
  *
  *   thread                   runs
- *   provider (callbacks)     connection requests, results, disconnects, completions of calls; disks of memory
+ *   provider (callbacks)     connection requests, results, disconnects, completions of calls; I/O on disks in memory
  *   connection workers       the opening and closing of queue pairs, also while all disks hang
- *   workers                  disks that may wait, and long operations of disks of memory
+ *   workers                  I/O on disks that may wait, and long operations on disks in memory
  *   keeper                   every TARGET_KEEPER_MS: ends queue pairs whose host is silent or whose controller closes
  *   main, or the system's    target_start, target_rescan, target_stop
  *
@@ -61,8 +61,8 @@ enum {
     TARGET_KEEPER_MS = 500,
     TARGET_DISCONNECT_MS = 2000, /* time limit for hosts to disconnect when the target stops */
     /*
-     * Minimum of the adapter's MaxInitiatorQueueDepth. It gives a queue pair 8 slots, of which up to TARGET_MAX_EVENTS
-     * event requests can occupy 4 for a long time.
+     * Smallest MaxInitiatorQueueDepth of the adapter with which the target works. With this depth a queue pair has 8
+     * slots. The host's event requests can occupy TARGET_MAX_EVENTS of these slots for a long time.
      */
     TARGET_MIN_INITIATOR_DEPTH = 32,
 };
@@ -139,10 +139,10 @@ bool target_start(struct target *target, const struct target_settings *settings,
  */
 void target_stop(struct target *target);
 /*
- * Compares the size of each disk with its namespace. Changes the namespaces that differ, and sends hosts that have
- * enabled it the event "namespace changed". A namespace without a block is invisible until its disk has grown. Returns
- * the number of changed namespaces. Several threads may call this at the same time. Requires that target_start has
- * succeeded. May wait.
+ * Compares the size of each disk with its namespace. Changes the namespaces that differ, and reports the event
+ * "namespace changed" to the hosts that have enabled this event. A namespace without a block is invisible until its
+ * disk has grown. Returns the number of changed namespaces. Several threads may call this at the same time. Requires
+ * that target_start has succeeded. May wait.
  */
 uint32_t target_rescan(struct target *target);
 
