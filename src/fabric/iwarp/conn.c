@@ -5,24 +5,28 @@
  * An outcome is a struct conn_outcome.
  *
  *   file            members that it writes                  calls                       returns
- *   conn.c          state, ops, home, readable, blocked,    all below, the listener     a reason, to the provider
- *                   ended
+ *   conn.c          state, home, ops and their arguments,   all below, the listener     a reason, to the provider
+ *                   ended, events, owner
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
- *   conn_effects.c  short_linger; also ended, result and    stream, passive, limit,     nothing: no effect can fail
- *                   reservation, each in one effect         consumer's events, net
+ *   conn_effects.c  short_linger; see below                 stream, passive, limit,     nothing: no effect can fail
+ *                                                           consumer's events, net
  *   conn_object.c   refs, has_socket, shard_link            listener, `closed`          nothing
  *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
- *   active.c        local, remote, reservation, result      handshake, net              an outcome
+ *   active.c        local, remote, reservation, startup,    handshake, net              an outcome
+ *                   result
  *   passive.c       owner                                   handshake, listener         an outcome
  *   handshake.c     startup's bytes, early                  net                         CONN_LOST or start-up's event
  *   stream.c        streams, signals, sent_all, counted,    queue pair, liveness, net   an outcome
- *                   at_start, nudge, nudges_left, eof,
- *                   end, terminate
- *   linger.c        shut                                    net, stream                 CONN_LOST when finished
+ *                   at_start, nudge, nudges_left, end,
+ *                   terminate
+ *   linger.c        nothing else                            net, stream                 CONN_LOST when finished
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *   report.c        nothing                                 the fabric's observer       nothing
  *
- * conn_effects.c sets `ended` in DO_FORGIVE, sets `result` in DO_ANSWER, and frees `reservation` in DO_FREE_ADDRESS.
+ * readable, blocked, early_len, eof and shut are written by the file whose functions run in the connection's state.
+ * conn.c also sets readable and clears blocked when the transport reports the socket. conn_effects.c sets `ended` in
+ * DO_FORGIVE and `result` in DO_ANSWER, and frees `startup` and `reservation` when they are no longer needed.
+ * listener.c fills an accepted connection before it calls conn_adopted.
  *
  * In a step, state and event select a cell of the table, and the new state is set. If the connection began or ended,
  * the observer gets a report. Then the effects are carried out in their order, and the invariants are checked.

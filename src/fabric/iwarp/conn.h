@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections: the struct, and the functions that other objects call. conn.c lists the files, and the members that each
- * file owns. The invariant: only the file that owns a member writes it. Exception: readable, blocked, early_len, eof
- * and shut have an owner for each state. The owner is the file whose functions run in that state.
+ * Connections: the struct, and the functions that other objects call. Invariant: a member is written only by the files
+ * that the table in conn.c names for it.
  */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
