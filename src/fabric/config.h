@@ -56,7 +56,7 @@ struct fabric_config {
     /* Threads. */
     uint32_t shards;    /* the number of threads, which a fabric may limit; 0: one for each processor, at most 4 */
     uint32_t spin_us;   /* the time for which a shard's thread polls before it sleeps */
-    uint32_t notify_us; /* the shortest moderation interval of a CQ, even if the consumer sets no interval */
+    uint32_t notify_us; /* the minimum moderation interval of each CQ; 0: only the consumer sets moderation */
     struct fabric_iwarp_config iwarp;
 };
 

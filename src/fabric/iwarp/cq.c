@@ -25,8 +25,12 @@
 struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until iwarp_cq_set_home; written with the lock held */
     struct fabric_cq_config config;
-    atomic_bool overflowed;  /* written with the lock held */
-    atomic_uint polls_left;  /* polls that remain until a poll must drive the shard; 0: no request waits */
+    atomic_bool overflowed; /* written with the lock held */
+    /*
+     * The number of polls until one must drive the shard even if that poll finds completions, because requests wait to
+     * be sent. 0 if no request waits.
+     */
+    atomic_uint polls_left;
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */
     atomic_uint count;       /* completions in the ring; changed only with the lock held */
     struct spin lock;        /* guards the members from `ring` to `users`, except `closed` */
@@ -44,8 +48,8 @@ struct fabric_cq {
     bool is_delayed;                        /* a notification is due, but moderation delays it */
     uint64_t delays;                        /* the number of delays that have begun */
     /*
-     * The last delay counts the completions whose numbers are above delayed_from. It ends after moderation_count of
-     * them.
+     * The number of the newest completion that was polled or notified when the last delay began. The delay ends when
+     * moderation_count later completions have been pushed.
      */
     uint64_t delayed_from;
     void (*closed)(void *owner);
@@ -170,9 +174,9 @@ static bool cq_delay_is_over(struct fabric_cq *cq)
 enum { CQ_NOTIFY = 1, CQ_UPDATE_TIMER = 2 };
 
 /*
- * If the event has occurred for which the queue is armed, disarms the queue and begins the moderation delay. If the
- * delay is over, ends the delay and returns CQ_NOTIFY. The caller must carry out the returned actions after it has
- * released the lock.
+ * If the condition of the arm is met (cq_arm_is_met), disarms the queue and begins the moderation delay. If the delay
+ * is over, ends the delay and returns CQ_NOTIFY. The caller must carry out the returned actions after it has released
+ * the lock.
  */
 static unsigned cq_update_arm(struct fabric_cq *cq)
 {
@@ -293,8 +297,8 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     if (overflows)
         iwarp_count(cq_home(cq), COUNT_CQ_ERRORS, 1);
     /*
-     * shard_enqueue only queues the task. This thread must not drive the shard, because the shard's work may wait
-     * until no thread protects some memory, and this thread may protect that memory.
+     * shard_enqueue only queues the task. This thread must not drive the shard, because it may protect a region
+     * (mem_release ends the protection), and work of the shard may wait until nothing protects that region.
      */
     if (actions & CQ_UPDATE_TIMER)
         shard_enqueue(cq_home(cq)->shard, &cq->update_timer);
@@ -327,9 +331,9 @@ static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 
 /*
  * Returns true if this poll must drive the shard. `found` is the number of completions that the poll has read. A poll
- * that has found none must drive the shard. So must the last poll that polls_left allows, because waiting requests must
- * not wait longer. After any other poll, the consumer usually posts a request, which is then transmitted together with
- * the waiting requests.
+ * must drive the shard if it has found none. If polls_left is 1, the poll must drive the shard too, because the waiting
+ * requests must not wait longer. After any other poll, the consumer usually posts a request, which is then transmitted
+ * together with the waiting requests.
  */
 static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
