@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements listening sockets: accepts peers, pauses listening, and resets the peers that wait. The invariant: several
- * threads may pause, resume or reset a listener. When all of them have returned, the socket listens exactly if the last
- * net_listen_pause resumed the listener.
+ * Implements listening sockets: accepts peers, pauses listening, and resets the peers that wait. Several threads may
+ * pause, resume or reset a listener at the same time. The invariant: when all these calls have returned, the socket
+ * listens exactly if `paused` was false in the last call of net_listen_pause.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

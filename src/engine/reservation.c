@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reserves local addresses. The kernel's TCP does not decide who owns an address: SO_REUSEADDR, without which no socket
- * can reconnect at once, lets a second socket bind and listen at a bound address. The invariant: a process owns an
- * address while it has bound an abstract AF_UNIX name for the address (reservation_name.c), which every OpenNDK process
- * in the network namespace sees. The name disappears when the process dies, or when the last reference to the
- * reservation is released. Each TCP socket at the address is closed before its reference on the reservation is
- * released, so the name disappears last.
+ * Reserves local addresses. The kernel's TCP does not decide who owns an address. OpenNDK needs SO_REUSEADDR, because
+ * without that option no socket can reconnect at once. But the option lets a second socket bind and listen at a bound
+ * address. The invariant: a process owns an address while it has bound an abstract AF_UNIX name for the address
+ * (reservation_name.c). Every OpenNDK process in the network namespace sees the name. The name disappears when the
+ * process dies, or when the last reference to the reservation is released. Each TCP socket at the address is closed
+ * before its reference on the reservation is released, so the name disappears last.
  *
  * Foreign sockets, which are not OpenNDK's, are found as follows. bind without SO_REUSEADDR succeeds only if the kernel
  * has nothing at the address. If that bind fails and bind with SO_REUSEADDR succeeds, there are either remains of
@@ -16,11 +16,11 @@
  * also be bound later with SO_REUSEPORT.
  *
  * Port 0 selects one of the dynamic ports. Each host address has three kinds of bitmaps of these ports. `own` has the
- * ports that this process has reserved. `foreign` has the ports that other processes were found to use. A search skips
- * these ports without a system call, so it takes no longer in a nearly full range than in an empty one. `foreign` is
- * cleared after at most two seconds, because the other processes may have released the ports. `used` has the ports that
- * this process has used or has found in use, until their remains have ended. With `used`, a search finds a fresh port
- * (a port without remains) without a system call.
+ * ports that this process has reserved. `foreign` has the ports that this process has found in use by other processes.
+ * A search skips the ports of `own` and `foreign` without a system call, so it takes no longer in a nearly full range
+ * than in an empty one. `foreign` is cleared after at most two seconds, because the other processes may have released
+ * the ports. `used` has the ports that this process has used or has found in use, until their remains have ended. With
+ * `used`, a search finds a fresh port (a port without remains) without a system call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -47,7 +47,7 @@ enum {
     BITS_PER_WORD = 64,
     N_WORDS = N_PORTS / BITS_PER_WORD,
     MAX_SKIPPED = 63,        /* the maximum of port_range.max_skips */
-    MAX_TRIES = 3 * N_PORTS, /* limits one claim while other processes reserve and release ports */
+    MAX_TRIES = 3 * N_PORTS, /* limits the tries of one claim: other processes may reserve ports meanwhile */
     FOREIGN_SECONDS = 1,     /* after this time `foreign` is cleared */
     REMAINS_SECONDS = 60,    /* the length of TIME_WAIT */
 };
@@ -325,7 +325,7 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
 {
     int err = reservation_claim(r, CLAIM_CHECKED);
 
-    /* A second try, because remains of a closed connection may have disappeared between bind and sock_diag. */
+    /* Try again: remains of a closed connection (TIME_WAIT) may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && sock_diag_connected(&r->local, peer))
@@ -363,8 +363,8 @@ static int reservation_claim_any(struct net_reservation *r)
         }
         if (i < 0) {
             /*
-             * Other processes may have released ports since the map was made. So their ports are tried before the range
-             * counts as exhausted.
+             * Other processes may have released ports of range->foreign. So this map is cleared once, and its ports are
+             * tried, before the range counts as exhausted.
              */
             if (has_dropped)
                 break;

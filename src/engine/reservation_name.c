@@ -70,10 +70,10 @@ static char *name_put_hex(char *at, const void *bytes, size_t n)
 }
 
 /*
- * Writes the address's name and returns its length. snprintf is not used, because it would be a tenth of a connect's
- * instructions. The kernel hashes abstract names into 256 lists by the sum of their bytes, and the digits of ports give
- * only a few dozen sums. So each name ends in characters that are computed from the address and spread the names over
- * all lists.
+ * Writes the address's name and returns the length of the name. snprintf is not used, because it would execute a tenth
+ * of the instructions of a connect. The kernel hashes abstract names into 256 lists by the sum of their bytes, and the
+ * digits of ports give only a few dozen sums. So each name ends in characters that are computed from the address and
+ * spread the names over all lists.
  */
 static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
 {
@@ -164,7 +164,7 @@ static bool port_is_privileged(uint16_t port)
 
 struct name_search {
     const struct sockaddr_un *name; /* the address's name */
-    const struct sockaddr_un *own;  /* the further name that this process tries, which the search ignores; or NULL */
+    const struct sockaddr_un *own;  /* the further name that this process has bound; the search ignores it; or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
     bool shows_all; /* `tcp` is complete, so a user who is not in `tcp` has no socket at the address */
@@ -300,7 +300,7 @@ bool net_address_holder(const struct addr *local, struct address_holder *holder)
 
     memset(holder, 0, sizeof *holder);
     if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !port_is_privileged(addr_port(local)))) {
-        /* Each name counts now, even without a TCP socket, because the kernel may omit sockets that are only bound. */
+        /* A second search: every name counts, because the kernel may not have listed sockets that are only bound. */
         s.shows_all = false;
         (void)name_search_run(&s);
     }

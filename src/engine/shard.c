@@ -89,9 +89,9 @@ uint64_t shard_clock(struct shard *s)
 }
 
 /*
- * Returns true if the time for this turn's work is over. A limit is necessary: a connection that always has something
- * to send posts its task again and again. The time begins with the first call in a turn. Each call reads the clock, so
- * this function is called only after several tasks or rounds.
+ * Returns true if the time for this turn's work is over. A limit is necessary, because some connections always have
+ * data to send and post their tasks again and again. The time begins with the first call in a turn. Each call reads the
+ * clock, so this function is called only after several tasks or rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -274,11 +274,11 @@ void shard_post_once(struct shard *s, struct task *task)
 }
 
 /*
- * Posts a task that may wait for a poll: see shard.h. If another thread calls shard_post_once for the same task
- * meanwhile, the task must not wait for a poll. But shard_post_once may find the task already queued, and then only
- * sets URGENT. Each of the two functions first sets its bit in task->queued, then accesses the owner word. If this
- * function accesses the word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses
- * the word first, this function reads URGENT, or the task has already run.
+ * Posts a task that may wait for a poll (see shard.h). If another thread calls shard_post_once for the task at the same
+ * time, the task must not wait for a poll. But if the task is already queued, shard_post_once only sets URGENT. Each of
+ * the two functions first sets its bit in task->queued, then accesses the owner word. If shard_post_lazy accesses the
+ * word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses the word first,
+ * shard_post_lazy reads URGENT, or the task has already run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {

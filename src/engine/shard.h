@@ -14,9 +14,9 @@
  * not depend on the layers that use it.
  *
  * A thread that drives one shard may post to another shard. If the other shard's token is free, the posted task runs
- * inside the post, with both tokens held. So the posting task must post as its last action, or expect that work of the
- * other shard has run when the post returns, or use shard_enqueue. Only a shard's own thread waits for a token, and
- * only for the token of its own shard.
+ * inside the post, with both tokens held. So a task either posts as its last action, or allows for changes that work of
+ * the other shard makes during the post, or uses shard_enqueue. Only a shard's own thread waits for a token, and only
+ * for the token of its own shard.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -156,7 +156,7 @@ void shard_wake(struct shard *s);
  * queued callbacks. Returns a set of SHARD_WORKED (it served sockets, work or timers) and SHARD_CALLED (it delivered
  * callbacks). A turn inside a callback of the same shard delivers no callbacks.
  *
- * This function and those below are for executors. Only the shard's own thread calls them for a shard.
+ * This function and those below are for executors. Only the shard's own thread calls them.
  */
 enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
 unsigned shard_turn(struct shard *s);

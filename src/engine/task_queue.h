@@ -70,8 +70,8 @@ static inline bool task_list_run_first(struct task_list *list)
         return false;
     list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
     /*
-     * An exchange, not a store, because task->run must see everything that the last poster wrote before it exchanged
-     * `queued`.
+     * A store would not suffice. The exchange makes visible to task->run what the last poster wrote before that poster
+     * changed `queued`.
      */
     (void)atomic_exchange_explicit(&task->queued, 0, memory_order_acq_rel);
     task->run(task);
