@@ -105,8 +105,8 @@ enum fabric_reason {
 const char *fabric_reason_name(enum fabric_reason r);
 
 /*
- * The code of the Terminate message, sent or received, that ended a connection or request: layer, error type and error
- * code as on the wire. It is always FABRIC_NO_TERMINATE in a fabric without such messages.
+ * The code of a Terminate message that this side has sent or received: layer, error type and error code as on the wire.
+ * If no Terminate ended the connection or request, the code is FABRIC_NO_TERMINATE.
  */
 enum { FABRIC_NO_TERMINATE = 0xffff };
 struct fabric_terminate {
@@ -156,7 +156,7 @@ struct fabric_report {
     bool initiated; /* this side initiated the connection */
     enum fabric_reason why;
     uint16_t terminate;
-    struct addr local, remote; /* local has port 0 if none was chosen; remote has family 0 if the peer is not known */
+    struct addr local, remote; /* `local` has port 0 if none was chosen; `remote` has family 0 if the peer is unknown */
     struct fabric_agreement agreed; /* valid if the outcome is ESTABLISHED */
 };
 
@@ -288,7 +288,7 @@ struct fabric_listener_events {
      * refuse the peer. The connection has a reference on the listener's address until the connection is closed.
      */
     void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
-    void (*closed)(void *owner); /* the last event; connections that are open still reserve the address */
+    void (*closed)(void *owner); /* the last event; the address stays reserved while connections are open */
 };
 
 enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
@@ -310,7 +310,7 @@ struct fabric_info {
 struct fabric_counters {
     uint64_t connects, accepts; /* connections established by this side's connect, or by its accept */
     uint64_t failures;          /* connects and accepts that failed */
-    uint64_t refused, dropped;  /* before a consumer saw them: refused requests, dropped connections */
+    uint64_t refused, dropped;  /* requests refused, and connections dropped, before a consumer received them */
     uint64_t active;            /* connections that are established at present */
     uint64_t connection_errors; /* established connections that failed before a disconnect or close of either side */
     uint64_t cq_errors;         /* completion queues that overflowed */
@@ -328,7 +328,10 @@ struct fabric_cq_info {
 };
 
 struct fabric_qp_info {
-    /* Counts since the creation. out_: requests that the transport has taken. in_: messages that have arrived. */
+    /*
+     * Counts since the creation. out_... are requests of this side whose bytes have all been passed to the transport.
+     * in_... are messages that have arrived completely.
+     */
     uint64_t out_sends, out_writes, out_reads, in_sends, in_writes, in_reads;
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
     struct rdma_counts requests[RDMA_KINDS];             /* since the creation */
@@ -385,8 +388,9 @@ struct fabric_ops {
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth);
     /*
      * Sets the moderation: each notification is delayed until there are `count` completions or interval_us have passed.
-     * If interval_us is 0 or `count` is at most 1, nothing is delayed. If one argument is UINT32_MAX, only the other
-     * argument limits the delay. The new values also apply to a delay in progress.
+     * If interval_us is 0 or `count` is at most 1, only the fabric's setting notify_us delays notifications. If one
+     * argument is UINT32_MAX, only the other argument limits the delay. The new values also apply to a delay in
+     * progress.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     void (*cq_info)(struct fabric_cq *cq, struct fabric_cq_info *info);
@@ -471,7 +475,8 @@ struct fabric_ops {
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
-    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token); /* must be called if the request was not posted */
+    /* Undoes mr_prepare_pages or mr_prepare_window. Must be called if the post of the request with the token fails. */
+    void (*mr_unprepare)(struct fabric_mr *mr, uint32_t token);
     /* Returns the newest token, even if it has ended or was not activated. Returns 0 if there was none. */
     uint32_t (*mr_newest_token)(struct fabric_mr *mr);
     /*

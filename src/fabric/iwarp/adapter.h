@@ -43,7 +43,10 @@ enum iwarp_count_kind {
     COUNT_FPDUS_RECEIVED,
     COUNT_BYTES_SENT,
     COUNT_BYTES_RECEIVED,
-    /* From here on, 3 counters for each kind of request: the members of struct rdma_counts, for closed queue pairs. */
+    /*
+     * The first counter of requests. Each kind of request has 3 counters, the members of struct rdma_counts. Only the
+     * requests of closed queue pairs are counted here.
+     */
     COUNT_REQUESTS,
     SHARD_COUNTS = COUNT_REQUESTS + 3 * RDMA_KINDS
 };

@@ -404,7 +404,7 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
     if (post)
         shard_post(to->shard, &c->task);
     else
-        conn_unref(c); /* not the last reference: the task, which is queued on this shard again, has one */
+        conn_unref(c); /* not the last reference: the task is queued on this shard again, and has one */
 }
 
 /*

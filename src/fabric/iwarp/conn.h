@@ -24,7 +24,7 @@
 #include "wire/mpa.h"
 
 enum {
-    IWARP_MIN_PROGRESS = 16 * 1024, /* a peer that moves fewer bytes than this within a time limit has stalled */
+    IWARP_MIN_PROGRESS = 16 * 1024, /* within a time limit a peer must move this many bytes, or all that remain */
     IWARP_MAX_TURN_FPDUS = 2048, /* maximum number of FPDUs in one turn of a connection; 2048 empty FPDUs take 100 us */
 };
 
@@ -47,7 +47,7 @@ enum conn_op {
     OP_DROP = 64,
 };
 
-/* States how the listener counts the connection among its unanswered requests (listener.c). */
+/* The counter of unanswered requests (listener.c) in which the listener counts the connection; NOT: in none. */
 enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
 /* Events that the queue pair's upcalls record in `signals`. stream.c processes them after the upcalls have returned. */
@@ -109,7 +109,7 @@ struct fabric_conn {
     struct iw_counters counted;  /* the queue pair's counters when they were last added to the shard's counts */
     struct iw_counters at_start; /* the queue pair's counters when the stream began */
     unsigned nudges_left;
-    uint8_t traced_by;      /* conn_trace.h: bits of the recorders that have recorded the addresses of c */
+    uint8_t traced_by;      /* a bit for each trace recorder that has recorded the addresses of c */
     uint64_t send_began_ns; /* conn_trace.h: when the last write to the socket began; 0: unknown */
     size_t early_len;       /* bytes in `early`; they were read before the queue pair owned the stream */
     /* conn_alloc does not clear these two members: */

@@ -31,8 +31,8 @@ static void effect_answer(struct fabric_conn *c)
 }
 
 /*
- * Makes the MPA reply that rejects a valid request. For a malformed request start-up has made the reply, so this
- * function makes none.
+ * Makes the MPA reply that rejects a valid request. If the request is malformed, iw_startup has already made the reply,
+ * and this function makes none.
  */
 static void effect_refuse(struct fabric_conn *c)
 {

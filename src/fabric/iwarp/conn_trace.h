@@ -50,8 +50,8 @@ static inline void conn_trace_follow(struct fabric_conn *c)
 }
 
 /*
- * Records a step of the state machine. Must be called before c->state changes. Records `why` as the reason, but records
- * FABRIC_NOT_CONNECTING, which means that the connection has not ended, as FABRIC_OK.
+ * Records a step of the state machine with the reason `why`. Must be called before c->state changes. If `why` is
+ * FABRIC_NOT_CONNECTING, the connection has not ended, and the recorded reason is FABRIC_OK.
  */
 static inline void conn_trace_step(struct fabric_conn *c, enum conn_event event, enum conn_state next,
                                    enum fabric_reason why)
