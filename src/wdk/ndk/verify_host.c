@@ -34,7 +34,7 @@ static int32_t host_irql(void)
     return irql_now();
 }
 
-/* Returns the thread's mark in one number: joins of queues, the number of locks that the thread holds, the IRQL. */
+/* Returns the members of the thread's mark (struct thread_mark) in one number. */
 static uint64_t host_callback_begin(void)
 {
     struct thread_mark mark = thread_mark_get();

@@ -3,7 +3,7 @@
  * Implements directories and symbolic links as objects, and the names of objects: see wdm/zw.h and ntifs.h. A directory
  * is only a name: objects may have names below it whether it exists or not. The invariant: a directory has its name,
  * and is not freed, while it is permanent or a handle to it is open. Therefore one lock is held while a directory gets
- * its name, is found by its name to be opened, or loses its name.
+ * or loses its name, and while a directory is found by its name and a handle is counted.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static NTSTATUS directory_add(struct directory *d, const OBJECT_ATTRIBUTES *a)
     return status;
 }
 
-/* Returns the directory of that name, with a reference, and counts a handle. Requires the lock. */
+/* Returns the directory of that name with a reference, and increments its `handles`. Requires the lock. */
 static struct directory *directory_find(PCUNICODE_STRING name)
 {
     UNICODE_STRING rest = { 0 };
@@ -70,8 +70,9 @@ static struct directory *directory_find(PCUNICODE_STRING name)
 }
 
 /*
- * Sets *d to the directory of that name, with a reference and a counted handle: *d itself, which gets the name, or one
- * that has it already. Drops the reference on *d if it does not get the name.
+ * Gives the name to the new directory *d. If another directory has the name already and `a` has OBJ_OPENIF, sets *d to
+ * that directory. On success the caller has a reference and a counted handle on *d. If the new directory does not get
+ * the name, drops the reference on it.
  */
 static NTSTATUS directory_add_or_find(struct directory **d, const OBJECT_ATTRIBUTES *a)
 {

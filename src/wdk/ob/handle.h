@@ -23,7 +23,10 @@ NTSTATUS handle_open(void *object, HANDLE *handle);
  */
 void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
-/* Works like handle_lookup, and reports a handle that is not open, as a mistake in the call of the routine. */
+/*
+ * Works like handle_lookup. If the handle is not open, also reports the handle while checks are on. `routine` is the
+ * name of the function that the driver has called.
+ */
 void *handle_lookup_reported(const char *routine, HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
 /* Calls the type's `closed` and drops the handle's reference. Returns false if there is no such handle. */

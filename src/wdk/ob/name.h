@@ -31,8 +31,8 @@ NTSTATUS name_remove_link(PCUNICODE_STRING name);
  */
 bool name_of_object(const void *object, UNICODE_STRING *out);
 /*
- * Copies the target of the symbolic link; the caller frees its Buffer. Fails with STATUS_OBJECT_NAME_NOT_FOUND, or with
- * STATUS_OBJECT_TYPE_MISMATCH for a name that is not of a link.
+ * Copies the target of the symbolic link. The caller frees the copy's Buffer. Fails with STATUS_OBJECT_NAME_NOT_FOUND,
+ * or with STATUS_OBJECT_TYPE_MISMATCH if `name` is not the name of a link.
  */
 NTSTATUS name_get_target(PCUNICODE_STRING name, UNICODE_STRING *out);
 

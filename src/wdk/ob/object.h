@@ -29,8 +29,8 @@ void *ob_new(POBJECT_TYPE type, size_t size);
 void ob_ref(void *object);
 void ob_unref(void *object);
 /*
- * Works like ob_ref, but returns false if the last reference has been dropped. For an object that is found in a list,
- * with the list's lock held, from which the type's `destroy` removes it under the same lock.
+ * Works like ob_ref, but returns false if the last reference has been dropped. The caller has found the object in a
+ * list, and holds the list's lock. The type's `destroy` must remove the object from the list under the same lock.
  */
 bool ob_try_ref(void *object);
 POBJECT_TYPE ob_type(void *object);

@@ -34,7 +34,10 @@ static _Thread_local const struct process_routine *current; /* the routine that 
 
 /* ---- Registration ------------------------------------------------------------------------------------------------ */
 
-/* Returns the slot of a routine; with two NULL pointers a free one. Requires the lock. */
+/*
+ * Returns the slot of a registered routine. If both pointers are NULL, returns a free slot. Returns NULL if there is no
+ * such slot. Requires the lock.
+ */
 static struct process_routine *process_find(PCREATE_PROCESS_NOTIFY_ROUTINE plain,
                                             PCREATE_PROCESS_NOTIFY_ROUTINE_EX extended)
 {
@@ -146,7 +149,7 @@ static void process_call_all(PPS_CREATE_NOTIFY_INFO info)
     }
 }
 
-/* Stores bytes as characters, a byte that is not ASCII as a question mark. */
+/* Writes `prefix` and the bytes as characters. Writes a question mark for each byte that is not ASCII. */
 static UNICODE_STRING process_widen(WCHAR wide[MAX_TEXT], const char *bytes, size_t length, PCWSTR prefix)
 {
     USHORT n = 0;

@@ -96,7 +96,7 @@ static bool rtl_parse_ipv6_group(const char **at, uint16_t *out)
 
 struct rtl_ipv6_text {
     uint16_t group[GROUPS];
-    int count, gap; /* number of groups; number of groups before "::", or -1 without "::" */
+    int count, gap; /* gap: the number of groups before "::", or -1 if the text has no "::" */
 };
 
 static bool rtl_is_ipv4_next(const char *at)

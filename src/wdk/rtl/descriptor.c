@@ -29,7 +29,10 @@ static bool ace_has_plain_sid(UCHAR type)
     return type <= SYSTEM_ALARM_ACE_TYPE || type == SYSTEM_MANDATORY_LABEL_ACE_TYPE;
 }
 
-/* Returns the entry's size, or 0 if the entry is not valid. Only the size of an entry of another type is checked. */
+/*
+ * Returns the entry's size, or 0 if the entry is not valid. Checks only the size if ace_has_plain_sid returns false for
+ * the type.
+ */
 static size_t ace_size(const void *ace, size_t room)
 {
     const ACE_HEADER *header = ace;
@@ -60,7 +63,7 @@ bool acl_entries_are_valid(const void *entries, size_t size, size_t *count)
     return true;
 }
 
-/* Returns the number of bytes up to the end of the last entry, or 0 if list or entry is not valid. */
+/* Returns the number of bytes up to the end of the last entry. Returns 0 if the list or an entry is not valid. */
 static size_t acl_used(const ACL *acl, size_t room)
 {
     size_t at = sizeof *acl, n;

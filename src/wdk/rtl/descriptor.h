@@ -11,13 +11,13 @@
 
 #include "ntifs.h"
 
-/* For a part whose memory's size is not known: the part's own header gives it. */
+/* The argument `room` for memory of unknown size. Then only the header of the SID or list limits what is read. */
 #define DESCRIPTOR_UNBOUNDED ((size_t)MAXUSHORT)
 
 /* Returns the size of the identifier, or 0 if it is not valid or not within the memory. */
 size_t sid_size(const void *sid, size_t room);
 
-/* Returns the size of the list, or 0 if list or an entry is not valid, or the list is not within the memory. */
+/* Returns the size of the list, or 0 if the list or an entry is not valid or the list is not within the memory. */
 size_t acl_size(const void *acl, size_t room);
 /*
  * Returns the first free byte of a list that acl_size has accepted: the end of its last entry. Returns NULL if
@@ -31,7 +31,7 @@ PVOID acl_end(PACL acl);
 NTSTATUS acl_append(PACL acl, UCHAR type, ULONG flags, ACCESS_MASK mask, PSID sid);
 /* Returns true if the memory consists of valid entries. *count receives their number. */
 bool acl_entries_are_valid(const void *entries, size_t size, size_t *count);
-/* Returns the identifier of an entry that allows or denies, or is an audit. Returns NULL for other entries. */
+/* Returns the identifier of an allow, deny, audit, alarm or mandatory label entry. Returns NULL for other types. */
 PSID ace_sid(const ACE_HEADER *ace);
 
 /* The parts of a descriptor of either format. A missing part is NULL. */
@@ -50,9 +50,9 @@ bool descriptor_read(PSECURITY_DESCRIPTOR memory, struct descriptor *d);
 NTSTATUS descriptor_check(const struct descriptor *d);
 /* Finds the parts of a self-relative descriptor in `size` bytes. Returns false if it is not valid. */
 bool descriptor_read_relative(const void *memory, size_t size, struct descriptor *d);
-/* The size of a descriptor with valid parts in self-relative format. */
+/* Returns the size of the descriptor in self-relative format. All parts must be valid. */
 size_t descriptor_size(const struct descriptor *d);
-/* Writes descriptor_size bytes. */
+/* Writes the descriptor in self-relative format, which is descriptor_size bytes. */
 void descriptor_write(const struct descriptor *d, PSECURITY_DESCRIPTOR memory);
 
 #endif

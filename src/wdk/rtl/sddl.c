@@ -70,7 +70,10 @@ static int sddl_digit(WCHAR c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : INT32_MAX;
 }
 
-/* Parses a number, in hexadecimal after 0x, of at most `most`. Returns false if there is none, or it is larger. */
+/*
+ * Parses a decimal number, or a hexadecimal number after 0x. Returns false if there is no number, or if the number is
+ * larger than `most`.
+ */
 static bool sddl_parse_number(struct reader *r, uint64_t most, uint64_t *value)
 {
     int base = 10;

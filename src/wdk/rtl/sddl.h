@@ -9,9 +9,9 @@
 #include "ntifs.h"
 
 /*
- * Reads D:, flags (P, AR, AI) and entries (type;flags;rights;;;account) of types A and D. Microsoft's reference allows
- * for devices only this list. Fills *acl, which has room for MAXUSHORT bytes and whose AclSize becomes that of the
- * entries, and *control. Returns false if the text is not valid or the list does not fit. Any IRQL.
+ * Reads a list: D:, flags (P, AR, AI) and entries (type;flags;rights;;;account) of types A and D. Microsoft's reference
+ * allows only this form in the descriptor of a device. Writes the list to *acl, which must have room for MAXUSHORT
+ * bytes, and sets *control. Returns false if the text is not valid or the list does not fit. Any IRQL.
  */
 bool sddl_read(const WCHAR *text, size_t length, PACL acl, SECURITY_DESCRIPTOR_CONTROL *control);
 

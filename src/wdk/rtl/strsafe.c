@@ -10,7 +10,7 @@
 
 enum { KNOWN_FLAGS = 0x1fff | ONDK_STRSAFE_EX | ONDK_STRSAFE_APPEND };
 
-/* The destination. cap and length are in characters. */
+/* The destination. `cap` and `length` are in characters. */
 struct strsafe_out {
     char *start;
     size_t cap;

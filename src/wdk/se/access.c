@@ -24,7 +24,7 @@ static bool access_is_own(PSID sid)
     return false;
 }
 
-/* Goes through the entries in their order, and returns the allowed rights. The first entry with a right decides. */
+/* Returns the rights that the list allows. The first entry that has a right allows or denies that right. */
 static ACCESS_MASK access_read_list(const ACL *dacl, const GENERIC_MAPPING *mapping)
 {
     const char *at = (const char *)(dacl + 1);

@@ -17,9 +17,9 @@ NTSTATUS access_check(PSECURITY_DESCRIPTOR descriptor, ACCESS_MASK desired, cons
                       ACCESS_MASK *granted);
 
 /*
- * Finds the parts of a new object's descriptor: those of `given`, which may be NULL, and where it has none, owner and
- * group of the local system and a list that allows all to the system and the administrators. Returns the reason if
- * `given` is not valid.
+ * Sets *d to the parts of a new object's descriptor. Uses the parts of `given`, which may be NULL. A missing owner or
+ * group becomes the local system. A missing DACL becomes a list that allows everything to the local system and to
+ * administrators. Returns an error if `given` is not valid.
  */
 NTSTATUS access_parts_of_new(PSECURITY_DESCRIPTOR given, struct descriptor *d);
 /* Writes descriptor_size bytes, with generic rights replaced by those for which they stand. */
