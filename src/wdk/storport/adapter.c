@@ -134,8 +134,8 @@ static bool port_make_name(UNICODE_STRING *name, const char *format, unsigned nu
 }
 
 /*
- * Creates the adapter's device with the names \Device\RaidPort0 and, for programs, \\.\Scsi0:, and below it the device
- * that takes the place of the PDO.
+ * Creates the adapter's device and, below it, a device that takes the place of the PDO. Adapter 0's device has the name
+ * \Device\RaidPort0. Programs open it as \\.\Scsi0:.
  */
 static bool port_create_devices(struct port_adapter *a)
 {

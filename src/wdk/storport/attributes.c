@@ -74,7 +74,10 @@ ULONG StorPortSetUnitAttributes(PVOID HwDeviceExtension, PSTOR_ADDRESS Address, 
 
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
-/* Requests a scan for the notice that *pending marks as pending. If no scan is possible, sets *pending to false. */
+/*
+ * Requests a scan, which ends the notice. `pending` points to the member of a->notices that is true until then. If no
+ * scan is possible, sets *pending to false.
+ */
 static ULONG port_notice_scan(struct port_adapter *a, bool *pending)
 {
     if (port_scan_later(a))

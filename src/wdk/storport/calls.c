@@ -61,7 +61,10 @@ static void port_handle_reset(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The last argument of both notifications receives the status. */
+/*
+ * Handles AsyncNotificationDetected and StateChangeDetectedCall. The last argument of both points to the ULONG that
+ * receives the status.
+ */
 static void port_notice(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_list args)
 {
     ULONG entities = type == StateChangeDetectedCall ? va_arg(args, ULONG) : 0, status;
@@ -207,7 +210,7 @@ static void port_apply_flow(enum flow flow, ULONG value, ULONG active, int64_t *
         *paused_until = 0;
     else if (flow == FLOW_READY)
         *busy_until = UINT32_MAX;
-    else if (active) /* if no request is active, no completion could end the busy state */
+    else if (active) /* without an active request, no completion would end the busy state */
         *busy_until = value < active ? active - value : 0;
 }
 

@@ -152,7 +152,8 @@ static NTSTATUS port_device_pass_through_direct(struct port_adapter *a, struct p
 /* ---- Other controls ---------------------------------------------------------------------------------------------- */
 
 /*
- * Passes the whole buffer to the miniport and back. The header's Length must fit into the larger of input and output.
+ * Passes the program's buffer to the miniport, which replaces the input by the output. The buffer is as large as the
+ * larger of input and output, and must contain the header and s->Length bytes after the header.
  */
 static NTSTATUS port_device_miniport_control(struct port_adapter *a, struct port_control *c)
 {
@@ -220,7 +221,10 @@ static ULONG port_device_inquiry_header_size(const struct port_adapter *a)
     return (ULONG)(offsetof(SCSI_ADAPTER_BUS_INFO, BusData) + a->config.NumberOfBuses * sizeof(SCSI_BUS_DATA));
 }
 
-/* Writes an entry for each unit of one bus, from offset *at on. Requires the lock. */
+/*
+ * Writes an entry for each unit of one bus. The first entry is at offset *at of the buffer. Sets *at to the end of the
+ * entries. Requires the lock.
+ */
 static void port_device_list_bus(struct port_adapter *a, struct port_control *c, UCHAR path, ULONG *at)
 {
     SCSI_BUS_DATA *bus = &((SCSI_ADAPTER_BUS_INFO *)c->buffer)->BusData[path];

@@ -66,7 +66,7 @@ enum { PORT_MAX_RECENT = 64 };
 /* Whether the adapter has received IRP_MN_START_DEVICE and IRP_MN_REMOVE_DEVICE. */
 enum port_pnp { PNP_NEW, PNP_STARTED, PNP_REMOVED };
 
-/* Reports of the miniport that a scan will process. */
+/* Reports from the miniport. The next scan processes these reports. */
 struct port_notices {
     bool async; /* StorPortAsyncNotificationDetected */
     bool state; /* StorPortStateChangeDetected; the members below are its arguments */
@@ -215,7 +215,7 @@ DRIVER_DISPATCH port_pnp_dispatch;
  * adapter's number.
  */
 const char *port_adapter_start(struct port_adapter *a);
-/* Forgets the adapter's registry buffer. If the miniport has not freed it, it stays allocated, and is reported. */
+/* Frees the record of the registry buffer. If the miniport has not freed the buffer, the unload reports the buffer. */
 void port_registry_forget(const struct port_adapter *a);
 /* Reports the removal to the miniport and stops the miniport. The caller frees the devices and the adapter. */
 void port_adapter_stop(struct port_adapter *a);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements the miniport's access to the registry: see storport/routines.h. The values are in the subkeys of the
- * driver's Parameters key: Device for all adapters, Device0 and so on for one. Texts have bytes in the miniport's
- * buffer and 16-bit characters in the registry.
+ * Implements the miniport's access to the registry: see storport/routines.h. The values are in subkeys of the driver's
+ * Parameters key. Device has the values for all adapters, and Device0 has the values for adapter 0. A text has 8-bit
+ * characters in the miniport's buffer, and 16-bit characters in the registry.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -101,7 +101,10 @@ static bool port_registry_is_text(ULONG type)
     return type == REG_SZ || type == REG_EXPAND_SZ || type == REG_MULTI_SZ;
 }
 
-/* Opens Parameters\Device or, for one adapter, its own key. */
+/*
+ * Opens the subkey Device of the driver's Parameters key if `global` is true. Otherwise opens the subkey of this
+ * adapter, for example Device0. If `create` is true, creates a missing subkey.
+ */
 static NTSTATUS port_registry_open(const struct port_adapter *a, bool global, bool create, HANDLE *key)
 {
     HANDLE parameters;
@@ -124,7 +127,7 @@ static NTSTATUS port_registry_open(const struct port_adapter *a, bool global, bo
     return status;
 }
 
-/* Returns the information of the value in pool, or NULL. */
+/* Reads the value. Returns a pool block, which the caller frees, or NULL. */
 static KEY_VALUE_PARTIAL_INFORMATION *port_registry_query(HANDLE key, PUNICODE_STRING name)
 {
     KEY_VALUE_PARTIAL_INFORMATION *info;
@@ -139,7 +142,10 @@ static KEY_VALUE_PARTIAL_INFORMATION *port_registry_query(HANDLE key, PUNICODE_S
     return info;
 }
 
-/* Copies the value to the miniport's buffer. If it does not fit, sets *length to the size that is needed. */
+/*
+ * Copies the value to the miniport's buffer of *length bytes, and sets *length to the size of the value. Returns false,
+ * and copies nothing, if the value does not fit.
+ */
 static bool port_registry_copy(const KEY_VALUE_PARTIAL_INFORMATION *info, PUCHAR buffer, PULONG length)
 {
     ULONG unit = port_registry_is_text(info->Type) ? sizeof(WCHAR) : 1, size = info->DataLength / unit;

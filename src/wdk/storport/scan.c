@@ -2,9 +2,9 @@
 /*
  * Finds the units. The scan sends INQUIRY to unit 0 of every target. If the target answers, REPORT LUNS lists the
  * target's units, also if unit 0 does not exist. If the target does not support REPORT LUNS, the scan sends INQUIRY to
- * every unit. The scan does not do this if the target answers that unit 0 cannot exist, because some miniports answer
- * so for every target that does not exist. The miniport receives StorRemoveDevice for each unit that has disappeared.
- * At most one scan runs at a time.
+ * every unit, except if the target has answered that unit 0 cannot exist. Some miniports give this answer for every
+ * target that does not exist. The miniport receives StorRemoveDevice for each unit that has disappeared. At most one
+ * scan runs at a time.
  */
 #include <pthread.h>
 #include <string.h>

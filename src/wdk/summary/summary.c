@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what drivers have done and left: see summary.h. Its sources keep the numbers. Nothing is counted here. */
+/* Makes rows of what drivers have done and left: see summary.h. Only reads numbers that other files have counted. */
 #include "wdk/summary/summary.h"
 
 #include <arpa/inet.h>
@@ -197,7 +197,7 @@ static void summary_tally(const struct summary *s, const struct tally *t)
 
     snprintf(number, sizeof number, "0x%" PRIX32, t->status);
     row.status = !has_status ? NULL : name ? name : number;
-    if (!is_transfer) /* t->count is the number of system calls, and one send may need several */
+    if (!is_transfer) /* t->count of a transfer is the number of system calls, not of sends or receives */
         row_add(&row, "count", t->count);
     if (t->group == TALLY_SCSI || is_transfer)
         row_add(&row, "bytes", t->bytes);
