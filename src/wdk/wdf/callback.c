@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls the driver: see callback.h. A thread that holds a lock of callbacks makes no call that needs another such lock,
- * so that no two threads wait for each other.
+ * Calls the driver: see callback.h. If a thread already holds a callback lock (struct wdf_sync), a worker makes a call
+ * for a request or queue that needs another callback lock. So two such calls do not wait for each other.
  */
 #include "wdf.h"
 
@@ -11,8 +11,8 @@
 #include "wdk/wdf/callback.h"
 
 /*
- * The number of locks of callbacks that this thread holds. The TLS model is initial-exec, because LeakSanitizer of GCC
- * 12 often crashes with other models if the library is loaded after the program's start.
+ * The number of callback locks that this thread holds. The TLS model is initial-exec, because LeakSanitizer of GCC 12
+ * often crashes with other models if the library is loaded after the program's start.
  */
 static _Thread_local unsigned syncs_held __attribute__((tls_model("initial-exec")));
 

@@ -60,7 +60,7 @@ void wdf_call_begin(struct wdf_call *c, struct wdf_sync *sync);
  */
 void wdf_call_end(struct wdf_call *c, const char *name, const void *callback);
 
-/* Work that a worker does later. The memory must stay allocated until then, for example by a reference. */
+/* A call that a worker makes later. The caller keeps the structure allocated until then, for example by a reference. */
 struct wdf_deferred {
     WORK_QUEUE_ITEM item;
     struct wdf_object *root;

@@ -100,7 +100,8 @@ static void wdf_collection_remove_at(struct wdf_collection *c, ULONG index)
 }
 
 /*
- * Drops the references when the collection is deleted, not when it is destroyed: an object may be below the collection.
+ * Drops the references when the deletion of the collection begins, not in wdf_collection_destroy. An item may be below
+ * the collection, and then has a reference on the collection. So the collection would never be destroyed.
  */
 static void wdf_collection_stop(struct wdf_object *o)
 {

@@ -175,7 +175,10 @@ static NTSTATUS wdf_device_new_from(struct WDFDEVICE_INIT *init, PWDF_OBJECT_ATT
         return status;
     if (init->physical)
         status = wdf_pnp_attach(d, init->physical, &init->pnp_events);
-    /* EvtDeviceWdmIrpPreprocess may set a completion routine. Comes after the attachment, which sets StackSize. */
+    /*
+     * EvtDeviceWdmIrpPreprocess may set a completion routine, and then needs a stack location of its own. The
+     * increment comes after wdf_pnp_attach, because wdf_pnp_attach sets StackSize.
+     */
     if (init->preprocesses)
         device->StackSize++;
     d->init = *init;

@@ -213,8 +213,8 @@ NTSTATUS WdfDeviceWdmDispatchPreprocessedIrp(WDFDEVICE Device, PIRP Irp)
 }
 
 /*
- * Counts the dispatch as activity of the device's tree, because the last file of a deleted device may be closed later,
- * and then nobody else waits for the close.
+ * Handles the IRP as an activity of the driver (wdf_device_enter). A file may be closed after its device is deleted.
+ * Then only this activity makes the driver's deletion wait until the close has ended.
  */
 NTSTATUS wdf_dispatch(PDEVICE_OBJECT device, PIRP irp)
 {

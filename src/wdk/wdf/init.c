@@ -37,10 +37,7 @@ struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, co
     return NULL;
 }
 
-/*
- * Returns the argument DeviceInit of the calling routine. If the pointer is wrong, reports the address of the routine's
- * caller, and returns NULL.
- */
+/* Returns the argument DeviceInit of `routine`. If the pointer is wrong, reports the pointer and returns NULL. */
 #define INIT_OF(routine) wdf_init_of(#routine, DeviceInit, __builtin_return_address(0))
 
 /* Returns a structure with the defaults, or NULL if out of memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declares the functions for memory objects and strings that other files of the framework use. */
+/* Memory objects and strings: the functions that other files of the framework use. */
 #ifndef WDK_WDF_MEMORY_H
 #define WDK_WDF_MEMORY_H
 

@@ -100,11 +100,11 @@ NTSTATUS wdf_object_new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJEC
 bool wdf_object_insert(struct wdf_object *o);
 /* Frees an object that was not inserted, without a call of the driver's callbacks. */
 void wdf_object_discard(struct wdf_object *o);
-/* Inserts the object below its parent. If the parent is being deleted, frees it and returns STATUS_DELETE_PENDING. */
+/* Inserts the object below its parent. If the parent is being deleted, frees `o` and returns STATUS_DELETE_PENDING. */
 NTSTATUS wdf_object_publish(struct wdf_object *o);
 /*
- * Sets the execution level and the scope: each from the attributes, or from `from` if the attributes do not set it.
- * Both may be NULL.
+ * Sets the execution level and the scope of `o` to those of the attributes. Uses the level or scope of `from` if the
+ * attributes do not set it. `attributes` and `from` may be NULL.
  */
 void wdf_object_set_constraints(struct wdf_object *o, const WDF_OBJECT_ATTRIBUTES *attributes,
                                 const struct wdf_object *from);
@@ -148,8 +148,9 @@ int wdf_object_driver_references(struct wdf_object *o);
 void wdf_object_ref_for_driver(struct wdf_object *o);
 
 /*
- * Activity is code that still uses the tree of a root after the driver may have been unloaded: the callback of a work
- * item, the end of a completion. The deletion of the driver waits for it.
+ * A root is the object of a driver. An activity is a call that uses objects below the root, for example the callback of
+ * a work item. The deletion of the driver calls wdf_activity_wait, which waits for all activities. So the driver's code
+ * is not unloaded before they end.
  */
 struct wdf_object *wdf_root_of(struct wdf_object *o);
 void wdf_activity_begin(struct wdf_object *root);
