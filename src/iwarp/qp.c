@@ -32,9 +32,9 @@ static size_t queue_slot_size(uint32_t max_sges, uint32_t inline_size)
 }
 
 /*
- * Sets *bytes to the size of a ring of this depth. Returns false if the depth is more than 2^31, because ring_slots
- * would not return. Returns false if the size is more than a quarter of SIZE_MAX, because one block contains the queue
- * pair and three rings.
+ * Sets *bytes to the size of a ring of this depth. Returns false in two cases:
+ *   - The depth is more than 2^31. For such a depth ring_slots would never return.
+ *   - The size is more than a quarter of SIZE_MAX. One block contains the queue pair and three rings.
  */
 static bool ring_bytes(uint32_t depth, size_t slot, size_t *bytes)
 {

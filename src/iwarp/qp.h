@@ -53,12 +53,13 @@ enum iw_end {
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
-    uint32_t threshold; /* not 0: the queue is armed, and each use of a receive checks the threshold */
+    uint32_t threshold; /* if it is not 0, the new queue is armed: see `low` */
     struct mem_table *memory;
     const void *domain;
     /*
-     * Reports that fewer receives than the threshold are queued. Called once for each arm, without the queue's lock, by
-     * the thread that calls iw_srq_modify, or by the owner of a queue pair that uses a receive.
+     * Called when an armed queue has fewer receives than the threshold. The queue is then no longer armed, until
+     * iw_srq_modify arms it again. Called by iw_srq_modify, or by the owner of a queue pair that has removed a receive
+     * from the queue. The caller does not hold the queue's lock.
      */
     void (*low)(void *owner);
     void *owner;
@@ -136,7 +137,10 @@ struct iw_stream {
     bool crc;
     uint16_t ird, ord;  /* effective limits */
     size_t max_segment; /* EMSS: the maximum size of an FPDU */
-    /* Both are for the accepting side. The peer sends the first FPDU, which may be the ready-to-receive message. */
+    /*
+     * The next two members are for the accepting side. The first FPDU is the first one that the peer sends. It may be
+     * the ready-to-receive message.
+     */
     bool send_after_first_fpdu; /* nothing is sent before the first FPDU has arrived */
     bool post_after_first_fpdu; /* posts of initiator requests return ENOTCONN before the first FPDU has arrived */
 };
@@ -199,18 +203,17 @@ bool iw_qp_has_deferred(struct iw_qp *qp);
  */
 void iw_qp_ring(struct iw_qp *qp);
 /*
- * The next three functions count posted requests, or their bytes. Any thread may call them. The values may be a moment
- * old.
- * iw_qp_posted and iw_qp_read_bytes are never reset.
+ * The next three functions return counts of posted requests or of their bytes. Any thread may call them. The values may
+ * be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset.
  */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests posted so far */
 uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* sum of the lengths of all reads posted so far */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* initiator requests that have not completed */
 
 /*
- * Reports all FPDUs from now on: see iw_qp_events.frame. The report has the contents of a control message, and of other
- * payloads at most the first `max_payload` bytes. If max_payload is not 0, a stream that begins later places a payload
- * only when its whole FPDU has arrived. To be called by the owner.
+ * Reports all FPDUs from now on: see iw_qp_events.frame. The report of a control message has its whole payload. Any
+ * other report has at most the first `max_payload` bytes of the payload. If max_payload is not 0, a stream that begins
+ * later places a payload only when its whole FPDU has arrived. Only the owner may call this function.
  */
 void iw_qp_report_frames(struct iw_qp *qp, uint32_t max_payload);
 
@@ -321,8 +324,8 @@ struct iw_qp_state {
     bool is_open;                  /* initiator requests are accepted */
 };
 /*
- * Fills *s. Acquires for a moment the initiator queue's lock, which posts also acquire. Any thread may call this
- * function.
+ * Fills *s. Holds the initiator queue's lock for a short time, so a concurrent post may wait for the lock. Any thread
+ * may call this function.
  */
 void iw_qp_get_state(struct iw_qp *qp, struct iw_qp_state *s);
 

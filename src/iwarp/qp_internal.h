@@ -85,13 +85,13 @@ struct entry {
 };
 
 struct queue {
-    struct spin lock; /* serialises posters, guards `open`; a poster's unlock is its last access to the queue pair */
-    bool open;        /* posts are accepted */
+    struct spin lock;     /* held by each post; guards `open`; a post does not access the queue pair after its unlock */
+    bool open;            /* posts are accepted */
     atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
-    _Atomic uint32_t tail;       /* written by posters, with the lock held */
+    _Atomic uint32_t tail;       /* written by posts, with the lock held */
     _Atomic uint64_t read_bytes; /* the sum of the lengths of all posted reads; written like `tail` */
     uint8_t pad_tail[60];  /* keeps head and tail in different cache lines, even if the structure is not aligned */
     _Atomic uint32_t head; /* written by the owner */
@@ -214,8 +214,8 @@ struct tx_batch {
     size_t ahead_len;    /* bytes ahead of the FPDUs: the rest of a half-sent FPDU, then a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
-    uint8_t *source; /* the bytes of the current SGE or piece of memory that are not yet framed */
-    uint32_t source_len;
+    uint8_t *source;          /* the next byte to frame; it is in the current SGE or piece of memory */
+    uint32_t source_len;      /* the number of bytes from `source` to the end of the SGE or piece */
     struct mem_cached cached; /* protects the memory of `source` */
     bool cached_is_listed;    /* iov points into the cached region, which stays protected until the batch ends */
     bool is_summed;           /* the current FPDU's CRC is computed while its payload is copied */

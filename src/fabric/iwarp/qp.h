@@ -24,7 +24,7 @@ struct fabric_qp {
     struct cq_user receive_user, initiator_user;
     struct fabric_srq *srq; /* or NULL */
     struct srq_partial partial;
-    atomic_uint refs;         /* the handle has one; `overflow` and partial.check have one while queued */
+    atomic_uint refs;         /* held by the handle, and by `overflow` and partial.check while they are queued */
     atomic_bool has_overflow; /* one of its CQs has overflowed */
     struct doorbell doorbell;
     struct fabric_conn *conn;   /* NULL if no stream runs; only the owner uses it */

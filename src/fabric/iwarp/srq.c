@@ -73,8 +73,8 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 
 /*
  * Returns true if partial messages occupy more than their share. The share is a percentage of the largest number of
- * receives in the last stall_ns. The present number may be smaller: a receive whose connection has ended is missing
- * until the consumer posts it again. Such a missing receive must not end another connection. Requires the lock.
+ * receives in the last stall_ns, not of their present number. If a connection ends, its receive is not counted until
+ * the consumer posts it again. This short decrease must not cause the end of another connection. Requires the lock.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -113,8 +113,8 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 
 /*
  * Inserts a partial message at the end of the list. Does nothing if a check of the message is queued or running,
- * because partial_check then inserts it. If the queue is crowded, posts `watch`, unless `watch` is queued already. If
- * the timer is armed, posts `watch` only if was_checked is true. partial_check passes true for was_checked.
+ * because partial_check then inserts it. If the queue is crowded and `watch` is not queued, posts `watch` in two cases:
+ * the timer is not armed, or was_checked is true. Only partial_check passes true for was_checked.
  */
 static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {

@@ -24,7 +24,7 @@ struct srq_partial {
     bool is_checked; /* `check` is queued or running */
     /* Only the owner uses the next three members. */
     bool is_partial;        /* the message was partial at the last update */
-    bool has_moved;         /* true: the message has ended since its insertion into the list, so it needs no check */
+    bool has_moved;         /* the message has ended since it was inserted into the list, so `mark` is obsolete */
     struct iw_rx_mark mark; /* the input's position when the message was inserted */
     struct task check;
 };
