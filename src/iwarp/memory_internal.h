@@ -84,7 +84,10 @@ enum wire_error slot_lookup_local(struct mem_table *t, const void *domain, uint3
 /* Functions of memory_pages.c. */
 /* Returns true if the offset and the length of the pages are valid. */
 bool pages_are_valid(const struct rdma_pages *p);
-/* Makes r flat if the pages are contiguous, otherwise paged with an array of addresses. Returns 0, EFAULT or ENOMEM. */
+/*
+ * Finds the memory of the pages, and sets r->memory if this memory is contiguous. Otherwise allocates r->pages and sets
+ * r->kind to SLOT_PAGED. Returns 0, EFAULT or ENOMEM.
+ */
 int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r);
 
 /* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */

@@ -24,10 +24,10 @@ bool pages_are_valid(const struct rdma_pages *p)
 }
 
 /*
- * Returns the number of pages at consecutive addresses, from the page `first` on. Counts only pages whose index is less
- * than `used`. Sets *at to the address of the page `first`. Returns 0 if that address is not aligned, or if a
- * registered byte of the counted pages is not mapped. The registered bytes are the p->len bytes from the offset
- * p->offset of page 0 on.
+ * Returns the number of pages of a run of pages at consecutive addresses. The run begins with the page `first`, and
+ * contains only pages whose index is less than `used`. Sets *at to the address of the page `first`. Returns 0 if that
+ * address is not aligned, or if a registered byte of the run is not mapped. The registered bytes are p->len bytes. They
+ * begin at the offset p->offset in page 0.
  */
 static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
                                uint8_t **at)

@@ -514,8 +514,8 @@ static struct mem_region *group_find_alive(struct mem_group *g)
  *   - If an older member is alive, protects it, stores it in *other for the caller to kill, and returns MEM_BUSY.
  *   - If r is a window whose region has died (`whole` is false), kills r and returns MEM_GONE.
  *   - If a newer member was activated already, kills r and returns MEM_DONE.
- * The lock is held from the check to the change. So the second of two concurrent activations finds the registration of
- * the first activation alive.
+ * The lock is held from the check to the change. So if two activations are concurrent, the second one finds that the
+ * registration of the first one is alive.
  */
 static enum mem_activation group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {

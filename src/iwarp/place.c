@@ -23,8 +23,8 @@ void pieces_release(struct pieces *p)
 
 /*
  * Looks up the memory of one piece. `local` is true if the piece is in a request's own SGE. Uses the cached region if
- * it contains the range. Replaces the cached region only for the first piece of `p`, because later the earlier pieces
- * may need the cached region's protection.
+ * it contains the range. Replaces the cached region only if p has no piece yet, because the cached region's protection
+ * may protect the pieces of p.
  */
 static enum wire_error piece_lookup(const struct iw_qp *qp, struct pieces *p, bool local, uint32_t stag, uint64_t to,
                                     uint32_t len, unsigned access, struct mem_ref *ref)
