@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens and closes the provider's own adapters for the kernel's library (src/wdk). That library shares one adapter
- * among several drivers, and wraps the adapter for each driver separately.
+ * Opens and closes the provider's own adapters for libopenndk-wdk, the library with the kernel surface (src/wdk). That
+ * library shares one adapter among several drivers, and wraps the adapter for each driver separately.
  */
 #ifndef FRONT_OPEN_H
 #define FRONT_OPEN_H

@@ -107,7 +107,7 @@ static bool doorbell_is_overdue(struct fabric_qp *qp)
 
     atomic_store_explicit(&d->n_waiting, n, memory_order_relaxed);
     if (n & (n - 1))
-        return false; /* does not read the clock, because that takes a tenth of the time of a post */
+        return false; /* reading the clock for each request would add a tenth to the time of a post */
     now = shard_now(qp->home->shard);
     if (n == 1)
         atomic_store_explicit(&d->waiting_since, now, memory_order_relaxed);
@@ -126,9 +126,9 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 
 /*
  * Leaves the transmission to a poll of the consumer. If a consumer has the polling lease (engine/shard.h), the
- * transmission waits for one of the next MAX_POLLS polls. Without a lease the transmission does not wait. The next poll
- * drives the shard nevertheless, because only a poll that drives the shard can begin a lease. A poll of either CQ
- * counts.
+ * transmission waits for one of the next MAX_POLLS polls. A poll of either CQ counts. If no consumer has the lease, the
+ * transmission does not wait. The next poll then still drives the shard, because only a poll that drives the shard can
+ * begin a lease.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp)
 {

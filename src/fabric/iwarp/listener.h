@@ -16,7 +16,7 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;            /* the handle, the queued task, waits_for_drop and each connection have one */
+    atomic_uint refs; /* held by the handle, each connection, `task` (if queued) and waits_for_drop (if set) */
     atomic_uint live, abandoned; /* unanswered requests: in `abandoned` if the peer has left, otherwise in `live` */
     /*
      * Guards ops, scheduled and requested. A thread must also hold this lock to write `listening` or `paused`, and
@@ -59,7 +59,11 @@ enum fabric_reason listener_refusal(const struct fabric_listener *l);
  * Requires the shard's token.
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
-void listener_resume(struct fabric_listener *l); /* ends waits_for_drop; any thread; releases the caller's reference */
+/*
+ * Clears waits_for_drop, and accepts peers again. Releases the caller's reference on the listener. Any thread may call
+ * this function.
+ */
+void listener_resume(struct fabric_listener *l);
 /*
  * These functions keep the counts of requests that the consumer has not answered. Only the owner of the listener's
  * shard may call listener_count_request and listener_count_abandoned. Any thread may call listener_count_answer.

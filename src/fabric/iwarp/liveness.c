@@ -49,7 +49,6 @@ enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark
 {
     struct iw_rx_mark now;
 
-    /* A stream in any other state has a time limit, or the peer has half-closed it. */
     if (!c->streams || !conn_state_checks_input(c->state))
         return FABRIC_OK;
     iw_qp_rx_mark(c->qp->iw, &now);

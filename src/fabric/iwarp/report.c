@@ -39,8 +39,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
     bool rejects = event == CONN_REFUSE || event == CONN_REJECT || event == CONN_CLOSE;
 
     /*
-     * The failure of an established connection has the outcome FAILED. This includes a failure after the peer's
-     * half-close, although a later disconnect then succeeds (DO_FORGIVE).
+     * The failure of an established connection has the outcome FAILED, even if the peer half-closed before the failure.
+     * If the peer half-closed first, a later disconnect of the consumer nevertheless succeeds (DO_FORGIVE).
      */
     if (conn_state_is_active(from))
         return why == FABRIC_OK ? FABRIC_OUTCOME_ENDED : FABRIC_OUTCOME_FAILED;
@@ -49,8 +49,8 @@ static enum fabric_outcome report_outcome(enum conn_state from, enum conn_event 
 }
 
 /*
- * Returns the phase in which the connection ended. The phase is ARRIVING even if the listener's owner has refused the
- * request, because no consumer has received it.
+ * Returns the phase in which the connection ended. A request that the listener's owner has refused (c->owner is NULL)
+ * still has the phase ARRIVING, because the consumer has not received the request.
  */
 static enum fabric_phase report_phase(const struct fabric_conn *c, enum conn_state from)
 {

@@ -204,7 +204,10 @@ void stream_start(struct fabric_conn *c)
     c->at_start = c->counted;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
-    /* A peer that selected the empty FPDU as ready-to-receive form is not Linux siw, and needs no nudge. */
+    /*
+     * Only Linux siw needs nudges: see fabric/config.h. siw never selects the empty FPDU as ready-to-receive form, so a
+     * peer that has selected it needs no nudge.
+     */
     c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? MAX_NUDGES : 0;
 }
 

@@ -104,7 +104,7 @@ static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
 
-    /* The source must not be in by_rank while its count and its first connection change, because they are its rank. */
+    /* The count and the first connection of a source are its rank. While they change, the source is not in by_rank. */
     RB_REMOVE(rank_tree, &table.by_rank, s);
     TAILQ_REMOVE(&s->conns, c, unfinished.link);
     c->unfinished.source = NULL;
