@@ -63,8 +63,8 @@ struct wdf_device {
 };
 
 /*
- * Returns `init`. If checks are on and `init` is not a live structure, reports this with the address of the routine's
- * caller and returns NULL.
+ * Returns `init`. If `init` is NULL or, while checks are on, is not a structure that the driver may use, reports the
+ * pointer and returns NULL. `caller` is the address in the driver from which `routine` was called.
  */
 struct WDFDEVICE_INIT *wdf_init_of(const char *routine, PWDFDEVICE_INIT init, const void *caller);
 void wdf_init_free_strings(struct WDFDEVICE_INIT *init);
