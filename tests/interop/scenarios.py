@@ -113,8 +113,7 @@ def exchanges():
 
 SCENARIOS = [
     *responders(),
-    # siw's responder handles a first FPDU that comes right behind its reply only when more bytes arrive: no connection may
-    # stall.
+    # siw's responder handles a first FPDU right behind its reply only when more bytes arrive: no connection may stall.
     Scenario("rping-server-first-fpdu", "guest", "rping -s -P -a 0.0.0.0 -p {port}", "--mpa-rev 2 --rtr none --crc on",
              guest_exit=None, times=20),
     Scenario("rping-server-first-fpdu-rtr", "guest", "rping -s -P -a 0.0.0.0 -p {port}",
