@@ -67,7 +67,10 @@ static void rx_fault_stream(struct iw_qp *qp, enum wire_error error)
 
 /* Placement */
 
-/* Adds the destination of the segment's next `len` bytes to p. Adds less if the bytes are in more than `max` pieces. */
+/*
+ * Adds to *p the memory where the segment's next `len` bytes must be placed. If this memory has more than `max` pieces,
+ * adds only the first `max` pieces.
+ */
 static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segment *g, struct pieces *p, uint32_t len,
                                    unsigned max)
 {
@@ -89,7 +92,7 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     return WIRE_DDP_CATASTROPHIC;
 }
 
-/* Copies the segment's next len bytes to their destination. */
+/* Copies the segment's next `len` bytes to their destination. */
 static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *s, struct rx_segment *g,
                                      const uint8_t *data, uint32_t len)
 {
@@ -314,10 +317,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
         return 0;
     frame_report_received(qp, IW_CRC_NONE, bytes, avail, ulpdu);
     srq_supply(qp, &g.header);
-    /*
-     * A control message that reaches this line has more than TERMINATE_MAX_PAYLOAD bytes, so segment_validate refuses
-     * it.
-     */
+    /* segment_validate refuses a control message here, because its payload is larger than TERMINATE_MAX_PAYLOAD. */
     error = segment_validate(qp, &g.header, g.payload);
     if (error == WIRE_OK)
         error = segment_check_destination(qp, s, &g);
@@ -332,7 +332,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     return MPA_FPDU_LENGTH + size;
 }
 
-/* Ends the stream because of the segment in progress. */
+/* Ends the stream because the segment in progress has an error. */
 static void direct_fault(struct iw_qp *qp, enum wire_error error)
 {
     struct rx_segment g = qp->rx.segment;
@@ -434,7 +434,7 @@ static bool rx_store_staged(struct iw_qp *qp, struct iw_scratch *s, uint8_t *are
     return true;
 }
 
-/* Processes the staged bytes at `bytes`, which are in the staging area `area`, up to the turn's limit. */
+/* Processes the bytes at `bytes` in the staging area `area`. Stops early if the turn reaches its limit (rx.limit). */
 static void rx_process(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
     while (qp->rx.open && len > 0) {

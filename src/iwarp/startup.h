@@ -91,8 +91,9 @@ size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
 enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);
 
 /*
- * The responder calls iw_startup_accept or iw_startup_reject once, after IW_STARTUP_REQUEST. iw_startup_accept caps
- * the consumer's limits. After either call, iw_startup_result returns a valid result.
+ * The responder calls iw_startup_accept or iw_startup_reject once, after IW_STARTUP_REQUEST. If `ird` or `ord` is
+ * larger than the limit from iw_startup_limits, iw_startup_accept uses that limit instead. After either call,
+ * iw_startup_result returns a valid result.
  */
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len);
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);

@@ -54,7 +54,8 @@ static size_t fpdu_padding(size_t ulpdu)
 
 /*
  * Writes padding and CRC, and returns the FPDU's size. The first `first` bytes were stored separately from the rest, so
- * they are also summed separately. A load that spans both parts would wait for both stores: see ddp_fpdu_begin.
+ * they are also summed separately. A load of bytes from both parts would wait until both stores have left the
+ * processor's store buffer: see ddp_fpdu_begin.
  */
 static size_t fpdu_write_trailer(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
@@ -143,9 +144,9 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 /* The source: the memory of the payload of the message in progress */
 
 /*
- * Looks up the first piece of the range, and stores its address and length in source and source_len. `local` means that
- * the range is in a request's own SGE. The region of the piece stays protected until the next lookup. If the iovec
- * references the region, the region stays protected until the batch ends.
+ * Looks up the first piece of the range. Stores the piece's address in b->source, and its length in b->source_len.
+ * `local` means that the range is in a request's own SGE. The region of the piece stays protected until the next
+ * lookup. If the iovec references the region, the region stays protected until the batch ends.
  */
 static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b, bool local, uint32_t stag, uint64_t to,
                                      uint32_t len)
@@ -172,7 +173,10 @@ static enum wire_error source_lookup(const struct iw_qp *qp, struct tx_batch *b,
     return error;
 }
 
-/* Sets source and source_len to the message's bytes from `offset` on, up to the end of the SGE or piece of memory. */
+/*
+ * Sets b->source to the address of the message's byte `offset`. Sets b->source_len to the number of bytes from there to
+ * the end of the SGE or of the piece of memory.
+ */
 static enum wire_error source_open(const struct iw_qp *qp, struct tx_batch *b, uint32_t offset)
 {
     const struct rdma_sge *sge;
@@ -271,7 +275,7 @@ static uint32_t frame_crc(const struct tx_batch *b, unsigned from, const uint8_t
     return sum;
 }
 
-/* Adds padding and CRC of the FPDU that begins at `header`, in iov[from]. */
+/* Adds an FPDU's padding and CRC to the batch. The FPDU begins at `header`, which is in iov[from]. */
 static void frame_add_trailer(struct iw_scratch *s, bool crc, unsigned from, const uint8_t *header, size_t ulpdu)
 {
     struct tx_batch *b = &s->batch;
@@ -489,8 +493,9 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
         result = frame_next(qp, s);
     } while (result == FRAMED || result == CARRIED_OUT);
     s->batch.is_complete = result == IDLE;
+    /* If a message fails after other FPDUs, this batch is sent. The next batch begins with that message. */
     if (result != FAULT || s->batch.fpdu_count > 0)
-        return true; /* after a fault, the next batch begins with the message whose memory is not valid */
+        return true;
     batch_release(&s->batch);
     message_fail(qp, &s->batch.state, s->batch.error);
     return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides which message a queue pair sends next, and plans the headers of that message's next FPDU. tx.c frames the
- * FPDU. The invariant: tx_plan_advance changes only the state that the caller passes, so that a batch may be discarded.
+ * FPDU. The invariant: tx_plan_advance changes only the state that the caller passes. So a batch can be discarded.
  */
 #ifndef IWARP_TX_PLAN_H
 #define IWARP_TX_PLAN_H
