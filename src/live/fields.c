@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats the fields of an event: see fields.h. A value with a name is printed as this name, without the name of the
- * field, as in the source of a C program. An object is printed as its short name. The field's name precedes the short
- * name only if the field's name adds information.
+ * Formats the fields of an event: see fields.h. If a value of a call has a name, only this name is printed, as in the
+ * source of a C program: STATUS_PENDING, not status=STATUS_PENDING. An object is printed as its short name. The field's
+ * name precedes the short name only if the field's name adds information.
  */
 #include "live/fields.h"
 

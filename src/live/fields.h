@@ -20,7 +20,7 @@ struct live_event {
 
 /* Returns true if the object of this event is a driver. The next field of the event is then the driver's name. */
 bool live_is_driver_call(uint16_t number);
-/* Returns true if the event is a step of the provider and not a call. */
+/* Returns true if the event describes work inside the provider, and not a call or callback. */
 bool live_is_step(uint16_t number);
 /* Returns true if the routine returns a token instead of a status. */
 bool live_returns_token(uint16_t number);

@@ -12,7 +12,7 @@
 #include "trace/schema.h"
 
 /*
- * The groups of events. The word "all" selects only the groups with is_in_all, which are the drivers' calls. The other
+ * The groups of events. The word "all" selects only the groups whose `is_in_all` is true: the drivers' calls. The other
  * groups are not in "all", because the drivers' calls would be hard to find among their many events.
  */
 static const struct {
@@ -50,7 +50,7 @@ const char *live_event_name(uint16_t number)
 }
 
 /*
- * Selects the events of the group `word`. If `word` is "all", selects the events of all groups with is_in_all. If
+ * Selects the events of the group `word`. If `word` is "all", selects the groups whose `is_in_all` is true. If
  * `is_selected` is false, removes these events from the selection instead. Returns false if there is no such group.
  */
 static bool live_filter_set_group(struct live_filter *f, const char *word, bool is_selected)

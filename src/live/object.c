@@ -201,11 +201,14 @@ enum { LIVE_NUMBER_BITS = 32 };
 #define LIVE_NOT_PRINTED (UINT64_C(1) << 63) /* flag in a stored name: the consumer's address was not printed yet */
 
 static struct live_table live_names; /* maps the provider's address of an object to the object's name */
-/* Maps the provider's address to the consumer's; keys with LIVE_BACK map in reverse. */
+/*
+ * Maps the provider's address of an object to the consumer's address of the same object. A key whose `routine` is
+ * LIVE_BACK maps the consumer's address to the provider's address.
+ */
 static struct live_table live_proxies;
 static bool live_proxies_exist;
 static unsigned live_counts[LIVE_TYPES_COUNT];
-enum { LIVE_BACK = 1 }; /* the value of `routine` in a key that maps in reverse */
+enum { LIVE_BACK = 1 };
 
 bool live_has_proxies(void)
 {

@@ -63,8 +63,8 @@ struct live_name live_object_find(uint64_t address);
  */
 void live_object_add_proxy(uint64_t object, uint64_t proxy);
 /*
- * Returns true if the consumer has proxies of the verifier. The contexts in the events of requests are then the
- * verifier's contexts.
+ * Returns true if the consumer uses the verifier's proxies. The events of requests then contain the verifier's contexts
+ * in place of the consumer's contexts.
  */
 bool live_has_proxies(void);
 /* Removes the name of the object at `address`. Must be called when the object is closed. */

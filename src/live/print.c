@@ -77,8 +77,8 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 /* ---- calls and callbacks ---- */
 
 /*
- * Adds a frame to the thread for a call or callback that begins. If the frame is visible, holds back the line `x` or
- * writes it at once.
+ * Adds a frame to the thread for a call or callback that begins. If the frame is visible, holds back the line `x` until
+ * the return. If live.holds is false or the thread has no room for the frame, writes the line at once instead.
  */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {
@@ -166,7 +166,7 @@ static void live_print_return(const struct live_event *e, uint16_t routine)
     if (t)
         f = routine ? live_thread_find(t, routine, object) : live_thread_find_callback(t, object);
     if (!f)
-        return; /* the call began before the printing, or live_begin_frame had no room for its frame */
+        return; /* the call began before live_start, or live_begin_frame had no room for its frame */
     t->depth--; /* the memory of *f stays valid until a new frame is added */
     if (f->is_visible && live_has_field(e, "status")) {
         live_text_add(&result, " = ");
@@ -189,7 +189,7 @@ static void live_add_pending(const struct live_event *e, uint16_t routine)
 {
     const struct live_key key = live_pending_key(e, routine);
 
-    /* If the call completed before it returned, live_add_latency has added an entry. Removes this entry. */
+    /* If the call completed before it returned, live_add_latency has added an entry, which is removed here. */
     if (!live_table_remove(&live.pending, &key, NULL))
         live_table_insert(&live.pending, &key, e->time_ns - live_field_number(e, "duration"));
 }
@@ -319,7 +319,8 @@ static void live_handle_return(const struct live_event *e)
     enum { PENDING = 0x103 };
     uint16_t routine = (uint16_t)live_field_number(e, "routine");
     bool is_pending = live_field_number(e, "status") == PENDING && live_has_field(e, "status");
-    bool is_wsk = routine >= TRACE_TYPE_WskRegister; /* wsk_completed has the duration, so no start time is stored */
+    /* A WSK call needs no stored start time, because the event wsk_completed contains the duration. */
+    bool is_wsk = routine >= TRACE_TYPE_WskRegister;
 
     live_print_return(e, routine);
     if (is_pending && !is_wsk && live.filter.events[routine])
@@ -336,7 +337,7 @@ static bool live_is_callback(uint16_t number)
            (number >= TRACE_TYPE_WskAcceptEvent && number <= TRACE_TYPE_WskSendBacklogEvent);
 }
 
-/* Returns true if the event begins a call, and another event is recorded when the call returns. */
+/* Returns true if the event begins a call whose return is a separate event. */
 static bool live_is_call(const struct live_event *e)
 {
     uint16_t number = e->type->number;
@@ -346,7 +347,7 @@ static bool live_is_call(const struct live_event *e)
     return number >= TRACE_TYPE_IoCallDriver && number != TRACE_TYPE_irp_ended;
 }
 
-/* Handles an event that begins a call, or that is the only event of a call or step. */
+/* Handles an event that begins a call or callback, or that has no separate return. */
 static void live_handle_event(const struct live_event *e)
 {
     uint16_t number = e->type->number;

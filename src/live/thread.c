@@ -50,7 +50,7 @@ struct live_frame *live_thread_push(struct live_thread *t)
     return &t->frames[t->depth++];
 }
 
-/* Removes the frames inside of frame i, which have ended by an exception and not by a return. Returns frame i. */
+/* Removes the frames inside frame `i`: their calls ended by an exception, without a return. Returns frame `i`. */
 static struct live_frame *live_thread_unwind(struct live_thread *t, unsigned i)
 {
     if (i + 1 < t->depth)

@@ -69,12 +69,9 @@ bool live_thread_is_in(const struct live_thread *t, uint16_t type, uint64_t obje
 
 /* ---- the line that is held back ---- */
 
-/* Holds back the line of the frame f. Requires that no other line is held back. */
+/* Holds back the line of the frame `f`. Requires that no other line is held back. */
 void live_keep_line(const struct live_frame *f, const struct live_text *line);
-/*
- * If the line that is held back is the line of the frame f, returns it and no longer holds it back. Otherwise returns
- * NULL.
- */
+/* If the line of the frame `f` is held back, returns it. It is then no longer held back. Otherwise returns NULL. */
 struct live_text *live_pop_line(const struct live_frame *f);
 /* Writes the line that is held back, marked as unfinished, if its call has begun before `before_ns`. */
 void live_flush_line(uint64_t before_ns);
