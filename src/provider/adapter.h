@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The adapter object, to which all other objects belong. The invariant: limits and config do not change after
- * adapter_open, so any thread reads them without a lock.
+ * The adapter object, to which all other objects belong. The invariant: the members `limits` and `config` do not change
+ * after adapter_open, so any thread reads them without a lock.
  */
 #ifndef PROVIDER_ADAPTER_H
 #define PROVIDER_ADAPTER_H
@@ -45,8 +45,8 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
 }
 
 /*
- * Returns the provider's object behind `object`, the object that the consumer has. They differ only if a verifier is in
- * use: see provider_set_unwrap.
+ * Returns the provider's object. `object` is that object, or the verifier's object for that object: see
+ * provider_set_unwrap.
  */
 void *provider_unwrap(void *object);
 /* Returns the provider's adapter. `pub` is that adapter, or the verifier's object for that adapter. */

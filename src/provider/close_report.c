@@ -38,7 +38,7 @@ enum {
     MAX_EVENTS = 10, /* maximum number of the trace's last events that a report lists */
     NS_PER_MS = 1000000,
     ROUND_NS = 1000000000, /* pause after reports, so that the reports of leaked objects fill a disk only slowly */
-    GRACE_NS = 1000000000, /* maximum time for which abort() waits for a thread that writes to the log */
+    GRACE_NS = 1000000000, /* maximum delay of abort() while the thread still writes to the log */
 };
 
 enum close_report_order { ORDER_RUN, ORDER_STOP, ORDER_ABORT };
@@ -342,7 +342,7 @@ static void reporter_round(struct adapter *a)
         ;
     if (count)
         log_line(ONDK_LOG_WARN, "%u more close%s waited as long", count, count == 1 ? " has" : "s have");
-    /* If the close that reporter_wait has found ended before it was reported, there may be nothing to report. */
+    /* `reported` is 0 if the close that was due has ended after reporter_wait returned. */
     if (reported)
         a->reporter.earliest_ns = now + ROUND_NS;
 }

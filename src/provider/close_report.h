@@ -28,10 +28,10 @@ struct close_reporter {
     struct gate wake;    /* opened when `order` has changed, and when a close begins while `sleeps` is set */
     struct gate ended;   /* opened by the thread as its last action */
     /*
-     * The time close_report_ms after a close last woke the thread. If no close is in the queue, the thread sleeps until
-     * rest_until_ns. A close that begins during this sleep does not wake the thread, because that close is due to be
-     * reported after rest_until_ns. After rest_until_ns, the thread sleeps until a close wakes it. Only the thread uses
-     * this member.
+     * When a close wakes the thread, the thread sets rest_until_ns to the present time plus close_report_ms. While no
+     * close is in the queue, the thread sleeps until rest_until_ns. A close that begins during this sleep does not wake
+     * the thread, because the report of that close is due after rest_until_ns. After rest_until_ns, the thread sleeps
+     * until a close wakes it. Only the thread uses this member.
      */
     uint64_t rest_until_ns;
     uint64_t earliest_ns;      /* the thread writes no report before this time; only the thread uses this */
@@ -42,7 +42,7 @@ struct close_reporter {
 int close_report_start(struct adapter *a);
 /*
  * Adds the close of an object, or of the adapter, to the pending closes. If the close is still pending after
- * close_report_ms, the thread reports the close once. The caller must have the HANDLE reference of o. After the
+ * close_report_ms, the thread reports the close once. The caller must hold the REF_HANDLE reference of `o`. After the
  * adapter's close has begun, the closes of objects are not reported, because the adapter's report contains all objects.
  */
 void close_report_begin(struct object *o);

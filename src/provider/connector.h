@@ -60,7 +60,7 @@ struct connector {
     bool was_established; /* `agreed` is valid */
     struct fabric_agreement agreed;
     enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
-    uint16_t terminate;        /* the Terminate that belongs to reason, or FABRIC_NO_TERMINATE */
+    uint16_t terminate;        /* the Terminate that belongs to `reason`, or FABRIC_NO_TERMINATE */
     /*
      * Each kind of request has a struct of its own, because a request may begin while the completion of another kind is
      * still queued.
@@ -115,8 +115,8 @@ void connector_exit(struct connector *c);
 enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
 /*
- * These two functions bind a queue pair to a connector, and unbind it. A queue pair can be bound to only one connector
- * at a time. connector_bind_qp returns false if the queue pair is already bound.
+ * connector_bind_qp marks the queue pair as bound to a connector. Returns false if the queue pair is already bound.
+ * connector_unbind_qp removes the mark.
  */
 bool connector_bind_qp(struct qp *qp);
 void connector_unbind_qp(struct qp *qp);

@@ -84,9 +84,9 @@ struct connector_cell connector_cell(enum connector_phase phase, enum connector_
 /* Changes the phase and returns the action. Asserts that the event is possible in the phase. */
 enum connector_action connector_step(enum connector_phase *phase, enum connector_event event);
 
-/* Returns true if a connector in this phase has a connection of the fabric that is still to be ended. */
+/* Returns true if a connector in this phase has a connection of the fabric, and no action has ended the connection. */
 bool connector_has_fabric(enum connector_phase phase);
-/* Returns true if a connector in this phase has a bound queue pair. */
+/* Returns true for the phases from REPLIED or ACCEPTING to DISCONNECTING. A connector then has a bound queue pair. */
 bool connector_has_qp(enum connector_phase phase);
 /* Returns true if the action refuses a call. */
 bool connector_is_refusal(enum connector_action action);

@@ -93,7 +93,7 @@ static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETIO
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* Needs a reference, as in cq_ndk_arm: a delayed notification may run before cq_resize returns. */
+    /* The call needs a reference: a delayed notification may run, and close the queue, before cq_resize returns. */
     object_ref(&cq->obj, REF_INTERNAL);
     error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)
@@ -118,7 +118,7 @@ static void cq_ndk_arm(NDK_CQ *pub, ULONG kind)
 {
     struct cq *cq = cq_of(pub);
 
-    /* Needs a reference: before cq_arm returns, the notification may run, and the consumer may close the queue. */
+    /* The call needs a reference: the notification may run, and close the queue, before cq_arm returns. */
     object_ref(&cq->obj, REF_INTERNAL);
     cq_ops(cq)->cq_arm(cq->fabric, cq_arm_kind(kind));
     object_unref(&cq->obj, REF_INTERNAL);

@@ -22,7 +22,7 @@
 struct failure_key {
     uint64_t adapter; /* the adapter's serial */
     struct addr self; /* the local address. The port is 0 if this side initiated. */
-    /* the foreign address and port if this side initiated; failure.source, which has no port, if the peer initiated */
+    /* If this side initiated: the foreign address and port. If the peer initiated: the failure's `source`, no port. */
     struct addr peer;
     enum fabric_outcome outcome;
     enum fabric_phase phase;

@@ -35,7 +35,7 @@ struct listener {
     struct fabric_listener *fabric;
     NDK_FN_CONNECT_EVENT_CALLBACK event;
     void *event_context;
-    struct spin lock; /* guards the members from phase to end_is_due; a leaf lock */
+    struct spin lock; /* guards the members from `phase` to `end_is_due`; a leaf lock */
     enum listener_phase phase;
     struct addr local;
     unsigned n_calls; /* calls of the consumer between listener_enter and listener_exit */
