@@ -53,7 +53,7 @@ static NTSTATUS DiscoveryReadEntries(NVME_CONTROLLER *Controller, DISCOVERY *Dis
         return status;
     if (header->record_format != 0)
         return STATUS_NOT_SUPPORTED;
-    read = (ULONG)min(min(wanted, header->records), NVME_DISCOVERY_MAX);
+    read = (ULONG)min(min(wanted, header->records), NVME_MAX_DISCOVERY_ENTRIES);
     NvmeControllerQuery(Controller, &info);
     read = min(read, (info.MaxTransfer - sizeof(*header)) / sizeof(*Entries));
     if (read != 0)

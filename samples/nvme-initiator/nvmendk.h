@@ -37,7 +37,7 @@
 #define NVME_CLOSE_SECONDS 3
 #define NVME_NO_DEADLINE MAXULONGLONG
 /* Maximum number of discovery entries that one transfer reads after the log page's header. */
-#define NVME_DISCOVERY_MAX (NVME_MAX_TRANSFER / sizeof(struct nvme_discovery_entry) - 1)
+#define NVME_MAX_DISCOVERY_ENTRIES (NVME_MAX_TRANSFER / sizeof(struct nvme_discovery_entry) - 1)
 
 /* ---- wait.c ---- */
 /* The state of a wait for one NDK request. It must exist until the request has completed. */

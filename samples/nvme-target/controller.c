@@ -58,7 +58,7 @@ static const char *subsystem_check_limits(const struct target_subsystem *subsyst
 {
     uint32_t transfer = subsystem->max_transfer;
 
-    if (subsystem->max_controllers == 0 || subsystem->max_controllers > NVME_CNTLID_MAX)
+    if (subsystem->max_controllers == 0 || subsystem->max_controllers > NVME_MAX_CNTLID)
         return "the number of controllers is 0 or too large";
     if (subsystem->max_io_queues == 0 || subsystem->max_io_queues > TARGET_MAX_IO_QUEUES)
         return "the number of I/O queues is 0 or too large";
@@ -184,7 +184,7 @@ struct target_controller *target_controller_find(const struct target_subsystem *
 static uint16_t subsystem_next_cntlid(struct target_subsystem *subsystem)
 {
     do
-        subsystem->last_cntlid = subsystem->last_cntlid >= NVME_CNTLID_MAX ? 1 : subsystem->last_cntlid + 1;
+        subsystem->last_cntlid = subsystem->last_cntlid >= NVME_MAX_CNTLID ? 1 : subsystem->last_cntlid + 1;
     while (target_controller_find(subsystem, subsystem->last_cntlid));
     return subsystem->last_cntlid;
 }

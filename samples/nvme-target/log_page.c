@@ -112,7 +112,7 @@ static const struct log_page log_pages[] = {
     { NVME_LOG_ERROR, false, TARGET_ERROR_ENTRIES * sizeof(struct nvme_error_entry), 0, log_write_errors },
     { NVME_LOG_SMART, false, sizeof(struct nvme_smart), 0, log_write_smart },
     { NVME_LOG_FIRMWARE, false, sizeof(struct nvme_firmware_slots), 0, log_write_firmware },
-    { NVME_LOG_CHANGED_NAMESPACES, false, NVME_CHANGED_NAMESPACES_MAX * sizeof(uint32_t), NVME_EVENT_NAMESPACE_CHANGED,
+    { NVME_LOG_CHANGED_NAMESPACES, false, NVME_MAX_CHANGED_NAMESPACES * sizeof(uint32_t), NVME_EVENT_NAMESPACE_CHANGED,
       log_write_changed },
     { NVME_LOG_COMMAND_EFFECTS, false, sizeof(struct nvme_command_effects), 0, log_write_effects },
     { NVME_LOG_DISCOVERY, true, 0, NVME_EVENT_DISCOVERY_CHANGED, target_discovery_log_write },

@@ -247,7 +247,7 @@ enum nvme_status {
 #define NVME_CONNECT_NO_FLOW_CONTROL 0x04
 
 #define NVME_CNTLID_DYNAMIC 0xffff /* in Connect: the target may choose any controller */
-#define NVME_CNTLID_MAX 0xffef
+#define NVME_MAX_CNTLID 0xffef
 
 /* The data of the Connect command. */
 struct nvme_connect_data {

@@ -277,7 +277,7 @@ struct nvme_firmware_slots {
 };
 NVME_ASSERT_SIZE(struct nvme_firmware_slots, 512);
 
-#define NVME_CHANGED_NAMESPACES_MAX 1024 /* maximum number of entries: the log page is an array of nsids */
+#define NVME_MAX_CHANGED_NAMESPACES 1024 /* maximum number of entries: the log page is an array of nsids */
 
 struct nvme_command_effects {
     uint32_t admin[256], io[256];

@@ -14,7 +14,7 @@
 
 typedef void (*traced_entry)(void); /* an entry of a table, without its parameters */
 
-struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
+struct traced_table traced_tables[NdkObjectTypeMax][MAX_TRACED_TABLES];
 
 #define TYPE(object_type, member)                                                                                      \
     [NdkObjectType##                                                                                                   \
@@ -115,10 +115,10 @@ const void *traced_table_replace_locked(NDK_OBJECT_HEADER *object, NDK_OBJECT_TY
         real = ((const struct traced_table *)real)->real;
     if (!real)
         return NULL;
-    t = traced_table_find(type, real, count, sges, has_limits ? TRACED_TABLES_MAX / 2 : TRACED_TABLES_MAX);
+    t = traced_table_find(type, real, count, sges, has_limits ? MAX_TRACED_TABLES / 2 : MAX_TRACED_TABLES);
     if (!t && has_limits) {
         sges = none;
-        t = traced_table_find(type, real, count, sges, TRACED_TABLES_MAX);
+        t = traced_table_find(type, real, count, sges, MAX_TRACED_TABLES);
     }
     if (!t)
         return NULL;

@@ -15,7 +15,7 @@
 
 #include <ndk/ndkpi.h>
 
-enum { TRACED_TABLES_MAX = 16 }; /* maximum number of tables for each type of object */
+enum { MAX_TRACED_TABLES = 16 }; /* maximum number of tables for each type of object */
 
 /*
  * The maximum number of SGEs of a request to a queue pair or shared receive queue. 0: the number is not known, or there
@@ -45,7 +45,7 @@ struct traced_table {
     struct traced_sges sges;   /* SGE limits of all objects that have the table */
 };
 
-extern struct traced_table traced_tables[NdkObjectTypeMax][TRACED_TABLES_MAX];
+extern struct traced_table traced_tables[NdkObjectTypeMax][MAX_TRACED_TABLES];
 
 static inline bool traced_table_is_ours(const void *dispatch)
 {
@@ -79,7 +79,7 @@ static inline struct traced_sges traced_table_sges(const void *dispatch)
 
 /*
  * Replaces the table of a provider's object by a traced table, and returns the provider's table. If all
- * TRACED_TABLES_MAX traced tables of the type are in use for other tables, changes nothing and returns NULL. If half of
+ * MAX_TRACED_TABLES traced tables of the type are in use for other tables, changes nothing and returns NULL. If half of
  * them are in use, an object with new limits receives a table with the limits 0. Requires the lock of the open objects
  * (traced_object.h).
  */

@@ -12,7 +12,7 @@
 #include "verify/report_forms.h"
 #include "verify/verify.h"
 
-_Static_assert((int)REPORT_EVENTS <= (int)TRACE_LAST_MAX, "the trace returns as many events as a report has");
+_Static_assert((int)REPORT_EVENTS <= (int)TRACE_MAX_LAST_EVENTS, "the trace returns as many events as a report has");
 
 /*
  * Reads the last events of the trace. Prefers the events that are related to `object`: see trace_last. If `object` is a
@@ -22,7 +22,7 @@ static unsigned last_events_read(const void *object, struct report_event *events
 {
     const void *real = object ? verify_unwrap((void *)(uintptr_t)object) : NULL;
     const uint64_t addresses[2] = { (uintptr_t)object, real != object ? (uintptr_t)real : 0 };
-    struct trace_last_event last[TRACE_LAST_MAX];
+    struct trace_last_event last[TRACE_MAX_LAST_EVENTS];
     unsigned count = trace_last(addresses, last, max);
 
     for (unsigned i = 0; i < count; i++) {
@@ -48,8 +48,9 @@ void last_events_start(void)
 
 uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events)
 {
-    struct report_event events[TRACE_LAST_MAX];
-    unsigned count = last_events_read(NULL, events, max_events < TRACE_LAST_MAX ? max_events : TRACE_LAST_MAX);
+    struct report_event events[TRACE_MAX_LAST_EVENTS];
+    unsigned count = last_events_read(NULL, events,
+                                      max_events < TRACE_MAX_LAST_EVENTS ? max_events : TRACE_MAX_LAST_EVENTS);
 
     report_print_events(out, events, count);
     return count;

@@ -185,7 +185,7 @@ static struct failure *failure_newest(struct failure *all)
 {
     struct failure *newest = NULL;
 
-    for (int i = 0; i < FAILURES_MAX; i++) {
+    for (int i = 0; i < MAX_FAILURES; i++) {
         if (all[i].count && (!newest || all[i].order > newest->order))
             newest = &all[i];
     }
@@ -195,7 +195,7 @@ static struct failure *failure_newest(struct failure *all)
 uint32_t ondk_adapter_failures_sized(NDK_ADAPTER *adapter, ondk_failure_t *entries, uint32_t capacity,
                                      size_t entry_size)
 {
-    struct failure all[FAILURES_MAX], *f;
+    struct failure all[MAX_FAILURES], *f;
     uint32_t count = 0;
     ondk_failure_t one;
     const struct adapter *only = adapter ? adapter_behind(adapter) : NULL;

@@ -12,7 +12,7 @@
 #include "ndk/nt.h"
 #include "openndk/netstat.h"
 
-enum { FAILURES_PER_ROLE = 32, FAILURES_MAX = 2 * FAILURES_PER_ROLE };
+enum { FAILURES_PER_ROLE = 32, MAX_FAILURES = 2 * FAILURES_PER_ROLE };
 
 struct adapter;
 

@@ -379,8 +379,8 @@ static void json_put_failure(FILE *out, const ondk_failure_t *f)
 
 void stat_json_end(FILE *out)
 {
-    ondk_failure_t all[FAILURES_MAX];
-    uint32_t count = ondk_adapter_failures(NULL, all, FAILURES_MAX);
+    ondk_failure_t all[MAX_FAILURES];
+    uint32_t count = ondk_adapter_failures(NULL, all, MAX_FAILURES);
 
     fputs("],\"failures\":[", out);
     for (uint32_t i = 0; i < count; i++) {

@@ -23,7 +23,7 @@
 #include "trace_reader/tail.h"
 
 enum { LAST_WAIT_MS = 1000 };
-_Static_assert((int)TRACE_LAST_MAX == (int)TAIL_MAX, "a tail has room for all events");
+_Static_assert((int)TRACE_MAX_LAST_EVENTS == (int)TAIL_MAX_EVENTS, "a tail has room for all events");
 
 static struct last_state {
     struct trace_file file;
@@ -101,7 +101,7 @@ unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events
         return 0;
     s = last_state;
     if (s && fstat(s->file.fd, &now) == 0 && now.st_dev == s->device && now.st_ino == s->inode) {
-        s->tail.max = max < TAIL_MAX ? max : TAIL_MAX;
+        s->tail.max = max < TAIL_MAX_EVENTS ? max : TAIL_MAX_EVENTS;
         s->tail.max_related = s->tail.max / 2;
         s->tail.addresses[0] = addresses ? addresses[0] : 0;
         s->tail.addresses[1] = addresses ? addresses[1] : 0;

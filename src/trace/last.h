@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRACE_LAST_MAX = 32 };
+enum { TRACE_MAX_LAST_EVENTS = 32 };
 
 /* An event in the form in which `ndktrace show` prints it. */
 struct trace_last_event {

@@ -8,7 +8,7 @@
 
 #include "trace_reader/trace_file.h"
 
-enum { TAIL_MAX = 32, TAIL_MAX_FIELDS = 1032, TAIL_MAX_ADDRESSES = 2, TAIL_MAX_CONNECTIONS = 16 };
+enum { TAIL_MAX_EVENTS = 32, TAIL_MAX_FIELDS = 1032, TAIL_MAX_ADDRESSES = 2, TAIL_MAX_CONNECTIONS = 16 };
 
 struct tail_event {
     struct trace_record record;
@@ -18,19 +18,19 @@ struct tail_event {
 
 struct tail {
     /* The caller sets the members below. */
-    unsigned max;                           /* number of wanted events, at most TAIL_MAX */
+    unsigned max;                           /* number of wanted events, at most TAIL_MAX_EVENTS */
     unsigned max_related;                   /* maximum number of events that are chosen only because they are related */
     uint64_t addresses[TAIL_MAX_ADDRESSES]; /* all addresses of one object: its own, and its proxy's; 0: none */
     /* The result, sorted by time. */
     unsigned count;
-    struct tail_event *sorted[TAIL_MAX];
+    struct tail_event *sorted[TAIL_MAX_EVENTS];
     /* The members below are internal. */
     unsigned n_connections;
     uint32_t connections[TAIL_MAX_CONNECTIONS];
     struct tail_list {
         unsigned count, max;
-        uint8_t order[TAIL_MAX]; /* indices of `events`, the oldest event first */
-        struct tail_event events[TAIL_MAX];
+        uint8_t order[TAIL_MAX_EVENTS]; /* indices of `events`, the oldest event first */
+        struct tail_event events[TAIL_MAX_EVENTS];
     } latest, related;
 };
 

@@ -56,7 +56,7 @@ static void close_both(struct service *s, struct peer *p)
 /* covers: DSC-02, QPR-20 */
 static void half_a_frame(void)
 {
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     struct service s;
     struct peer p;
 
@@ -74,7 +74,7 @@ static void half_a_frame(void)
 /* Single bytes are no progress: the frame must be completed. */
 static void byte_by_byte(void)
 {
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     uint64_t begin;
     struct service s;
     struct peer p;
@@ -109,7 +109,7 @@ static void first_segment_alone(void)
 static void trickle(void)
 {
     struct ddp_header write = { .tagged = true, .last = true, .opcode = RDMAP_WRITE };
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     uint64_t begin;
     size_t len;
     struct service s;
@@ -135,7 +135,7 @@ static void trickle(void)
 static void write_without_end(void)
 {
     struct ddp_header h = { .tagged = true, .opcode = RDMAP_WRITE };
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     struct service s;
     struct peer p;
 
@@ -154,7 +154,7 @@ static void half_an_answer(void)
 {
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 }, h;
     struct rdma_completion c;
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     struct service s;
     struct peer p;
     size_t size;
@@ -226,7 +226,7 @@ static void next_message(void)
 /* The rest is in the socket, and this side has not read it: the connection must not end. */
 static void unread(void)
 {
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     struct service s;
     struct peer p;
     size_t len;
@@ -261,7 +261,7 @@ static void no_limit(void)
 static void while_disconnecting(void)
 {
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 };
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     uint64_t begin;
     struct service s;
     struct peer p;

@@ -108,18 +108,18 @@ void peer_send(struct peer *p, struct service *s, const void *bytes, size_t len)
     AWAIT(counters(s).in_bytes == s->sent);
 }
 
-size_t peer_encode_fpdu(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)
+size_t peer_encode_fpdu(uint8_t fpdu[MAX_FPDU], const struct ddp_header *h, size_t payload)
 {
     size_t ulpdu = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER) + payload;
 
-    CHECK(mpa_fpdu_size(ulpdu) <= FPDU_MAX);
-    memset(fpdu + MPA_FPDU_LENGTH + ulpdu - payload, 0x5a, FPDU_MAX - MPA_FPDU_LENGTH - (ulpdu - payload));
+    CHECK(mpa_fpdu_size(ulpdu) <= MAX_FPDU);
+    memset(fpdu + MPA_FPDU_LENGTH + ulpdu - payload, 0x5a, MAX_FPDU - MPA_FPDU_LENGTH - (ulpdu - payload));
     fpdu[0] = (uint8_t)(ulpdu >> 8);
     fpdu[1] = (uint8_t)ulpdu;
     return mpa_fpdu_size(ulpdu);
 }
 
-size_t peer_encode_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payload, bool last)
+size_t peer_encode_segment(struct peer *p, uint8_t fpdu[MAX_FPDU], size_t payload, bool last)
 {
     struct ddp_header h = { .last = last, .opcode = RDMAP_SEND, .msn = p->msn, .mo = p->mo };
 
@@ -130,7 +130,7 @@ size_t peer_encode_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payloa
 
 void peer_send_segment(struct peer *p, struct service *s, size_t payload, bool last)
 {
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     size_t len = peer_encode_segment(p, fpdu, payload, last);
 
     peer_send(p, s, fpdu, len);

@@ -13,7 +13,7 @@
 #include "wire/ddp.h"
 #include "wire/mpa.h"
 
-enum { MS = 1000000, SLOTS = 16, RECEIVE = 65536, FPDU_MAX = 17000 };
+enum { MS = 1000000, SLOTS = 16, RECEIVE = 65536, MAX_FPDU = 17000 };
 
 struct service {
     struct fabric_config config;
@@ -50,9 +50,9 @@ bool peer_is_up(const struct peer *p);
 /* Sends bytes, and waits until the fabric has received them. */
 void peer_send(struct peer *p, struct service *s, const void *bytes, size_t len);
 /* Makes an FPDU with this header; returns its size. */
-size_t peer_encode_fpdu(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload);
+size_t peer_encode_fpdu(uint8_t fpdu[MAX_FPDU], const struct ddp_header *h, size_t payload);
 /* Makes the next segment of the peer's message. */
-size_t peer_encode_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payload, bool last);
+size_t peer_encode_segment(struct peer *p, uint8_t fpdu[MAX_FPDU], size_t payload, bool last);
 void peer_send_segment(struct peer *p, struct service *s, size_t payload, bool last);
 
 #endif

@@ -154,7 +154,7 @@ static void busy_with_short_ones(void)
 static void crowded_and_unread(void)
 {
     struct peer peers[SLOTS];
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     struct service s;
 
     open_shared(&s, peers, SLOTS);
@@ -188,7 +188,7 @@ static void only_one(void)
 /* The peer may be ended at any time. */
 static void try_send(struct peer *p, size_t payload, bool last)
 {
-    uint8_t fpdu[FPDU_MAX];
+    uint8_t fpdu[MAX_FPDU];
     size_t len = peer_encode_segment(p, fpdu, payload, last);
 
     (void)send(p->fd, fpdu, len, MSG_NOSIGNAL);

@@ -19,7 +19,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LEN = 4 * MEM_PAGE, DEPTH = 16, FPDU_MAX = 4096, OUT_MAX = 1 << 16, FILL = 0x5a, GUARD_FILL = 0xa5 };
+enum { LEN = 4 * MEM_PAGE, DEPTH = 16, MAX_FPDU = 4096, MAX_OUT = 1 << 16, FILL = 0x5a, GUARD_FILL = 0xa5 };
 enum area_kind { ALL, READABLE, LOCAL, FOREIGN, PAGED, AREAS };
 enum { WINDOW = AREAS, TOKENS, STALE = TOKENS };
 
@@ -49,7 +49,7 @@ struct fuzz {
     struct rdmap_read_request asked[DEPTH];
     unsigned asked_count, answered;
     uint32_t answered_octets;
-    uint8_t out[OUT_MAX];
+    uint8_t out[MAX_OUT];
     size_t out_len;
 };
 
@@ -140,8 +140,8 @@ static void transmit(struct fuzz *f, size_t most)
 
         for (int i = 0; i < n && taken < most; i++) {
             size_t len = iov[i].iov_len < most - taken ? iov[i].iov_len : most - taken;
-            if (len > OUT_MAX - f->out_len)
-                len = OUT_MAX - f->out_len;
+            if (len > MAX_OUT - f->out_len)
+                len = MAX_OUT - f->out_len;
             memcpy(f->out + f->out_len, iov[i].iov_base, len);
             f->out_len += len;
             taken += len;
@@ -206,9 +206,9 @@ static size_t seal(const struct fuzz *f, uint8_t *fpdu, const struct ddp_header 
 /* Feeds a segment whose fields are mostly valid. */
 static void segment(struct fuzz *f, struct input *in)
 {
-    static uint8_t fpdu[FPDU_MAX + 64];
+    static uint8_t fpdu[MAX_FPDU + 64];
     unsigned kind = input_number(in, 1), which = input_number(in, 1) % TOKENS;
-    uint32_t payload = input_number(in, 2) % FPDU_MAX, wrong = input_number(in, 1);
+    uint32_t payload = input_number(in, 2) % MAX_FPDU, wrong = input_number(in, 1);
     struct ddp_header h = { .opcode = kind & 7, .last = kind & 8, .tagged = h.opcode == 0 || h.opcode == 2 };
     uint8_t *body;
 

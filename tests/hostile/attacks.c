@@ -7,7 +7,7 @@
 
 enum { STARVE_PAYLOAD = 16 };
 
-static const uint8_t text[FRAME_PAYLOAD_MAX] = "a small message of a hostile peer";
+static const uint8_t text[FRAME_MAX_PAYLOAD] = "a small message of a hostile peer";
 
 /* ---- abrupt: small messages, then the end at once ---- */
 
@@ -227,7 +227,7 @@ static const struct attack burst = {
 
 static void starve_segment(struct peer *p, size_t len)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX];
+    uint8_t ulpdu[FRAME_MAX_ULPDU];
     struct ddp_header h = frame_send_header(p->msn, p->step, false);
 
     p->step += (unsigned)len;
@@ -259,7 +259,7 @@ static const struct attack starve = {
 
 static size_t whole_fpdu(uint8_t *out, const struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX];
+    uint8_t ulpdu[FRAME_MAX_ULPDU];
     struct ddp_header h = frame_send_header(1, 0, true);
 
     return frame_fpdu(out, ulpdu, frame_ulpdu(ulpdu, &h, text, options.size), p->crc);
@@ -268,7 +268,7 @@ static size_t whole_fpdu(uint8_t *out, const struct peer *p)
 /* Sends byte by byte, but never the last one. */
 static void stall_due(struct peer *p)
 {
-    uint8_t fpdu[FRAME_FPDU_MAX];
+    uint8_t fpdu[FRAME_MAX_FPDU];
     size_t size = whole_fpdu(fpdu, p);
 
     if (p->step + 1 >= size)
@@ -279,7 +279,7 @@ static void stall_due(struct peer *p)
 
 static void stall_opened(struct peer *p)
 {
-    uint8_t fpdu[FRAME_FPDU_MAX];
+    uint8_t fpdu[FRAME_MAX_FPDU];
     size_t size = whole_fpdu(fpdu, p);
 
     peer_arrived(p);
@@ -470,7 +470,7 @@ static void client_connected(struct peer *p)
 
 static void client_message(struct peer *p)
 {
-    uint8_t bytes[FRAME_PAYLOAD_MAX];
+    uint8_t bytes[FRAME_MAX_PAYLOAD];
 
     for (unsigned i = 0; i < options.size; i++)
         bytes[i] = (uint8_t)(p->number * 7 + p->step * 3 + i);
@@ -557,7 +557,7 @@ static void server_requested(struct peer *p)
 
 static void server_opened(struct peer *p)
 {
-    uint8_t fpdu[FRAME_FPDU_MAX];
+    uint8_t fpdu[FRAME_MAX_FPDU];
     unsigned how = way(p, SERVER_WAYS);
 
     if (how == SERVER_REPLY_RESET) {

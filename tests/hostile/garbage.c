@@ -86,7 +86,7 @@ static void request_cut(struct peer *p)
 
 static void send_ulpdu(struct peer *p, const struct ddp_header *h, size_t len)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], payload[FRAME_PAYLOAD_MAX];
+    uint8_t ulpdu[FRAME_MAX_ULPDU], payload[FRAME_MAX_PAYLOAD];
 
     seeded_fill(payload, len);
     peer_send_ulpdu(p, ulpdu, frame_ulpdu(ulpdu, h, payload, len));
@@ -104,7 +104,7 @@ static void stream_noise(struct peer *p)
 
 static void stream_crc(struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], fpdu[FRAME_FPDU_MAX], payload[64];
+    uint8_t ulpdu[FRAME_MAX_ULPDU], fpdu[FRAME_MAX_FPDU], payload[64];
     struct ddp_header h = frame_send_header(1, 0, true);
     size_t size;
 
@@ -116,7 +116,7 @@ static void stream_crc(struct peer *p)
 
 static void stream_cut(struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], fpdu[FRAME_FPDU_MAX], payload[64];
+    uint8_t ulpdu[FRAME_MAX_ULPDU], fpdu[FRAME_MAX_FPDU], payload[64];
     struct ddp_header h = frame_send_header(1, 0, true);
     size_t size;
 
@@ -209,7 +209,7 @@ static void stream_too_long(struct peer *p)
 {
     struct ddp_header h = frame_send_header(1, 0, true);
 
-    send_ulpdu(p, &h, FRAME_PAYLOAD_MAX);
+    send_ulpdu(p, &h, FRAME_MAX_PAYLOAD);
 }
 
 /* Returns a token that does not exist. */
@@ -310,7 +310,7 @@ static void send_invalidate(struct peer *p)
 
 static void peers_terminate(struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], payload[TERMINATE_MAX_PAYLOAD];
+    uint8_t ulpdu[FRAME_MAX_ULPDU], payload[TERMINATE_MAX_PAYLOAD];
     struct terminate t = { .error = WIRE_DDP_CATASTROPHIC };
     struct ddp_header h = frame_send_header(1, 0, true);
 
@@ -331,7 +331,7 @@ static void terminate_long(struct peer *p)
 /* Sends frames with valid checksums and some header bits inverted, and closes the connection. */
 static void mutated(struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], payload[256];
+    uint8_t ulpdu[FRAME_MAX_ULPDU], payload[256];
 
     seeded_fill(payload, sizeof payload);
     for (int i = 0; i < 16; i++) {

@@ -27,7 +27,7 @@ static const char usage[] = "good [options] ADDRESS:PORT\n"
                             "  --until-stdin     messages go on till standard input ends, --count at least\n"
                             "  --from ADDRESS    source address\n";
 
-enum { PATIENCE_S = 120, THREADS_MAX = 1024, FAILURES_MAX = 32, TIMES_MAX = 1 << 16 };
+enum { PATIENCE_S = 120, MAX_THREADS = 1024, MAX_FAILURES = 32, MAX_TIMES = 1 << 16 };
 enum { THREADS = 1, ROUNDS, COUNT, SIZE, UNTIL_STDIN, FROM };
 
 /* clang-format off */
@@ -55,9 +55,9 @@ static struct {
     struct {
         char name[96];
         uint32_t count;
-    } failures[FAILURES_MAX];
+    } failures[MAX_FAILURES];
     uint32_t failure_count;
-    uint32_t times_us[TIMES_MAX], times_count;
+    uint32_t times_us[MAX_TIMES], times_count;
 } totals;
 
 struct client {
@@ -83,9 +83,9 @@ static void count_failure(const char *step, NTSTATUS status, uint32_t reason)
     pthread_mutex_lock(&lock);
     while (i < totals.failure_count && strcmp(totals.failures[i].name, name) != 0)
         i++;
-    if (i == totals.failure_count && i < FAILURES_MAX)
+    if (i == totals.failure_count && i < MAX_FAILURES)
         memcpy(totals.failures[totals.failure_count++].name, name, sizeof name);
-    if (i < FAILURES_MAX)
+    if (i < MAX_FAILURES)
         totals.failures[i].count++;
     pthread_mutex_unlock(&lock);
 }
@@ -95,7 +95,7 @@ static void count_message(uint64_t since_us, uint64_t wrong)
     pthread_mutex_lock(&lock);
     totals.messages++;
     totals.wrong_bytes += wrong;
-    if (totals.times_count < TIMES_MAX)
+    if (totals.times_count < MAX_TIMES)
         totals.times_us[totals.times_count++] = (uint32_t)(now_us() - since_us);
     pthread_mutex_unlock(&lock);
 }
@@ -228,7 +228,7 @@ static bool set_option(int option)
         return options.until_stdin = true;
     if (option == FROM)
         return address_parse(optarg, false, &options.from);
-    return option != '?' && number_parse(optarg, 1, option == THREADS ? THREADS_MAX : 1000000, numbers[option]);
+    return option != '?' && number_parse(optarg, 1, option == THREADS ? MAX_THREADS : 1000000, numbers[option]);
 }
 
 static bool parse(int argc, char **argv)
@@ -282,8 +282,8 @@ static void wait_for_stdin(void)
 
 int main(int argc, char **argv)
 {
-    static struct client clients[THREADS_MAX];
-    static pthread_t threads[THREADS_MAX];
+    static struct client clients[MAX_THREADS];
+    static pthread_t threads[MAX_THREADS];
     const char *step;
     NTSTATUS status;
 

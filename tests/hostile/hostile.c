@@ -82,7 +82,7 @@ static bool set_number(int option, const char *text)
     };
     uint32_t value;
 
-    if (!number_parse(text, 0, option == SIZE ? FRAME_PAYLOAD_MAX : MANY, &value))
+    if (!number_parse(text, 0, option == SIZE ? FRAME_MAX_PAYLOAD : MANY, &value))
         return false;
     if (option == HOW)
         options.how = (int)value;

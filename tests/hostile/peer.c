@@ -21,7 +21,7 @@ static void count_end(const char *how)
 
     while (i < totals.ends_count && strcmp(totals.ends[i].name, how) != 0)
         i++;
-    if (i == ENDS_MAX)
+    if (i == MAX_ENDS)
         return;
     if (i == totals.ends_count) {
         snprintf(totals.ends[i].name, ENDS_NAME, "%s", how);
@@ -149,7 +149,7 @@ bool peer_send_rest(struct peer *p)
 
 void peer_send_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len)
 {
-    uint8_t fpdu[FRAME_FPDU_MAX];
+    uint8_t fpdu[FRAME_MAX_FPDU];
 
     totals.frames++;
     peer_send(p, fpdu, frame_fpdu(fpdu, ulpdu, len, p->crc));
@@ -157,7 +157,7 @@ void peer_send_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len)
 
 void peer_send_message(struct peer *p, const void *payload, size_t len)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX];
+    uint8_t ulpdu[FRAME_MAX_ULPDU];
     struct ddp_header h = frame_send_header(p->msn++, 0, true);
 
     totals.messages++;

@@ -66,7 +66,7 @@ void seeded_fill(void *bytes, size_t len)
 
 void totals_time(uint64_t since_ns)
 {
-    if (totals.times_count < TIMES_MAX)
+    if (totals.times_count < MAX_TIMES)
         totals.times_us[totals.times_count++] = (uint32_t)((clock_ns() - since_ns) / 1000u);
 }
 

@@ -82,7 +82,7 @@ struct attack {
     void (*ended)(struct peer *, const char *how);
 };
 
-enum { ENDS_MAX = 64, ENDS_NAME = 48, TIMES_MAX = 65536 };
+enum { MAX_ENDS = 64, ENDS_NAME = 48, MAX_TIMES = 65536 };
 
 struct totals {
     unsigned started, connected, refused, failed, replied, rejected, arrived, closed;
@@ -91,10 +91,10 @@ struct totals {
     struct {
         char name[ENDS_NAME];
         unsigned count;
-    } ends[ENDS_MAX];
+    } ends[MAX_ENDS];
     unsigned ends_count;
     unsigned unexpected; /* unexpected ends, which are printed to stderr */
-    uint32_t times_us[TIMES_MAX];
+    uint32_t times_us[MAX_TIMES];
     unsigned times_count;
 };
 

@@ -52,8 +52,8 @@ static struct {
     NDK_ADAPTER *adapter;
     NDK_PD *pd;
     NDK_SRQ *srq;
-    NDK_LISTENER *listeners[SERVICE_LISTENERS_MAX];
-    uint16_t ports[SERVICE_LISTENERS_MAX];
+    NDK_LISTENER *listeners[SERVICE_MAX_LISTENERS];
+    uint16_t ports[SERVICE_MAX_LISTENERS];
     struct fenced messages, open, fixed;
     uint32_t *places, place_count;
     pthread_t thread;
@@ -64,7 +64,7 @@ static struct {
     struct {
         char name[SERVICE_REASON_NAME];
         uint32_t count;
-    } reasons[SERVICE_REASONS_MAX]; /* lock */
+    } reasons[SERVICE_MAX_REASONS]; /* lock */
     uint32_t reasons_count;         /* lock */
     atomic_uint requests, rejects, opened, now;
     atomic_ullong messages_echoed;
@@ -85,11 +85,11 @@ static void count_reason(const char *name)
     pthread_mutex_lock(&s.lock);
     while (i < s.reasons_count && strcmp(s.reasons[i].name, name) != 0)
         i++;
-    if (i == s.reasons_count && i < SERVICE_REASONS_MAX) {
+    if (i == s.reasons_count && i < SERVICE_MAX_REASONS) {
         snprintf(s.reasons[i].name, SERVICE_REASON_NAME, "%s", name);
         s.reasons_count++;
     }
-    if (i < SERVICE_REASONS_MAX)
+    if (i < SERVICE_MAX_REASONS)
         s.reasons[i].count++;
     pthread_mutex_unlock(&s.lock);
 }

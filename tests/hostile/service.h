@@ -12,7 +12,7 @@
 
 #include "ndk/ndkpi.h"
 
-enum { SERVICE_LISTENERS_MAX = 64, SERVICE_REASONS_MAX = 64, SERVICE_REASON_NAME = 80 };
+enum { SERVICE_MAX_LISTENERS = 64, SERVICE_MAX_REASONS = 64, SERVICE_REASON_NAME = 80 };
 
 struct service_options {
     struct sockaddr_storage address; /* port 0: any port; each further listener uses the next port */

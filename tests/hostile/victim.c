@@ -58,7 +58,7 @@ static bool parse(int argc, char **argv, struct service_options *o)
         if (option == HOLD)
             o->delays_answers = true;
         else if (option == '?' || !number_parse(optarg, option == ANSWER_MS ? 0 : 1,
-                                                option == LISTENERS ? SERVICE_LISTENERS_MAX : 65536, numbers[option]))
+                                                option == LISTENERS ? SERVICE_MAX_LISTENERS : 65536, numbers[option]))
             return false;
     }
     return argc - optind == 1 && address_parse(argv[optind], true, &o->address);

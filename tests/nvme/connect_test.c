@@ -279,8 +279,8 @@ static void test_connect_numbers(void **state)
 {
     (void)state;
     assert_int_equal(rig_admin(&rig, 0, RIG_NQN)->cntlid, 1);
-    rig.subsystem.last_cntlid = NVME_CNTLID_MAX - 1;
-    assert_int_equal(rig_admin(&rig, 1, RIG_NQN)->cntlid, NVME_CNTLID_MAX);
+    rig.subsystem.last_cntlid = NVME_MAX_CNTLID - 1;
+    assert_int_equal(rig_admin(&rig, 1, RIG_NQN)->cntlid, NVME_MAX_CNTLID);
     assert_int_equal(rig_admin(&rig, 2, RIG_NQN)->cntlid, 2);
 }
 

@@ -27,7 +27,7 @@
 
 enum { OBJECT = 0x1000, PROXY = 0x2000, CONNECTION = 7, MAX = 20 };
 
-static struct trace_last_event events[TRACE_LAST_MAX];
+static struct trace_last_event events[TRACE_MAX_LAST_EVENTS];
 
 static void begin(void)
 {
@@ -119,11 +119,11 @@ static void test_printed(void **state)
     unsigned lines = 0;
 
     (void)state;
-    assert_int_equal(ondk_trace_print_last(out, UINT32_MAX), TRACE_LAST_MAX);
+    assert_int_equal(ondk_trace_print_last(out, UINT32_MAX), TRACE_MAX_LAST_EVENTS);
     fclose(out);
     for (const char *at = text; (at = strchr(at, '\n')); at++)
         lines++;
-    assert_int_equal(lines, 1 + TRACE_LAST_MAX);
+    assert_int_equal(lines, 1 + TRACE_MAX_LAST_EVENTS);
     assert_memory_equal(text, "  last events: ", 15);
     free(text);
 }

@@ -5,13 +5,13 @@
 
 #include "trace_reader/trace_file.h"
 
-enum { FILTER_MAX = 64 }; /* maximum number of entries in each list of the command line */
+enum { FILTER_MAX_ENTRIES = 64 }; /* maximum number of entries in each list of the command line */
 
 struct filter {
     size_t n_connections, n_threads, n_events, n_values;
-    uint32_t connections[FILTER_MAX], threads[FILTER_MAX];
-    const char *events[FILTER_MAX], *values[FILTER_MAX]; /* names of events and of values */
-    uint64_t object;                                     /* 0: every object */
+    uint32_t connections[FILTER_MAX_ENTRIES], threads[FILTER_MAX_ENTRIES];
+    const char *events[FILTER_MAX_ENTRIES], *values[FILTER_MAX_ENTRIES]; /* names of events and of values */
+    uint64_t object;                                                     /* 0: every object */
     bool has_since, has_until;
     double since, until; /* in seconds since the beginning of the trace */
     /* Set by filter_learn. */

@@ -22,7 +22,7 @@ static const char *options_parse_numbers(const char *value, uint32_t *list, size
     do {
         size_t len = strcspn(value, ",");
 
-        if (*n == FILTER_MAX)
+        if (*n == FILTER_MAX_ENTRIES)
             return "at most 64 numbers are expected";
         if (len >= sizeof word)
             return expected;
@@ -41,7 +41,7 @@ static const char *options_parse_words(const char *value, const char **list, siz
     char *copy = strdup(value); /* never freed, because `list` points into it */
 
     for (char *word = copy ? strtok(copy, ",") : NULL; word; word = strtok(NULL, ",")) {
-        if (*n == FILTER_MAX)
+        if (*n == FILTER_MAX_ENTRIES)
             return "at most 64 words are expected";
         list[(*n)++] = word;
     }

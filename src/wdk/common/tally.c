@@ -13,7 +13,7 @@ enum { BITS_OF_CODE = 32, BITS_OF_GROUP = 40 };
 static struct entry {
     _Atomic uint64_t key; /* 0: not used */
     _Atomic uint64_t count, bytes;
-} entries[TALLY_MAX];
+} entries[TALLY_MAX_ENTRIES];
 
 /* Returns the key, which is not 0, because the group is counted from 1. */
 static uint64_t tally_key(enum tally_group group, uint8_t code, uint32_t status)
@@ -24,9 +24,9 @@ static uint64_t tally_key(enum tally_group group, uint8_t code, uint32_t status)
 /* Returns the entry with this key, which it adds if necessary. Returns NULL if the table is full. */
 static struct entry *tally_find(uint64_t key)
 {
-    unsigned at = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56) % TALLY_MAX;
+    unsigned at = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 56) % TALLY_MAX_ENTRIES;
 
-    for (unsigned i = 0; i < TALLY_MAX; i++, at = (at + 1) % TALLY_MAX) {
+    for (unsigned i = 0; i < TALLY_MAX_ENTRIES; i++, at = (at + 1) % TALLY_MAX_ENTRIES) {
         uint64_t found = atomic_load_explicit(&entries[at].key, memory_order_relaxed);
 
         if (found == key)
@@ -55,11 +55,11 @@ static uint64_t tally_key_of(const struct tally *t)
     return tally_key(t->group, t->code, t->status);
 }
 
-unsigned tally_copy(struct tally all[TALLY_MAX])
+unsigned tally_copy(struct tally all[TALLY_MAX_ENTRIES])
 {
     unsigned n = 0;
 
-    for (size_t i = 0; i < TALLY_MAX; i++) {
+    for (size_t i = 0; i < TALLY_MAX_ENTRIES; i++) {
         uint64_t key = atomic_load_explicit(&entries[i].key, memory_order_relaxed);
         struct tally one = {
             .group = (enum tally_group)((key >> BITS_OF_GROUP) - 1),

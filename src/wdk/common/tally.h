@@ -28,8 +28,8 @@ struct tally {
     uint64_t count, bytes;
 };
 
-enum { TALLY_MAX = 256 };
+enum { TALLY_MAX_ENTRIES = 256 };
 /* Copies all counts, ordered by group, code and status. Returns their number. */
-unsigned tally_copy(struct tally all[TALLY_MAX]);
+unsigned tally_copy(struct tally all[TALLY_MAX_ENTRIES]);
 
 #endif

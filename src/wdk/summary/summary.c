@@ -207,7 +207,7 @@ static void summary_tally(const struct summary *s, const struct tally *t)
 static void summary_tallies(const struct summary *s)
 {
     static const enum tally_group order[] = { TALLY_WSK, TALLY_IRP, TALLY_SCSI };
-    struct tally all[TALLY_MAX];
+    struct tally all[TALLY_MAX_ENTRIES];
     unsigned count = tally_copy(all);
 
     for (size_t g = 0; g < sizeof order / sizeof order[0]; g++)

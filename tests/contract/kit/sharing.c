@@ -66,7 +66,7 @@ static void sharing_connect_member(struct sharing *s, bool own_queue)
 {
     struct sharing_member *m = &s->member[s->members++];
 
-    CHECK(s->members <= SHARING_MAX);
+    CHECK(s->members <= SHARING_MAX_MEMBERS);
     m->cq = s->passive.cq;
     if (own_queue)
         CHECK_STATUS(data_cq(s->passive.adapter, 2 * KIT_DEPTH, kit_on_notify, &s->passive, &m->cq), STATUS_SUCCESS);

@@ -5,7 +5,7 @@
 
 #include "contract/kit/data.h"
 
-enum { SHARING_MAX = 8 };
+enum { SHARING_MAX_MEMBERS = 8 };
 
 struct sharing_member {
     NDK_QP *qp, *peer;                         /* qp: the passive QP, which uses the SRQ; peer: the active QP */
@@ -17,7 +17,7 @@ struct sharing {
     struct kit_side passive, active; /* their qp and connector are NULL outside of sharing_connect */
     struct kit_listener listener;
     NDK_SRQ *srq;
-    struct sharing_member member[SHARING_MAX];
+    struct sharing_member member[SHARING_MAX_MEMBERS];
     int members;
     atomic_int low; /* number of notifications of the SRQ */
     NTSTATUS low_status;

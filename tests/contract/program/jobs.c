@@ -36,7 +36,7 @@ struct job {
 /* The state of a run: its jobs, and the results of its cases. */
 struct jobs {
     const struct jobs_options *options;
-    struct job all[JOBS_MAX];
+    struct job all[MAX_JOBS];
     struct run_result *results;
     /*
      * `count`: number of cases. `next`: index of the next case to start. `front`: index of the first case whose output
@@ -289,7 +289,7 @@ static void job_end(struct job *job)
 /* Waits for output or the end of a process. Ends the jobs whose process has ended, and returns their number. */
 static size_t jobs_poll(struct job *all, unsigned count)
 {
-    struct pollfd fds[2 * JOBS_MAX];
+    struct pollfd fds[2 * MAX_JOBS];
     size_t ended = 0;
 
     for (unsigned i = 0; i < count; i++) {
@@ -358,7 +358,7 @@ static void jobs_count(struct jobs *j, const struct run_result *r)
  */
 static bool jobs_step(struct jobs *j)
 {
-    struct run_result *before[JOBS_MAX];
+    struct run_result *before[MAX_JOBS];
     bool is_busy = false;
 
     for (unsigned i = 0; i < j->options->count; i++) {

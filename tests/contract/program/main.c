@@ -32,7 +32,7 @@ static const struct command_option known_options[] = {
     { "--filter", "TEXT,...", "only cases whose names contain one of the texts", COMMAND_TEXT, AT(filter) },
     { "--family", "both|4|6", "address families", COMMAND_CHOICE, AT(families), .standard = "both" },
     { "--slow", NULL, "long cases too", COMMAND_FLAG, AT(slow) },
-    { "--jobs, -j", "N", "run N cases at once, each in a network namespace", COMMAND_NUMBER, AT(jobs), 1, JOBS_MAX,
+    { "--jobs, -j", "N", "run N cases at once, each in a network namespace", COMMAND_NUMBER, AT(jobs), 1, MAX_JOBS,
       "1" },
     { "--interface", "INTERFACE", "run on this interface: its name, its index, or one of its addresses (default: lo)",
       COMMAND_TEXT, AT(interface) },
@@ -194,7 +194,7 @@ static void plan_fini(struct plan *p)
 /* Isolates the run from other programs as far as that is permitted, and runs the cases. */
 static void plan_run(struct plan *p, const struct options *o, FILE *lines)
 {
-    static int namespaces[JOBS_MAX];
+    static int namespaces[MAX_JOBS];
     struct jobs_options jobs = { .count = o->jobs, .watchdog = o->watchdog, .lines = lines };
     const char *failed = o->jobs > 1 ? network_create(o->jobs, namespaces) : NULL;
 

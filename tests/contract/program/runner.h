@@ -52,7 +52,7 @@ const char *run_family_name(const struct run_result *r); /* "IPv4", "IPv6"; NULL
 
 /* ---- jobs: cases in processes of their own ---- */
 
-enum { JOBS_MAX = 256 };
+enum { MAX_JOBS = 256 };
 
 struct jobs_options {
     unsigned count;        /* number of cases that run at the same time */

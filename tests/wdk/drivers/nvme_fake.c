@@ -6,7 +6,7 @@
 #include "nvme-initiator/nvmeport.h"
 #include "nvme_fake.h"
 
-#define FAKE_NAMESPACES_MAX 3
+#define FAKE_MAX_NAMESPACES 3
 
 struct _NVME_CONTROLLER {
     LONG References;
@@ -25,7 +25,7 @@ struct _NVME_CONTROLLER {
     PETHREAD Thread;
     KEVENT Wake; /* Changed has to be called, or the thread has to end */
     LONG Stopping;
-    UCHAR Data[FAKE_NAMESPACES_MAX][FAKE_BLOCKS * FAKE_BLOCK];
+    UCHAR Data[FAKE_MAX_NAMESPACES][FAKE_BLOCKS * FAKE_BLOCK];
 };
 
 /* ---- Settings, provider, discovery ------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ ULONG NvmeControllerNamespaces(NVME_CONTROLLER *Controller, NVME_NAMESPACE *Name
     KIRQL irql;
 
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    for (i = 0; i < FAKE_NAMESPACES_MAX; i++) {
+    for (i = 0; i < FAKE_MAX_NAMESPACES; i++) {
         if (!(Controller->Listed >> i & 1))
             continue;
         if (count < Count) {

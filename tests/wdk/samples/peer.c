@@ -12,7 +12,7 @@
 #include "wire/ddp.h"
 #include "wire/mpa.h"
 
-enum { READ_LIMIT = 1, SEGMENT_MAX = 8192 };
+enum { READ_LIMIT = 1, MAX_SEGMENT = 8192 };
 
 static struct sockaddr_in loopback(uint16_t port)
 {
@@ -220,7 +220,7 @@ static size_t encode_fpdu(uint8_t *fpdu, const struct ddp_header *h, const void 
 
 static bool send_fpdu(struct peer *p, const struct ddp_header *h, const void *payload, size_t len)
 {
-    uint8_t fpdu[SEGMENT_MAX + 64];
+    uint8_t fpdu[MAX_SEGMENT + 64];
 
     return send_bytes(p, fpdu, encode_fpdu(fpdu, h, payload, len));
 }
@@ -252,7 +252,7 @@ bool peer_send_first_segment(struct peer *p, const void *payload, size_t len)
 bool peer_send_half_message(struct peer *p, const void *payload, size_t len)
 {
     struct ddp_header h = next_message(p, true);
-    uint8_t fpdu[SEGMENT_MAX + 64];
+    uint8_t fpdu[MAX_SEGMENT + 64];
 
     return send_bytes(p, fpdu, encode_fpdu(fpdu, &h, payload, len) / 2);
 }
