@@ -4,7 +4,7 @@
 
 #include "base/verify_setting.h"
 
-static bool setting_is_word(const char *text, size_t length, const char *word)
+static bool verify_setting_is_word(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && !strncmp(text, word, length);
 }
@@ -13,7 +13,7 @@ static bool setting_is_word(const char *text, size_t length, const char *word)
  * Parses an option with a name, for example "output=FILE", where `key` is "output=". Returns false if the text has
  * another key, no name, or a name of VERIFY_MAX_NAME bytes or more.
  */
-static bool setting_parse_name(const char *text, size_t length, const char *key, struct verify_name *name)
+static bool verify_setting_parse_name(const char *text, size_t length, const char *key, struct verify_name *name)
 {
     size_t key_length = strlen(key);
 
@@ -23,12 +23,12 @@ static bool setting_parse_name(const char *text, size_t length, const char *key,
     return true;
 }
 
-static bool setting_parse_mode(const char *text, size_t length, struct verify_setting *setting)
+static bool verify_setting_parse_mode(const char *text, size_t length, struct verify_setting *setting)
 {
     static const char *const modes[] = { "off", "report", "stop" };
 
     for (uint32_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (setting_is_word(text, length, modes[i])) {
+        if (verify_setting_is_word(text, length, modes[i])) {
             setting->mode = i;
             return true;
         }
@@ -40,7 +40,7 @@ static bool setting_parse_mode(const char *text, size_t length, struct verify_se
  * Parses an option with a number, for example "stall=MS", where `key` is "stall=". Returns false if the text has
  * another key, or no number up to `max`.
  */
-static bool setting_parse_number(const char *text, size_t length, const char *key, uint32_t max, uint32_t *value)
+static bool verify_setting_parse_number(const char *text, size_t length, const char *key, uint32_t max, uint32_t *value)
 {
     size_t at = strlen(key);
     uint32_t number = 0;
@@ -62,39 +62,39 @@ static bool setting_parse_number(const char *text, size_t length, const char *ke
  * Parses the option "advice=RULE", which may occur up to VERIFY_MAX_ADVICE times. Returns false for another option, or
  * if the option occurs more often.
  */
-static bool setting_parse_advice(const char *text, size_t length, struct verify_setting *setting)
+static bool verify_setting_parse_advice(const char *text, size_t length, struct verify_setting *setting)
 {
     struct verify_name rule;
 
-    if (!setting_parse_name(text, length, "advice=", &rule) || setting->advice_count == VERIFY_MAX_ADVICE)
+    if (!verify_setting_parse_name(text, length, "advice=", &rule) || setting->advice_count == VERIFY_MAX_ADVICE)
         return false;
     setting->advice[setting->advice_count++] = rule;
     return true;
 }
 
-static bool setting_parse_option(const char *text, size_t length, struct verify_setting *setting)
+static bool verify_setting_parse_option(const char *text, size_t length, struct verify_setting *setting)
 {
-    bool full = setting_is_word(text, length, "full"), json = setting_is_word(text, length, "json");
+    bool full = verify_setting_is_word(text, length, "full"), json = verify_setting_is_word(text, length, "json");
 
     setting->full = setting->full || full;
     setting->json = setting->json || json;
-    return full || json || setting_parse_name(text, length, "output=", &setting->output) ||
-           setting_parse_name(text, length, "junit=", &setting->junit) ||
-           setting_parse_number(text, length, "stall=", VERIFY_MAX_STALL_MS, &setting->stall_ms) ||
-           setting_parse_number(text, length, "exit=", VERIFY_MAX_EXIT, &setting->exit_status) ||
-           setting_parse_advice(text, length, setting);
+    return full || json || verify_setting_parse_name(text, length, "output=", &setting->output) ||
+           verify_setting_parse_name(text, length, "junit=", &setting->junit) ||
+           verify_setting_parse_number(text, length, "stall=", VERIFY_MAX_STALL_MS, &setting->stall_ms) ||
+           verify_setting_parse_number(text, length, "exit=", VERIFY_MAX_EXIT, &setting->exit_status) ||
+           verify_setting_parse_advice(text, length, setting);
 }
 
 bool verify_setting_parse(const char *text, struct verify_setting *setting)
 {
     struct verify_setting parsed = { .stall_ms = VERIFY_STALL_MS };
     size_t length = strcspn(text, ",");
-    bool ok = setting_parse_mode(text, length, &parsed);
+    bool ok = verify_setting_parse_mode(text, length, &parsed);
 
     for (text += length; ok && *text; text += length) {
         text++; /* the comma */
         length = strcspn(text, ",");
-        ok = setting_parse_option(text, length, &parsed);
+        ok = verify_setting_parse_option(text, length, &parsed);
     }
     if (ok)
         *setting = parsed;

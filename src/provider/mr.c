@@ -140,7 +140,7 @@ static NTSTATUS mr_ndk_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flag
     return status;
 }
 
-static void mr_on_deregistered(void *context)
+static void mr_on_fabric_deregistered(void *context)
 {
     struct mr *mr = context;
 
@@ -151,13 +151,13 @@ static void mr_on_deregistered(void *context)
 static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
     /*
-     * `deregister` can be pending even if the region is registered: mr_on_deregistered sets MR_EMPTY before the
+     * `deregister` can be pending even if the region is registered: mr_on_fabric_deregistered sets MR_EMPTY before the
      * completion, and the consumer may then call NdkRegisterMr.
      */
     if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
-    if (!mr_ops(mr)->mr_deregister(mr->region.fabric, mr_on_deregistered, mr))
+    if (!mr_ops(mr)->mr_deregister(mr->region.fabric, mr_on_fabric_deregistered, mr))
         return STATUS_PENDING;
     mr_step(mr, MR_BUSY, MR_EMPTY);
     request_cancel(&mr->deregister);

@@ -84,8 +84,8 @@ bool connector_ask_addresses(struct proxy *p)
     return has_peer;
 }
 
-static NTSTATUS connector_complete_connect(struct proxy *p, const char *routine, struct disconnect_event event,
-                                           NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_forward_complete_connect(struct proxy *p, const char *routine, struct disconnect_event event,
+                                                   NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct disconnect_event *added;
@@ -117,7 +117,7 @@ static NTSTATUS verify_connector_complete_connect(NDK_CONNECTOR *pub, NDK_FN_DIS
     const struct disconnect_event plain = { .plain = event, .context = event_context };
     PROXY_CALL(p, pub, "NdkCompleteConnect");
 
-    return connector_complete_connect(p, "NdkCompleteConnect", plain, done, context);
+    return connector_forward_complete_connect(p, "NdkCompleteConnect", plain, done, context);
 }
 
 static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
@@ -127,7 +127,7 @@ static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_
     PROXY_CALL(p, pub, "NdkCompleteConnectEx");
 
     argument_check_version(p, "NdkCompleteConnectEx", ARGUMENT_NDKPI_2_1, "the entry");
-    return connector_complete_connect(p, "NdkCompleteConnectEx", ex, done, context);
+    return connector_forward_complete_connect(p, "NdkCompleteConnectEx", ex, done, context);
 }
 
 struct accept {
@@ -138,8 +138,8 @@ struct accept {
     struct disconnect_event event;
 };
 
-static NTSTATUS connector_accept(struct proxy *p, const char *routine, const struct accept *a,
-                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_forward_accept(struct proxy *p, const char *routine, const struct accept *a,
+                                         NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct disconnect_event *added;
@@ -174,7 +174,7 @@ static NTSTATUS verify_connector_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG in
     const struct accept a = { qp, inbound, outbound, data, data_length, { .plain = event, .context = event_context } };
     PROXY_CALL(p, pub, "NdkAccept");
 
-    return connector_accept(p, "NdkAccept", &a, done, context);
+    return connector_forward_accept(p, "NdkAccept", &a, done, context);
 }
 
 static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound,
@@ -187,7 +187,7 @@ static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG
     PROXY_CALL(p, pub, "NdkAcceptEx");
 
     argument_check_version(p, "NdkAcceptEx", ARGUMENT_NDKPI_2_1, "the entry");
-    return connector_accept(p, "NdkAcceptEx", &a, done, context);
+    return connector_forward_accept(p, "NdkAcceptEx", &a, done, context);
 }
 
 static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)

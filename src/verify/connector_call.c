@@ -175,7 +175,7 @@ NTSTATUS connector_call_end(struct connector_call *call, NTSTATUS status)
 /* ---- disconnect events ---- */
 
 /* Records that the peer has ended the connection. Runs before the consumer's disconnect routine. */
-static void connector_on_peer_ended(struct connector *c)
+static void connector_call_on_peer_ended(struct connector *c)
 {
     call_set_completed(&c->p);
     proxy_lock_all();
@@ -190,7 +190,7 @@ void connector_on_disconnect_event(PVOID context)
 {
     const struct disconnect_event *event = context;
 
-    connector_on_peer_ended(event->connector);
+    connector_call_on_peer_ended(event->connector);
     PROXY_CALLBACK(event->connector->p.adapter, "NdkDisconnectEventCallback", event->plain, event->context);
 }
 
@@ -198,7 +198,7 @@ void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
 {
     const struct disconnect_event *event = context;
 
-    connector_on_peer_ended(event->connector);
+    connector_call_on_peer_ended(event->connector);
     PROXY_CALLBACK(event->connector->p.adapter, "NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
@@ -268,13 +268,13 @@ static void connector_end_qp(struct proxy *p)
 
 /* ---- results of calls; `subject` is NULL if the result does not change the phase ---- */
 
-static void connector_on_connected(struct proxy *p, NTSTATUS status, void *subject)
+static void connector_call_on_connected(struct proxy *p, NTSTATUS status, void *subject)
 {
     if (subject)
         connector_handle((struct connector *)p, NT_SUCCESS(status) ? PHASE_CONNECT_DONE : PHASE_CONNECT_FAILED);
 }
 
-static void connector_on_established(struct proxy *p, NTSTATUS status, void *subject)
+static void connector_call_on_established(struct proxy *p, NTSTATUS status, void *subject)
 {
     struct connector *c = (struct connector *)p;
 
@@ -292,7 +292,7 @@ static void connector_on_established(struct proxy *p, NTSTATUS status, void *sub
  * Handles the completion of NdkDisconnect. STATUS_CONNECTION_INVALID means that there was no connection to end. After
  * any other status the connection has ended.
  */
-static void connector_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
+static void connector_call_on_disconnected(struct proxy *p, NTSTATUS status, void *subject)
 {
     if (subject)
         connector_handle((struct connector *)p, PHASE_DISCONNECT_DONE);
@@ -310,9 +310,9 @@ static void connector_link_qp(struct connector *c)
 
 void connector_call_begin_async(struct connector_call *call, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    async_call_completed *on_completed = call->event == PHASE_CONNECT      ? connector_on_connected
-                                         : call->event == PHASE_DISCONNECT ? connector_on_disconnected
-                                                                           : connector_on_established;
+    async_call_completed *on_completed = call->event == PHASE_CONNECT      ? connector_call_on_connected
+                                         : call->event == PHASE_DISCONNECT ? connector_call_on_disconnected
+                                                                           : connector_call_on_established;
 
     if (call->event == PHASE_COMPLETE)
         connector_link_qp((struct connector *)call->p);

@@ -51,12 +51,12 @@ static _Thread_local struct {
     int stack_count;
 } next;
 
-static void report_print_head(FILE *out, const struct breach *b)
+static void report_print_breach_head(FILE *out, const struct breach *b)
 {
     fprintf(out, "*** NDK rule broken: %s in %s: %s\n", b->rule->name, b->routine, b->message);
 }
 
-static report_printer *breach_printer = report_print_head;
+static report_printer *breach_printer = report_print_breach_head;
 
 void verify_set_mode(enum verify_mode mode)
 {
@@ -369,7 +369,7 @@ static void report_move_next(struct report *r)
  * Counts the report and writes it. If r->stops is false, writes the report only if its place is in the table, and if
  * fewer than max_written reports of that place were written.
  */
-static void report_write(struct report *r)
+static void report_write_breach(struct report *r)
 {
     FILE *out = report_stream(report_lock());
     struct repeated *repeated = repeats_add(&r->breach, &r->call);
@@ -435,7 +435,7 @@ __attribute__((format(printf, 3, 0))) static void report_make(const struct breac
     r.stops = report_rule_kind(given->rule) == RULE_BREACH && atomic_load(&verify_mode) == VERIFY_STOP;
     (void)clock_gettime(CLOCK_REALTIME, &r.time);
     report_move_next(&r);
-    report_write(&r);
+    report_write_breach(&r);
     report_call_back(&r);
     if (r.stops) {
         report_print_stop(given);

@@ -38,7 +38,7 @@ bool report_file_copy_path(char *path, size_t room, const char *name, size_t len
  * Opens the file to append to it. Returns -1 on failure. With O_NONBLOCK, the open of a named pipe without a reader
  * fails instead of blocking. Later writes may block.
  */
-static int file_open(void)
+static int file_open_fd(void)
 {
     int fd = open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 
@@ -68,7 +68,7 @@ static bool file_write_all(int fd, const char *text, size_t size)
 
 static ssize_t file_write(void *cookie, const char *text, size_t size)
 {
-    int saved = errno, fd = file_open();
+    int saved = errno, fd = file_open_fd();
     bool complete = file_write_all(fd >= 0 ? fd : STDERR_FILENO, text, size);
 
     (void)cookie;

@@ -30,7 +30,7 @@ void source_set_unknown_writers(void)
 
 /* ---- sums ---- */
 
-static uint64_t source_add(uint64_t sum, const unsigned char *data, size_t size)
+static uint64_t source_add_bytes(uint64_t sum, const unsigned char *data, size_t size)
 {
     uint64_t word;
 
@@ -56,7 +56,7 @@ static bool source_add_memory(uint64_t *sum, const char *start, size_t size)
 
         if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)n)
             return false;
-        *sum = source_add(*sum, copy, n);
+        *sum = source_add_bytes(*sum, copy, n);
     }
     return true;
 }

@@ -19,7 +19,7 @@
 #include "fabric/iwarp/qp.h"
 #include "fabric/iwarp/srq.h"
 
-static struct fabric_srq *srq_of(struct delivery *d)
+static struct fabric_srq *delivery_srq(struct delivery *d)
 {
     return (struct fabric_srq *)((char *)d - offsetof(struct fabric_srq, delivery));
 }
@@ -37,7 +37,7 @@ static void srq_on_low(void *owner)
 
 static void srq_deliver(struct delivery *d)
 {
-    struct fabric_srq *srq = srq_of(d);
+    struct fabric_srq *srq = delivery_srq(d);
 
     srq->config.notify(srq->config.owner);
 }
@@ -61,7 +61,7 @@ static void srq_unref(struct fabric_srq *srq)
 
 static void srq_finish(struct delivery *d)
 {
-    srq_unref(srq_of(d));
+    srq_unref(delivery_srq(d));
 }
 
 /* ---- partial messages ---- */

@@ -302,7 +302,7 @@ static unsigned reader_next(struct reader *r)
     return c;
 }
 
-static bool reader_skip(struct reader *r, const char *word)
+static bool reader_skip_word(struct reader *r, const char *word)
 {
     for (int i = 0; word[i]; i++)
         if (reader_peek(r, i) != (unsigned char)word[i])
@@ -341,7 +341,7 @@ static int spec_read_count(struct reader *r, va_list *args)
     enum { MAX_COUNT = 1 << 20 };
     int n = 0;
 
-    if (reader_skip(r, "*"))
+    if (reader_skip_word(r, "*"))
         return va_arg(*args, int);
     while (reader_peek(r, 0) >= '0' && reader_peek(r, 0) <= '9')
         n = n < MAX_COUNT ? n * 10 + (int)(reader_next(r) - '0') : (reader_next(r), n);
@@ -360,7 +360,7 @@ static enum size spec_read_size(struct reader *r)
     };
 
     for (size_t i = 0; i < RTL_NUMBER_OF(words); i++)
-        if (reader_skip(r, words[i].word))
+        if (reader_skip_word(r, words[i].word))
             return words[i].size;
     return SIZE_INT;
 }
@@ -375,7 +375,7 @@ static struct spec spec_read(struct reader *r, va_list *args)
         spec.align_left = true;
         spec.width = spec.width == INT_MIN ? INT_MAX : -spec.width;
     }
-    if (reader_skip(r, ".")) {
+    if (reader_skip_word(r, ".")) {
         spec.precision = spec_read_count(r, args);
         spec.has_precision = spec.precision >= 0;
     }

@@ -59,7 +59,7 @@ static void callback_destroy(void *object)
 static struct _OBJECT_TYPE callback_type = { "callback object", callback_destroy, NULL, false, NULL };
 
 /* Returns the object of that name with a reference, or NULL. Requires the lock. */
-static PCALLBACK_OBJECT callback_find(PCUNICODE_STRING name)
+static PCALLBACK_OBJECT callback_find_by_name(PCUNICODE_STRING name)
 {
     for (LIST_ENTRY *at = objects.Flink; at != &objects; at = at->Flink) {
         PCALLBACK_OBJECT o = CONTAINING_RECORD(at, struct _CALLBACK_OBJECT, entry);
@@ -118,7 +118,7 @@ NTSTATUS ExCreateCallback(PCALLBACK_OBJECT *CallbackObject, POBJECT_ATTRIBUTES O
     if (name->Buffer[0] != '\\')
         return STATUS_OBJECT_PATH_SYNTAX_BAD;
     pthread_mutex_lock(&lock);
-    o = callback_find(name);
+    o = callback_find_by_name(name);
     is_new = !o && (Create || of_system);
     if (is_new)
         o = callback_add(name, AllowMultipleCallbacks || of_system);

@@ -145,7 +145,7 @@ __attribute__((constructor)) static void queue_register(void)
     inuse_add_source(queue_find_use);
 }
 
-static void queue_init(PKQUEUE q, ULONG count)
+static void kqueue_init(PKQUEUE q, ULONG count)
 {
     dispatch_init(&q->Header, OBJECT_QUEUE, 0);
     q->Header.Reserved[0] = 0;
@@ -159,7 +159,7 @@ static void queue_init(PKQUEUE q, ULONG count)
 static void queue_check(const char *routine, PKQUEUE q)
 {
     if (!dispatch_check(routine, &q->Header))
-        queue_init(q, 0);
+        kqueue_init(q, 0);
 }
 
 /* ---- Routines ---------------------------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ VOID KeInitializeQueue(PRKQUEUE Queue, ULONG Count)
 {
     irql_check_max("KeInitializeQueue", DISPATCH_LEVEL);
     inuse_check_init("KeInitializeQueue", Queue, sizeof *Queue);
-    queue_init(Queue, Count);
+    kqueue_init(Queue, Count);
 }
 
 LONG KeReadStateQueue(PRKQUEUE Queue)

@@ -47,7 +47,7 @@ bool memory_allows(void *start, size_t bytes, bool write)
 /* The end of the process's addresses. Linux has the main thread's stack above MmUserProbeAddress if ASLR is off. */
 #define HOST_ADDRESS_END 0x00007ffffffff000
 
-static void probe(const char *routine, const volatile void *address, size_t length, ULONG alignment, bool write)
+static void memory_probe(const char *routine, const volatile void *address, size_t length, ULONG alignment, bool write)
 {
     uintptr_t start = (uintptr_t)address, first = start & ~(uintptr_t)(PAGE_SIZE - 1);
 
@@ -65,10 +65,10 @@ const ULONG_PTR MmUserProbeAddress = 0x00007fffffff0000;
 
 VOID ProbeForRead(const volatile VOID *Address, SIZE_T Length, ULONG Alignment)
 {
-    probe(__func__, Address, Length, Alignment, false);
+    memory_probe(__func__, Address, Length, Alignment, false);
 }
 
 VOID ProbeForWrite(volatile VOID *Address, SIZE_T Length, ULONG Alignment)
 {
-    probe(__func__, Address, Length, Alignment, true);
+    memory_probe(__func__, Address, Length, Alignment, true);
 }

@@ -148,7 +148,7 @@ static char *chunk_create(void)
  * Returns a free run of this length, or takes a run from the rest of the newest chunk. Returns NULL if there is
  * neither. Requires the lock.
  */
-static void *run_pop(size_t pages)
+static void *pool_run_pop(size_t pages)
 {
     struct spare *s = spare_runs[pages];
 
@@ -168,17 +168,17 @@ void *pool_run_alloc(size_t pages)
     char *chunk;
 
     spin_lock(&runs_lock);
-    run = run_pop(pages);
+    run = pool_run_pop(pages);
     spin_unlock(&runs_lock);
     if (run || !(chunk = chunk_create()))
         return run;
     spin_lock(&runs_lock);
-    run = run_pop(pages);
+    run = pool_run_pop(pages);
     if (!run) {
         unused = chunk;
         unused_end = chunk + CHUNK;
         chunk = NULL;
-        run = run_pop(pages);
+        run = pool_run_pop(pages);
     }
     spin_unlock(&runs_lock);
     if (chunk) /* not used, because another thread has freed a run or created a chunk meanwhile */

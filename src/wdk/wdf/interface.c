@@ -20,7 +20,7 @@ struct wdf_interface {
     bool automatic;           /* the start of the device enables the interface */
 };
 
-static void interface_free(struct wdf_interface *i)
+static void device_interface_free(struct wdf_interface *i)
 {
     free(i->reference.Buffer);
     RtlFreeUnicodeString(&i->link);
@@ -32,7 +32,7 @@ void wdf_interfaces_free(struct wdf_device *d)
     for (struct wdf_interface *i = d->pnp.interfaces, *next; i; i = next) {
         next = i->next;
         (void)IoSetDeviceInterfaceState(&i->link, FALSE);
-        interface_free(i);
+        device_interface_free(i);
     }
     d->pnp.interfaces = NULL;
 }
@@ -49,7 +49,7 @@ void wdf_interfaces_set_state(struct wdf_device *d, bool enabled)
             (void)IoSetDeviceInterfaceState(&i->link, enabled);
 }
 
-static bool interface_is(const struct wdf_interface *i, const GUID *class, PCUNICODE_STRING reference)
+static bool device_interface_is(const struct wdf_interface *i, const GUID *class, PCUNICODE_STRING reference)
 {
     static const UNICODE_STRING none;
 
@@ -57,18 +57,18 @@ static bool interface_is(const struct wdf_interface *i, const GUID *class, PCUNI
            RtlEqualUnicodeString(i->reference.Buffer ? &i->reference : &none, reference ? reference : &none, TRUE);
 }
 
-static struct wdf_interface *interface_find(struct wdf_device *d, const GUID *class, PCUNICODE_STRING reference)
+static struct wdf_interface *device_interface_find(struct wdf_device *d, const GUID *class, PCUNICODE_STRING reference)
 {
     struct wdf_interface *i;
 
     pthread_mutex_lock(&d->lock);
-    for (i = d->pnp.interfaces; i && !interface_is(i, class, reference); i = i->next)
+    for (i = d->pnp.interfaces; i && !device_interface_is(i, class, reference); i = i->next)
         ;
     pthread_mutex_unlock(&d->lock);
     return i;
 }
 
-static NTSTATUS interface_register(struct wdf_device *d, struct wdf_interface *i, PCUNICODE_STRING reference)
+static NTSTATUS device_interface_register(struct wdf_device *d, struct wdf_interface *i, PCUNICODE_STRING reference)
 {
     NTSTATUS status;
 
@@ -91,16 +91,16 @@ NTSTATUS WdfDeviceCreateDeviceInterface(WDFDEVICE Device, CONST GUID *InterfaceC
         return STATUS_INVALID_PARAMETER;
     if (!d->pnp.physical)
         return STATUS_INVALID_DEVICE_REQUEST;
-    if (interface_find(d, InterfaceClassGUID, ReferenceString))
+    if (device_interface_find(d, InterfaceClassGUID, ReferenceString))
         return STATUS_SUCCESS;
     i = calloc(1, sizeof *i);
     if (!i)
         return STATUS_INSUFFICIENT_RESOURCES;
     i->class = *InterfaceClassGUID;
     i->automatic = !d->pnp.interfaces_enabled;
-    status = interface_register(d, i, ReferenceString);
+    status = device_interface_register(d, i, ReferenceString);
     if (!NT_SUCCESS(status)) {
-        interface_free(i);
+        device_interface_free(i);
         return status;
     }
     pthread_mutex_lock(&d->lock);
@@ -120,7 +120,7 @@ VOID WdfDeviceSetDeviceInterfaceState(WDFDEVICE Device, CONST GUID *InterfaceCla
     irql_check_max(routine, PASSIVE_LEVEL);
     if (!d || !wdf_check_pointer(routine, InterfaceClassGUID, __builtin_return_address(0)))
         return;
-    i = interface_find(d, InterfaceClassGUID, ReferenceString);
+    i = device_interface_find(d, InterfaceClassGUID, ReferenceString);
     if (!i)
         return;
     i->automatic = i->automatic && IsInterfaceEnabled;
@@ -139,6 +139,6 @@ NTSTATUS WdfDeviceRetrieveDeviceInterfaceString(WDFDEVICE Device, CONST GUID *In
     irql_check_max(routine, PASSIVE_LEVEL);
     if (!d || !wdf_check_pointer(routine, InterfaceClassGUID, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
-    i = interface_find(d, InterfaceClassGUID, ReferenceString);
+    i = device_interface_find(d, InterfaceClassGUID, ReferenceString);
     return i ? wdf_string_set(routine, String, &i->link) : STATUS_OBJECT_NAME_NOT_FOUND;
 }

@@ -401,7 +401,7 @@ NTSTATUS WdfRequestRetrieveUnsafeUserOutputBuffer(WDFREQUEST Request, size_t Min
     return request_unsafe_buffer(routine, Request, false, MinimumRequiredLength, OutputBuffer, Length);
 }
 
-static NTSTATUS request_lock_pages(struct wdf_mdl *m, KPROCESSOR_MODE mode, LOCK_OPERATION operation)
+static NTSTATUS request_lock_mdl(struct wdf_mdl *m, KPROCESSOR_MODE mode, LOCK_OPERATION operation)
 {
     __try {
         MmProbeAndLockPages(m->mdl, mode, operation);
@@ -413,8 +413,8 @@ static NTSTATUS request_lock_pages(struct wdf_mdl *m, KPROCESSOR_MODE mode, LOCK
 }
 
 /* If the lock fails, the MDL still belongs to the request, which frees it. */
-static NTSTATUS request_lock(const char *routine, WDFREQUEST request, PVOID buffer, size_t length,
-                             LOCK_OPERATION operation, WDFMEMORY *memory)
+static NTSTATUS request_lock_user_buffer(const char *routine, WDFREQUEST request, PVOID buffer, size_t length,
+                                         LOCK_OPERATION operation, WDFMEMORY *memory)
 {
     struct wdf_request *r = wdf_request_owned(routine, request);
     struct wdf_memory *made;
@@ -431,7 +431,7 @@ static NTSTATUS request_lock(const char *routine, WDFREQUEST request, PVOID buff
     m = request_new_mdl(r, buffer, length);
     if (!m)
         return STATUS_INSUFFICIENT_RESOURCES;
-    status = request_lock_pages(m, r->irp->RequestorMode, operation);
+    status = request_lock_mdl(m, r->irp->RequestorMode, operation);
     address = NT_SUCCESS(status) ? MmGetSystemAddressForMdlSafe(m->mdl, NormalPagePriority) : NULL;
     if (NT_SUCCESS(status))
         status = address ? wdf_memory_new(&r->object, address, length, &made) : STATUS_INSUFFICIENT_RESOURCES;
@@ -447,7 +447,7 @@ NTSTATUS WdfRequestProbeAndLockUserBufferForRead(WDFREQUEST Request, PVOID Buffe
 
     if (!wdf_check_pointer(routine, MemoryObject, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
-    return request_lock(routine, Request, Buffer, Length, IoReadAccess, MemoryObject);
+    return request_lock_user_buffer(routine, Request, Buffer, Length, IoReadAccess, MemoryObject);
 }
 
 NTSTATUS WdfRequestProbeAndLockUserBufferForWrite(WDFREQUEST Request, PVOID Buffer, size_t Length,
@@ -457,5 +457,5 @@ NTSTATUS WdfRequestProbeAndLockUserBufferForWrite(WDFREQUEST Request, PVOID Buff
 
     if (!wdf_check_pointer(routine, MemoryObject, __builtin_return_address(0)))
         return STATUS_INVALID_PARAMETER;
-    return request_lock(routine, Request, Buffer, Length, IoWriteAccess, MemoryObject);
+    return request_lock_user_buffer(routine, Request, Buffer, Length, IoWriteAccess, MemoryObject);
 }

@@ -158,8 +158,8 @@ struct memories {
     PWDFMEMORY_OFFSET in_offset, out_offset;
 };
 
-static NTSTATUS format(const char *routine, WDFIOTARGET target, WDFREQUEST request, const struct memories *m,
-                       struct wdf_what *what)
+static NTSTATUS request_format(const char *routine, WDFIOTARGET target, WDFREQUEST request, const struct memories *m,
+                               struct wdf_what *what)
 {
     struct wdf_target *t = wdf_object_lookup(routine, target, WDF_TARGET);
     struct wdf_request *r = request_to_send(routine, request);
@@ -182,7 +182,7 @@ NTSTATUS WdfIoTargetFormatRequestForIoctl(WDFIOTARGET IoTarget, WDFREQUEST Reque
     struct memories m = { InputBuffer, OutputBuffer, InputBufferOffset, OutputBufferOffset };
     struct wdf_what what = { .major = IRP_MJ_DEVICE_CONTROL, .code = IoctlCode };
 
-    return format("WdfIoTargetFormatRequestForIoctl", IoTarget, Request, &m, &what);
+    return request_format("WdfIoTargetFormatRequestForIoctl", IoTarget, Request, &m, &what);
 }
 
 NTSTATUS WdfIoTargetFormatRequestForInternalIoctl(WDFIOTARGET IoTarget, WDFREQUEST Request, ULONG IoctlCode,
@@ -192,7 +192,7 @@ NTSTATUS WdfIoTargetFormatRequestForInternalIoctl(WDFIOTARGET IoTarget, WDFREQUE
     struct memories m = { InputBuffer, OutputBuffer, InputBufferOffset, OutputBufferOffset };
     struct wdf_what what = { .major = IRP_MJ_INTERNAL_DEVICE_CONTROL, .code = IoctlCode };
 
-    return format("WdfIoTargetFormatRequestForInternalIoctl", IoTarget, Request, &m, &what);
+    return request_format("WdfIoTargetFormatRequestForInternalIoctl", IoTarget, Request, &m, &what);
 }
 
 NTSTATUS WdfIoTargetFormatRequestForRead(WDFIOTARGET IoTarget, WDFREQUEST Request, WDFMEMORY OutputBuffer,
@@ -200,8 +200,8 @@ NTSTATUS WdfIoTargetFormatRequestForRead(WDFIOTARGET IoTarget, WDFREQUEST Reques
 {
     struct wdf_what what = { .major = IRP_MJ_READ, .offset = DeviceOffset ? *DeviceOffset : 0 };
 
-    return format("WdfIoTargetFormatRequestForRead", IoTarget, Request,
-                  &(struct memories){ .out = OutputBuffer, .out_offset = OutputBufferOffset }, &what);
+    return request_format("WdfIoTargetFormatRequestForRead", IoTarget, Request,
+                          &(struct memories){ .out = OutputBuffer, .out_offset = OutputBufferOffset }, &what);
 }
 
 NTSTATUS WdfIoTargetFormatRequestForWrite(WDFIOTARGET IoTarget, WDFREQUEST Request, WDFMEMORY InputBuffer,
@@ -209,8 +209,8 @@ NTSTATUS WdfIoTargetFormatRequestForWrite(WDFIOTARGET IoTarget, WDFREQUEST Reque
 {
     struct wdf_what what = { .major = IRP_MJ_WRITE, .offset = DeviceOffset ? *DeviceOffset : 0 };
 
-    return format("WdfIoTargetFormatRequestForWrite", IoTarget, Request,
-                  &(struct memories){ .in = InputBuffer, .in_offset = InputBufferOffset }, &what);
+    return request_format("WdfIoTargetFormatRequestForWrite", IoTarget, Request,
+                          &(struct memories){ .in = InputBuffer, .in_offset = InputBufferOffset }, &what);
 }
 
 VOID WdfRequestFormatRequestUsingCurrentType(WDFREQUEST Request)
