@@ -31,12 +31,12 @@ struct sender {
     bool failed;
 };
 
-static uint32_t get32(const uint8_t *at)
+static uint32_t scsi_get32(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static bool command(const uint8_t *cdb, bool out, void *data, uint32_t length)
+static bool scsi_command(const uint8_t *cdb, bool out, void *data, uint32_t length)
 {
     ondk_wdk_scsi_command_t c = {
         .cdb_length = 10, .out = out, .data = data, .data_length = length, .timeout = TIMEOUT_S
@@ -58,10 +58,10 @@ static void *sender_run(void *context)
         uint32_t lba = (random >> 8) % places * count;
 
         random = random * 1664525 + 1013904223;
-        s->failed = !command((uint8_t[10]){ s->out ? 0x2a : 0x28, 0, (uint8_t)(lba >> 24), (uint8_t)(lba >> 16),
-                                            (uint8_t)(lba >> 8), (uint8_t)lba, 0, (uint8_t)(count >> 8),
-                                            (uint8_t)count },
-                             s->out, data, s->bytes);
+        s->failed = !scsi_command((uint8_t[10]){ s->out ? 0x2a : 0x28, 0, (uint8_t)(lba >> 24), (uint8_t)(lba >> 16),
+                                                 (uint8_t)(lba >> 8), (uint8_t)lba, 0, (uint8_t)(count >> 8),
+                                                 (uint8_t)count },
+                                  s->out, data, s->bytes);
         s->done += !s->failed;
     }
     s->failed = s->failed || !data;
@@ -69,7 +69,7 @@ static void *sender_run(void *context)
     return NULL;
 }
 
-static double now(void)
+static double clock_seconds(void)
 {
     struct timespec t;
 
@@ -78,10 +78,10 @@ static double now(void)
 }
 
 /* Runs `depth` threads for `seconds`. Returns the number of commands per second, or 0 if a command has failed. */
-static double measure(bool out, uint32_t bytes, unsigned depth, double seconds)
+static double measure_rate(bool out, uint32_t bytes, unsigned depth, double seconds)
 {
     static struct sender senders[MAX_DEPTH];
-    double start = now();
+    double start = clock_seconds();
     uint64_t done = 0;
     bool failed = false;
 
@@ -101,7 +101,7 @@ static double measure(bool out, uint32_t bytes, unsigned depth, double seconds)
         done += senders[i].done;
         failed = failed || senders[i].failed;
     }
-    return failed ? 0 : (double)done / (now() - start);
+    return failed ? 0 : (double)done / (clock_seconds() - start);
 }
 
 static bool measure_all(double seconds)
@@ -113,7 +113,7 @@ static bool measure_all(double seconds)
     for (unsigned size = 0; size < 3; size++)
         for (unsigned out = 0; out < 2; out++)
             for (unsigned d = 0; d < 5; d++) {
-                double rate = measure(out, sizes[size], depths[d], seconds);
+                double rate = measure_rate(out, sizes[size], depths[d], seconds);
 
                 if (rate == 0) {
                     fprintf(stderr, "nvme_bench: a command has failed\n");
@@ -141,12 +141,12 @@ static bool open_disk(const char *driver, const char *address, const char *name,
         fprintf(stderr, "nvme_bench: %s: 0x%08X, %s\n", driver, status, ondk_wdk_error());
         return false;
     }
-    if (!command((uint8_t[10]){ 0x25 }, false, capacity, sizeof capacity)) {
+    if (!scsi_command((uint8_t[10]){ 0x25 }, false, capacity, sizeof capacity)) {
         fprintf(stderr, "nvme_bench: %s has no disk\n", target);
         return false;
     }
-    blocks = get32(capacity) + 1;
-    block_size = get32(capacity + 4);
+    blocks = scsi_get32(capacity) + 1;
+    block_size = scsi_get32(capacity + 4);
     return blocks >= MAX_BYTES / block_size;
 }
 

@@ -163,7 +163,7 @@ static double thread_ns(void)
     return (double)now.tv_sec * NS_PER_S + (double)now.tv_nsec;
 }
 
-static double measure(void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *), bool is_traced)
+static double call_measure(void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *), bool is_traced)
 {
     const NDK_QP_DISPATCH *q = is_traced ? qp.Dispatch : &qp_dispatch;
     const NDK_CQ_DISPATCH *c = is_traced ? cq.Dispatch : &cq_dispatch;
@@ -181,8 +181,8 @@ static void print_row(const char *name, unsigned events, void (*call)(const NDK_
     samples_init(&off, ROUNDS);
     samples_init(&on, ROUNDS);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        samples_add(&off, measure(call, false));
-        samples_add(&on, measure(call, true));
+        samples_add(&off, call_measure(call, false));
+        samples_add(&on, call_measure(call, true));
     }
     double cost = samples_quantile(&on, 0.5) - samples_quantile(&off, 0.5);
     printf("%-38s %8.1f %8u %10.1f\n", name, cost, events, events ? cost / events : 0);

@@ -69,7 +69,7 @@ struct options {
 /* ---- The command line -------------------------------------------------------------------------------------------- */
 
 /* Prints an error message about the option's value. Returns false. */
-static bool wrong(const char *option, const char *value, const char *text)
+static bool reject_option(const char *option, const char *value, const char *text)
 {
     fprintf(stderr, "nvme-target: --%s %s: %s; --help lists the options\n", option, value, text);
     return false;
@@ -87,7 +87,7 @@ static bool parse_number(const char *option, const char *value, uint32_t min, ui
         return true;
     }
     snprintf(text, sizeof text, "a number from %u to %u is needed", min, max);
-    return wrong(option, value, text);
+    return reject_option(option, value, text);
 }
 
 /* Parses a number of bytes, with an optional K, M or G. */
@@ -108,7 +108,7 @@ static bool parse_size(const char *option, const char *value, uint64_t *out)
     }
     if (value[0] < '0' || value[0] > '9' || *end || errno || number > (UINT64_MAX >> 1) >> shift ||
         number << shift < MIN_DISK)
-        return wrong(option, value, "a size of at least 4K is needed, for example 64M");
+        return reject_option(option, value, "a size of at least 4K is needed, for example 64M");
     *out = (uint64_t)number << shift;
     return true;
 }
@@ -174,7 +174,7 @@ static bool parse_address(const char *value, struct target_settings *settings)
 
     if (!split_address(value, port) || !parse_number("listen: port", port->service, 1, 65535, &number) ||
         getaddrinfo(port->address, port->service, &hints, &found))
-        return wrong("listen", value, "ADDRESS or ADDRESS:PORT is needed, as numbers");
+        return reject_option("listen", value, "ADDRESS or ADDRESS:PORT is needed, as numbers");
     memcpy(&settings->address, found->ai_addr, found->ai_addrlen);
     settings->address_len = found->ai_addrlen;
     port->family = found->ai_family == AF_INET ? NVME_ADRFAM_IPV4 : NVME_ADRFAM_IPV6;
@@ -182,14 +182,15 @@ static bool parse_address(const char *value, struct target_settings *settings)
     settings->if_index = interface_of(found->ai_addr);
     freeaddrinfo(found);
     if (!settings->if_index) /* for example 0.0.0.0, which belongs to no interface */
-        return wrong("listen", value, "no interface of this machine has the address; ndkinfo lists those that exist");
+        return reject_option("listen", value,
+                             "no interface of this machine has the address; ndkinfo lists those that exist");
     return true;
 }
 
 static bool parse_nqn(const char *option, const char *value, char *nqn)
 {
     if (strlen(value) >= NVME_NQN_SIZE || strncmp(value, "nqn.", 4) != 0)
-        return wrong(option, value, "a name that begins with nqn. and has at most 223 characters is needed");
+        return reject_option(option, value, "a name that begins with nqn. and has at most 223 characters is needed");
     if (nqn)
         strcpy(nqn, value);
     return true;
@@ -233,7 +234,7 @@ static bool parse_block(const char *value, uint8_t *shift)
         if (strtoul(value, NULL, 10) == 1u << *shift)
             return true;
     }
-    return wrong("block", value, "512, 1024, 2048 or 4096 is needed");
+    return reject_option("block", value, "512, 1024, 2048 or 4096 is needed");
 }
 
 /* Handles the options that are numbers. */
@@ -290,7 +291,7 @@ static bool parse_option(struct options *options, int option, const char *name, 
         return parse_block(value, &settings->block_shift);
     case OPTION_HOST:
         if (settings->n_hosts == MAX_HOSTS)
-            return wrong(name, value, "there are too many hosts");
+            return reject_option(name, value, "there are too many hosts");
         options->hosts[settings->n_hosts++] = value;
         return parse_nqn(name, value, NULL);
     case OPTION_FAST:
@@ -352,7 +353,7 @@ static int parse_options(struct options *options, int argc, char **argv)
  * Serves until SIGINT or SIGTERM. Compares the disks' sizes after each SIGHUP. All threads of the program block these
  * signals.
  */
-static int serve(const struct options *options)
+static int serve_target(const struct options *options)
 {
     static struct target target;
     sigset_t signals;
@@ -386,7 +387,7 @@ int main(int argc, char **argv)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (status == STATUS_OK)
-        status = serve(&options);
+        status = serve_target(&options);
     for (uint32_t i = 0; i < options.n_disks; i++)
         disk_close(options.disks[i]);
     return status < 0 ? STATUS_OK : status;
