@@ -11,7 +11,7 @@ struct asked {
     NTSTATUS connecting;
 };
 
-static void ask(struct asked *a)
+static void connect_without_answer(struct asked *a)
 {
     struct sockaddr_storage source = kit_host(0);
 
@@ -30,7 +30,7 @@ CASE(acc_01_after_the_peers_complete, KIT_FAMILIES)
     struct kit_call accept = { 0 };
     NTSTATUS accepting;
 
-    ask(&a);
+    connect_without_answer(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
     CHECK_STATUS(accepting, STATUS_PENDING);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
@@ -138,7 +138,7 @@ CASE(acc_02_connecting_connector_closed, KIT_FAMILIES)
 {
     static struct asked a;
 
-    ask(&a);
+    connect_without_answer(&a);
     kit_close_connector(&a.pair.active);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CANCELLED);
     CHECK_STATUS(kit_accept(&a.pair.passive, NULL, 0), STATUS_CONNECTION_ABORTED);
@@ -152,7 +152,7 @@ CASE(acc_02_closed_instead_of_completed, KIT_FAMILIES)
     struct kit_call accept = { 0 };
     NTSTATUS accepting;
 
-    ask(&a);
+    connect_without_answer(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
     kit_close_connector(&a.pair.active);
@@ -191,7 +191,7 @@ static void check_callee_data(ULONG len)
     NTSTATUS accepting;
 
     kit_pattern(data, sizeof data, len);
-    ask(&a);
+    connect_without_answer(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, len ? data : NULL, len);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
     CHECK_STATUS(
@@ -247,7 +247,7 @@ CASE(acc_04_more_private_data_is_refused, KIT_FAMILIES)
     static struct asked a;
     uint8_t data[512] = { 0 };
 
-    ask(&a);
+    connect_without_answer(&a);
     CHECK_STATUS(kit_accept(&a.pair.passive, data, 253), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(kit_accept(&a.pair.passive, NULL, 1), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(a.pair.passive.connector->Dispatch->NdkReject(a.pair.passive.connector, data, 253),
@@ -327,7 +327,7 @@ CASE(acc_05_message_sent_inside_the_peers_completion, KIT_FAMILIES)
     NTSTATUS accepting;
     NDK_CONNECTOR *c;
 
-    ask(&a);
+    connect_without_answer(&a);
     memcpy(a.pair.active.memory, "early", 5);
     CHECK_STATUS(kit_post_receive(&a.pair.passive, 1, 0, 64), STATUS_SUCCESS);
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
@@ -352,7 +352,7 @@ CASE(acc_06_reject_with_private_data, KIT_FAMILIES)
     NDK_CONNECTOR *passive, *active;
 
     kit_pattern(data, sizeof data, 6);
-    ask(&a);
+    connect_without_answer(&a);
     passive = a.pair.passive.connector;
     CHECK_STATUS(passive->Dispatch->NdkReject(passive, data, sizeof data), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CONNECTION_REFUSED);
@@ -384,7 +384,7 @@ CASE(acc_07_active_side_rejects, KIT_FAMILIES)
     NTSTATUS accepting;
     NDK_CONNECTOR *c;
 
-    ask(&a);
+    connect_without_answer(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
     c = a.pair.active.connector;
@@ -412,7 +412,7 @@ CASE(acc_08_close_instead_of_an_answer, KIT_FAMILIES)
 {
     static struct asked a;
 
-    ask(&a);
+    connect_without_answer(&a);
     kit_close_connector(&a.pair.passive);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CONNECTION_REFUSED);
     kit_pair_close(&a.pair);
@@ -481,7 +481,7 @@ CASE(acc_09_later_from_another_thread, KIT_FAMILIES)
     static struct asked a;
     pthread_t thread;
 
-    ask(&a);
+    connect_without_answer(&a);
     kit_pause();
     CHECK_EQ(pthread_create(&thread, NULL, accept_thread, &a.pair.passive), 0);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);

@@ -330,7 +330,7 @@ static size_t entries(const char *directory)
     return count;
 }
 
-static void check_refused(uint16_t major, uint16_t minor, uint32_t if_index, NTSTATUS expected)
+static void check_open_refused(uint16_t major, uint16_t minor, uint32_t if_index, NTSTATUS expected)
 {
     size_t descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
     NDK_ADAPTER *adapter = NULL;
@@ -361,21 +361,21 @@ CASE(adp_04_versions_refused, 0)
     static const NDK_VERSION refused[] = { { 0, 0 }, { 0, 1 }, { 1, 3 }, { 2, 2 }, { 3, 0 }, { 65535, 65535 } };
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        check_refused(refused[i].Major, refused[i].Minor, kit_interface(), NDIS_STATUS_BAD_VERSION);
+        check_open_refused(refused[i].Major, refused[i].Minor, kit_interface(), NDIS_STATUS_BAD_VERSION);
 }
 
 /* covers: ADP-04 */
 CASE(adp_04_unknown_interface, 0)
 {
-    check_refused(2, 1, 0, STATUS_INVALID_PARAMETER);
-    check_refused(2, 1, 1u << 30, STATUS_INVALID_PARAMETER);
+    check_open_refused(2, 1, 0, STATUS_INVALID_PARAMETER);
+    check_open_refused(2, 1, 1u << 30, STATUS_INVALID_PARAMETER);
 }
 
 /* covers: ADP-04 */
 CASE(adp_04_interface_is_down, KIT_NETNS)
 {
     kit_ip("link set lo down");
-    check_refused(2, 1, kit_interface(), NDIS_STATUS_ADAPTER_NOT_READY);
+    check_open_refused(2, 1, kit_interface(), NDIS_STATUS_ADAPTER_NOT_READY);
     kit_ip("link set lo up");
     kit_close_adapter(kit_open(2, 1));
 }

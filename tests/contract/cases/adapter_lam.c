@@ -117,7 +117,7 @@ CASE(adp_05_chains_cut_anywhere, 0)
  * Checks that the provider refuses to map the MDL. A refused call leaves no mapping that the adapter's close would wait
  * for.
  */
-static void check_refused(NDK_ADAPTER *a, MDL *mdl, SIZE_T length)
+static void check_lam_refused(NDK_ADAPTER *a, MDL *mdl, SIZE_T length)
 {
     struct mapping m = { .size = sizeof m.at };
 
@@ -138,8 +138,8 @@ CASE(adp_05_a_chain_with_a_hole, 0)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         kit_init_mdl(&mdls[1], base + wrong[i], 1000, NULL);
         kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
-        check_refused(a, mdls, 2000);
-        check_refused(a, mdls, 1001);
+        check_lam_refused(a, mdls, 2000);
+        check_lam_refused(a, mdls, 1001);
         build_good(a, mdls, 1000, &m); /* the gap is behind the mapped length */
         check_mapping(&m, base, 1000);
         release(a, &m);
@@ -147,7 +147,7 @@ CASE(adp_05_a_chain_with_a_hole, 0)
     kit_init_mdl(&mdls[2], base + 2001, 1000, NULL);
     kit_init_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
     kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
-    check_refused(a, mdls, 3000);
+    check_lam_refused(a, mdls, 3000);
     kit_close_adapter(a);
 }
 
@@ -160,10 +160,10 @@ CASE(adp_05_more_than_the_chain_has, 0)
 
     kit_init_mdl(&mdls[1], memory + 1000, 1000, NULL);
     kit_init_mdl(&mdls[0], memory, 1000, &mdls[1]);
-    check_refused(a, mdls, 2001);
-    check_refused(a, mdls, SIZE_MAX);
-    check_refused(a, mdls, 0);
-    check_refused(a, &mdls[1], 1001);
+    check_lam_refused(a, mdls, 2001);
+    check_lam_refused(a, mdls, SIZE_MAX);
+    check_lam_refused(a, mdls, 0);
+    check_lam_refused(a, &mdls[1], 1001);
     build_good(a, mdls, 2000, &m);
     check_mapping(&m, memory, 2000);
     release(a, &m);

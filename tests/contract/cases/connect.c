@@ -434,7 +434,7 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-static void check_refused(struct kit_side *s, const struct sockaddr_storage *to)
+static void check_connect_refused(struct kit_side *s, const struct sockaddr_storage *to)
 {
     struct sockaddr_storage source = kit_host(0);
     struct kit_call call = { 0 };
@@ -449,13 +449,13 @@ static void check_both_refused(struct kit_side *s, const struct sockaddr_storage
     NDK_QP *used_qp = s->qp;
     NDK_CONNECTOR *used_connector = s->connector;
 
-    check_refused(s, to);
+    check_connect_refused(s, to);
     s->qp = kit_qp(s, 4);
-    check_refused(s, to);
+    check_connect_refused(s, to);
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
     s->qp = used_qp;
     s->connector = kit_connector(s->adapter);
-    check_refused(s, to);
+    check_connect_refused(s, to);
     CHECK_STATUS(kit_close(s->connector), STATUS_SUCCESS);
     s->connector = used_connector;
 }
@@ -472,7 +472,7 @@ CASE(con_18_connecting_connected_or_spent, KIT_FAMILIES)
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
     check_both_refused(&p.active, &p.listener.address);
     p.passive.connector = kit_next_request(&p.listener);
-    check_refused(&p.passive, &p.listener.address); /* it accepts */
+    check_connect_refused(&p.passive, &p.listener.address); /* it accepts */
     accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_both_refused(&p.active, &p.listener.address);

@@ -35,7 +35,7 @@ static void open_way(struct way *w)
 }
 
 /* Adds the address to this host, listens there, and checks that the same connector can connect to it. */
-static void recover(struct way *w, const char *address)
+static void way_recover(struct way *w, const char *address)
 {
     struct sockaddr_storage at = kit_address(address, 0);
 
@@ -73,7 +73,7 @@ CASE(con_05_no_route, KIT_FAMILIES | KIT_NETNS)
     open_way(&w);
     CHECK_STATUS(connect_strange(&w), STATUS_NETWORK_UNREACHABLE);
     CHECK_STATUS(connect_strange(&w), STATUS_NETWORK_UNREACHABLE);
-    recover(&w, strange_host());
+    way_recover(&w, strange_host());
 }
 
 /* covers: CON-05, CON-17 */
@@ -84,7 +84,7 @@ CASE(con_05_blackhole_route, KIT_FAMILIES | KIT_NETNS)
     open_way(&w);
     strange_route("blackhole");
     CHECK_STATUS(connect_strange(&w), STATUS_NETWORK_UNREACHABLE);
-    recover(&w, strange_host());
+    way_recover(&w, strange_host());
 }
 
 /* covers: CON-06, CON-17 */
@@ -95,7 +95,7 @@ CASE(con_06_unreachable_route, KIT_FAMILIES | KIT_NETNS)
     open_way(&w);
     strange_route("unreachable");
     CHECK_STATUS(connect_strange(&w), STATUS_HOST_UNREACHABLE);
-    recover(&w, strange_host());
+    way_recover(&w, strange_host());
 }
 
 /* The provider has its default time limit, which must be longer than Linux needs to report the missing neighbour. */
@@ -107,7 +107,7 @@ CASE(con_06_no_neighbour, KIT_FAMILIES | KIT_NETNS | KIT_DEFAULTS)
 
     open_way(&w);
     CHECK_STATUS(kit_connect(&w.p.active, &w.source, &to, NULL, 0), STATUS_HOST_UNREACHABLE);
-    recover(&w, kit_family() == AF_INET ? "10.9.0.2" : "fd09::2");
+    way_recover(&w, kit_family() == AF_INET ? "10.9.0.2" : "fd09::2");
 }
 
 /* covers: CON-06, CON-17 */

@@ -12,7 +12,7 @@ struct asked {
 enum { DATA = 50 };
 
 /* Connects with private data. Returns when the passive side has the request, which it has not answered yet. */
-static void ask(struct asked *a)
+static void connect_with_data(struct asked *a)
 {
     uint8_t data[DATA];
     struct sockaddr_storage source = kit_host(0);
@@ -48,7 +48,7 @@ CASE(gcd_01_asks_for_the_size, KIT_FAMILIES)
     static struct asked a;
     ULONG len = 0;
 
-    ask(&a);
+    connect_with_data(&a);
     CHECK_STATUS(get(a.passive.connector, NULL, NULL, NULL, &len), STATUS_SUCCESS);
     CHECK_EQ(len, DATA);
     answer(&a);
@@ -61,7 +61,7 @@ CASE(gcd_02_short_and_sufficient_buffers, KIT_FAMILIES)
     uint8_t data[DATA + 50];
     ULONG len;
 
-    ask(&a);
+    connect_with_data(&a);
     memset(data, 0xee, sizeof data);
     len = DATA - 1;
     CHECK_STATUS(get(a.passive.connector, NULL, NULL, data, &len), STATUS_BUFFER_TOO_SMALL);
@@ -87,7 +87,7 @@ CASE(gcd_03_null_buffer_with_a_length, KIT_FAMILIES)
     static struct asked a;
     ULONG len = 10;
 
-    ask(&a);
+    connect_with_data(&a);
     CHECK_STATUS(get(a.passive.connector, NULL, NULL, NULL, &len), STATUS_INVALID_PARAMETER);
     answer(&a);
 }
@@ -100,7 +100,7 @@ CASE(gcd_04_each_out_parameter_is_optional, KIT_FAMILIES)
     uint8_t data[DATA];
 
     kit_need_reads(8);
-    ask(&a);
+    connect_with_data(&a);
     CHECK_STATUS(get(a.passive.connector, NULL, NULL, NULL, NULL), STATUS_SUCCESS);
     CHECK_STATUS(get(a.passive.connector, &ird, NULL, NULL, NULL), STATUS_SUCCESS);
     CHECK_EQ(ird, 8);

@@ -195,7 +195,7 @@ CASE(mem_01_more_than_the_chain_or_the_adapter_has, 0)
 /* ---- rights ---- */
 
 /* Connects again if a refused request has ended the connection. */
-static void recover(struct kit_pair *p, NTSTATUS status)
+static void reconnect_if_ended(struct kit_pair *p, NTSTATUS status)
 {
     if (status != STATUS_SUCCESS)
         data_reconnect(p);
@@ -218,7 +218,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
                           data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory, p->active.remote_token));
     CHECK_STATUS(status, may_write ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
     CHECK(may_write ? kit_pattern_is(r->memory, r->len, 1) : data_is_untouched(r));
-    recover(p, status);
+    reconnect_if_ended(p, status);
 
     kit_pattern(p->active.memory, r->len, 2);
     status = p->passive.qp->Dispatch->NdkReceive(p->passive.qp, NULL, &sge, 1);
@@ -229,7 +229,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
     }
     CHECK_STATUS(status, may_write ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
     CHECK(may_write ? kit_pattern_is(r->memory, r->len, 2) : data_is_untouched(r));
-    recover(p, status);
+    reconnect_if_ended(p, status);
 }
 
 /* The peer's requests: a read and a write. A refused write ends the connection. */
@@ -244,7 +244,7 @@ static void remote_rights(struct kit_pair *p, struct data_region *r, bool may_re
     CHECK_STATUS(status, may_read ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
     for (ULONG i = 0; i < r->len; i++)
         CHECK_EQ(p->active.memory[i], may_read ? DATA_FILL : 0);
-    recover(p, status);
+    reconnect_if_ended(p, status);
 
     kit_pattern(p->active.memory, r->len, 3);
     CHECK_STATUS(data_write(&p->active, 1, &sge, (uintptr_t)r->memory, r->token), STATUS_SUCCESS);

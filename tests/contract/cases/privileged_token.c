@@ -98,7 +98,7 @@ CASE(mem_05_nothing_in_a_logical_address_is_a_token, KIT_FAMILIES)
 
 enum { WRITE = 0, READ_REQUEST = 1, SEND_INVALIDATE = 4 };
 
-static size_t ask(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint64_t address)
+static size_t encode_token_request(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint64_t address)
 {
     static const uint8_t data[100];
     size_t len;
@@ -141,7 +141,7 @@ CASE(mem_05_refused_as_the_transport_prescribes, KIT_FAMILIES)
             addresses_of(&m, &p.side, addresses);
             p.side.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(p.side.pd, &token);
             CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 200), STATUS_SUCCESS);
-            raw_send_fpdu(p.s, ulpdu, ask(ulpdu, all[i].opcode, token, addresses[j]), true);
+            raw_send_fpdu(p.s, ulpdu, encode_token_request(ulpdu, all[i].opcode, token, addresses[j]), true);
             CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), all[i].code);
             data_check_ended(&p.side);
             CHECK(kit_result(&p.side).Status < 0);

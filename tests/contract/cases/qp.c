@@ -6,7 +6,7 @@ enum { GAP = 64 };
 
 /* ---- limits ---- */
 
-static void check_refused(struct kit_side *s, struct data_qp how)
+static void check_qp_refused(struct kit_side *s, struct data_qp how)
 {
     NDK_QP *qp;
 
@@ -25,19 +25,19 @@ CASE(qpr_01_beyond_each_limit, 0)
     for (int most = 0; most < 2; most++) {
         wrong = right;
         wrong.receives = most ? MAXULONG : info.MaxReceiveQueueDepth + 1;
-        check_refused(&s, wrong);
+        check_qp_refused(&s, wrong);
         wrong = right;
         wrong.initiators = most ? MAXULONG : info.MaxInitiatorQueueDepth + 1;
-        check_refused(&s, wrong);
+        check_qp_refused(&s, wrong);
         wrong = right;
         wrong.receive_sges = most ? MAXULONG : info.MaxReceiveRequestSge + 1;
-        check_refused(&s, wrong);
+        check_qp_refused(&s, wrong);
         wrong = right;
         wrong.initiator_sges = most ? MAXULONG : info.MaxInitiatorRequestSge + 1;
-        check_refused(&s, wrong);
+        check_qp_refused(&s, wrong);
         wrong = right;
         wrong.inline_size = most ? MAXULONG : info.MaxInlineDataSize + 1;
-        check_refused(&s, wrong);
+        check_qp_refused(&s, wrong);
     }
     kit_side_close(&s);
 }

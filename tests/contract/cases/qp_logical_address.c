@@ -115,7 +115,7 @@ static ULONG by_page(const struct fast_memory *m, NDK_PD *pd, size_t offset, ULO
 enum use { SEND, WRITE, READ, RECEIVE, USES };
 
 /* Executes a request of the passive side that transfers data between the pieces and the active side's memory. */
-static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG count, ULONG len)
+static void transfer_pieces(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG count, ULONG len)
 {
     struct kit_side *s = &p->passive, *far = &p->active;
 
@@ -169,7 +169,7 @@ CASE(qpr_18_logical_addresses_in_every_request, KIT_FAMILIES)
 
             memset(m.map, DATA_FILL, m.map_len);
             kit_pattern(in ? p.active.memory : m.memory + at, len, (unsigned)how + 3);
-            use(&p, how, sges, count, len);
+            transfer_pieces(&p, how, sges, count, len);
             CHECK(kit_pattern_is(in ? m.memory + at : p.active.memory, len, (unsigned)how + 3));
             for (uint8_t *b = m.map; b < m.map + m.map_len; b++)
                 CHECK((b >= m.memory + at && b < m.memory + at + len) || *b == DATA_FILL);
@@ -203,7 +203,7 @@ CASE(qpr_18_mixed_with_other_pieces, KIT_FAMILIES)
             kit_pattern(far, 1800, 1);
             for (int i = 0; i < 3; i++)
                 kit_pattern(at[i], 600, 10 + (unsigned)i);
-            use(&p, how, sges, 4, 1800);
+            transfer_pieces(&p, how, sges, 4, 1800);
             for (int i = 0; i < 4; i++) {
                 uint8_t *near = at[(i + 4 - turn) % 4];
 

@@ -171,7 +171,7 @@ static UINT32 token_of(struct peer_initiator *p, struct fast_region *r, enum wro
  * Checks the Terminate's code and header, that the receive fails, and that no memory changes except that of the
  * message.
  */
-static void check_refused(struct peer_initiator *p, enum wrong w, UINT32 token, bool second)
+static void check_invalidate_refused(struct peer_initiator *p, enum wrong w, UINT32 token, bool second)
 {
     uint8_t ulpdu[256], sent[256], data[60];
     size_t size;
@@ -219,7 +219,7 @@ CASE(inv_02_as_the_transport_prescribes, KIT_FAMILIES)
             raw_send_fpdu(p.s, ulpdu, segment(ulpdu, SEND_INVALIDATE, token, 0, true, NULL, 0), true);
             CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeReceiveAndInvalidate), 6);
         }
-        check_refused(&p, w, token, w == TWICE);
+        check_invalidate_refused(&p, w, token, w == TWICE);
         CHECK(fast_memory_is_untouched(&r.memory));
         fast_region_close(&r);
         other_close(&o);

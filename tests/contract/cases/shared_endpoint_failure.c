@@ -33,7 +33,7 @@ static void shared_close(struct shared *s)
 }
 
 /* After the cause is removed, the connect succeeds. */
-static void recover(struct shared *s)
+static void shared_recover(struct shared *s)
 {
     CHECK_STATUS(kit_try_establish(&s->p.active, &s->p.passive, &s->p.listener, s->endpoint), STATUS_SUCCESS);
     kit_exchange(&s->p.active, &s->p.passive);
@@ -59,7 +59,7 @@ CASE(cse_04_no_route_and_no_host, KIT_FAMILIES | KIT_NETNS)
     kit_add_address(four ? "203.0.113.1" : "2001:db8::1", &near);
     kit_side_open(&s.p.passive, NULL);
     kit_listen_at(&s.p.listener, s.p.passive.adapter, &strange);
-    recover(&s);
+    shared_recover(&s);
     kit_join(&other);
 }
 
@@ -90,7 +90,7 @@ CASE(cse_04_nobody_listens, KIT_FAMILIES)
 
     shared_open(&s);
     CHECK_STATUS(connect_to(&s, &at), STATUS_CONNECTION_REFUSED);
-    recover(&s);
+    shared_recover(&s);
 }
 
 /* covers: CSE-04 */
@@ -113,7 +113,7 @@ CASE(cse_04_rejected_with_private_data, KIT_FAMILIES)
     CHECK_EQ(have, sizeof data);
     CHECK(kit_pattern_is(seen, have, 4));
     kit_close_connector(&s.p.passive);
-    recover(&s);
+    shared_recover(&s);
 }
 
 /* covers: CSE-04 */
@@ -141,7 +141,7 @@ CASE(cse_04_listener_is_paused_or_full, KIT_FAMILIES)
     kit_close_connector(&s.p.passive);
     CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
     kit_side_close(&first);
-    recover(&s);
+    shared_recover(&s);
 }
 
 static bool silent_at_tcp(uint32_t ms)
@@ -226,5 +226,5 @@ CASE(cse_04_no_descriptors, KIT_FAMILIES)
     }
     CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* the descriptors suffice now, but nobody listens */
     CHECK(room > 1);
-    recover(&s);
+    shared_recover(&s);
 }

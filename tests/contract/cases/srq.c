@@ -11,7 +11,7 @@ static void post(struct sharing *s, uintptr_t first, int count)
 }
 
 /* Sends a message, which must use the receive with this context. */
-static void use(struct sharing *s, int member, uintptr_t context)
+static void check_srq_message(struct sharing *s, int member, uintptr_t context)
 {
     ULONG len = 100 + (ULONG)context;
     NDK_RESULT_EX r;
@@ -50,7 +50,7 @@ static void in_arrival_order(bool own_queues)
     post(&s, 8, 8);
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS); /* it is full */
     for (int i = 0; i < 100; i++) {
-        use(&s, (i * 7 + i / 5) % 4, i % 32);
+        check_srq_message(&s, (i * 7 + i / 5) % 4, i % 32);
         post(&s, (i + 16) % 32, 1);
     }
     sharing_close(&s);
@@ -88,7 +88,7 @@ CASE(srq_01_any_form_of_receive, KIT_FAMILIES)
     r = sharing_message(&s, 1, 0, 0);
     CHECK_EQ((uintptr_t)r.RequestContext, 2);
     CHECK_EQ(r.BytesTransferred, 0);
-    use(&s, 0, 5); /* no refused receive was queued before it */
+    check_srq_message(&s, 0, 5); /* no refused receive was queued before it */
     sharing_close(&s);
 }
 
@@ -198,16 +198,16 @@ CASE(srq_02_once_below_the_threshold, KIT_FAMILIES)
     sharing_connect(&s, 2, false);
     check_not_low(&s, 0); /* it has not fallen */
     post(&s, 0, 6);
-    use(&s, 0, 0);
-    use(&s, 1, 1);
+    check_srq_message(&s, 0, 0);
+    check_srq_message(&s, 1, 1);
     check_not_low(&s, 0); /* 4 are left */
-    use(&s, 0, 2);
+    check_srq_message(&s, 0, 2);
     check_low(&s, 1);
-    use(&s, 1, 3);
+    check_srq_message(&s, 1, 3);
     post(&s, 6, 4);
-    use(&s, 0, 4);
-    use(&s, 1, 5);
-    use(&s, 0, 6);
+    check_srq_message(&s, 0, 4);
+    check_srq_message(&s, 1, 5);
+    check_srq_message(&s, 0, 6);
     check_not_low(&s, 1); /* not armed */
     sharing_close(&s);
 }
@@ -220,25 +220,25 @@ CASE(srq_02_armed_again_by_modify, KIT_FAMILIES)
     sharing_open(&s, &(struct sharing_config){ .threshold = 0 });
     sharing_connect(&s, 1, false);
     post(&s, 0, 10);
-    use(&s, 0, 0);
-    use(&s, 0, 1);
+    check_srq_message(&s, 0, 0);
+    check_srq_message(&s, 0, 1);
     check_not_low(&s, 0);
     CHECK_STATUS(sharing_modify(&s, 0, 8), STATUS_SUCCESS);
     check_not_low(&s, 0); /* 8 is not below 8 */
-    use(&s, 0, 2);
+    check_srq_message(&s, 0, 2);
     check_low(&s, 1);
     CHECK_STATUS(sharing_modify(&s, 0, 0), STATUS_SUCCESS);
-    use(&s, 0, 3);
+    check_srq_message(&s, 0, 3);
     check_not_low(&s, 1); /* 0 arms nothing */
     CHECK_STATUS(sharing_modify(&s, 0, 7), STATUS_SUCCESS);
     check_low(&s, 2); /* 6 is below 8 */
-    use(&s, 0, 4);
+    check_srq_message(&s, 0, 4);
     check_not_low(&s, 2);
     CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS);
     CHECK_STATUS(sharing_modify(&s, 0, 4), STATUS_SUCCESS); /* the latest one counts */
-    use(&s, 0, 5);
+    check_srq_message(&s, 0, 5);
     check_not_low(&s, 2);
-    use(&s, 0, 6);
+    check_srq_message(&s, 0, 6);
     check_low(&s, 3);
     sharing_close(&s);
 }
@@ -286,8 +286,8 @@ CASE(srq_03_depth_up_and_down, KIT_FAMILIES)
     most = data_info(s.passive.adapter).MaxSrqDepth;
     sharing_connect(&s, 2, false);
     post(&s, 0, 4);
-    use(&s, 0, 0);
-    use(&s, 1, 1);
+    check_srq_message(&s, 0, 0);
+    check_srq_message(&s, 1, 1);
     post(&s, 4, 2); /* so that the ring wraps */
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     CHECK_STATUS(sharing_modify(&s, 8, 0), STATUS_SUCCESS);
@@ -297,13 +297,13 @@ CASE(srq_03_depth_up_and_down, KIT_FAMILIES)
     CHECK_STATUS(sharing_modify(&s, most + 1, 0), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_modify(&s, MAXULONG, 0), STATUS_INVALID_PARAMETER);
     for (uintptr_t i = 2; i < 7; i++)
-        use(&s, (int)i % 2, i);
+        check_srq_message(&s, (int)i % 2, i);
     CHECK_STATUS(sharing_modify(&s, 3, 0), STATUS_SUCCESS); /* exactly those */
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     CHECK_STATUS(sharing_modify(&s, most, 0), STATUS_SUCCESS);
     post(&s, 10, 20);
     for (uintptr_t i = 7; i < 30; i++)
-        use(&s, (int)i % 2, i);
+        check_srq_message(&s, (int)i % 2, i);
     sharing_close(&s);
 }
 
@@ -319,11 +319,11 @@ CASE(srq_03_zeros_keep_what_is, KIT_FAMILIES)
     post(&s, 4, 2); /* the depth is unchanged */
     CHECK(sharing_receive(&s, 99, 0, SLOT) != STATUS_SUCCESS);
     for (uintptr_t i = 0; i < 2; i++)
-        use(&s, 0, i);
+        check_srq_message(&s, 0, i);
     CHECK_STATUS(sharing_modify(&s, 8, 0), STATUS_SUCCESS);
-    use(&s, 0, 2);
+    check_srq_message(&s, 0, 2);
     check_not_low(&s, 0);
-    use(&s, 0, 3);
+    check_srq_message(&s, 0, 3);
     check_low(&s, 1);                                       /* the notification is armed since the queue's creation */
     CHECK_STATUS(sharing_modify(&s, 0, 2), STATUS_SUCCESS); /* depth 0: the depth stays 8 */
     post(&s, 6, 6);

@@ -10,7 +10,7 @@ static void post(struct sharing *s, uintptr_t first, int count)
         CHECK_STATUS(sharing_receive(s, first + i, (first + i) * SLOT, SLOT), STATUS_SUCCESS);
 }
 
-static void use(struct sharing *s, int member, uintptr_t context)
+static void check_member_message(struct sharing *s, int member, uintptr_t context)
 {
     NDK_RESULT_EX r = sharing_message(s, member, 0, 100);
 
@@ -29,8 +29,8 @@ CASE(srq_04_the_others_have_what_is_left, KIT_FAMILIES)
     sharing_open(&s, &(struct sharing_config){ 0 });
     sharing_connect(&s, 4, false);
     post(&s, 0, 8);
-    use(&s, 0, 0);
-    use(&s, 1, 1);
+    check_member_message(&s, 0, 0);
+    check_member_message(&s, 1, 1);
     for (int i = 0; i < 3; i++)
         sharing_wait_delivered(&s, i);
     sharing_close_member(&s, 0); /* after it has received */
@@ -38,11 +38,11 @@ CASE(srq_04_the_others_have_what_is_left, KIT_FAMILIES)
     s.member[1].qp->Dispatch->NdkFlush(s.member[1].qp);
     kit_pause();
     CHECK_EQ(s.passive.cq->Dispatch->NdkGetCqResultsEx(s.passive.cq, &none, 1), 0);
-    use(&s, 3, 2);
-    use(&s, 1, 3);
+    check_member_message(&s, 3, 2);
+    check_member_message(&s, 1, 3);
     sharing_connect(&s, 1, false);
     for (uintptr_t i = 4; i < 8; i++)
-        use(&s, i % 2 ? 3 : 4, i);
+        check_member_message(&s, i % 2 ? 3 : 4, i);
     sharing_close(&s);
 }
 
@@ -57,15 +57,15 @@ CASE(srq_04_disconnect_takes_nothing_along, KIT_FAMILIES)
     sharing_open(&s, &(struct sharing_config){ 0 });
     sharing_connect(&s, 2, false);
     post(&s, 0, 3);
-    use(&s, 0, 0);
+    check_member_message(&s, 0, 0);
     sharing_wait_delivered(&s, 0);
     status = m->peer_connector->Dispatch->NdkDisconnect(m->peer_connector, kit_request_done, &active);
     kit_wait_count(&s.passive.disconnected, 1);
     answer = m->connector->Dispatch->NdkDisconnect(m->connector, kit_request_done, &passive);
     CHECK_STATUS(kit_final(&passive, answer), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&active, status), STATUS_SUCCESS);
-    use(&s, 1, 1);
-    use(&s, 1, 2);
+    check_member_message(&s, 1, 1);
+    check_member_message(&s, 1, 2);
     CHECK_EQ(data_drain(&s.passive), 0);
     sharing_close(&s);
 }
@@ -90,8 +90,8 @@ CASE(srq_04_a_message_too_long_costs_one_receive, KIT_FAMILIES)
     kit_wait_count(&s.passive.disconnected, 1);
     kit_wait_count(&s.active.disconnected, 1);
     data_drain(&s.active);
-    use(&s, 1, 1);
-    use(&s, 1, 2);
+    check_member_message(&s, 1, 1);
+    check_member_message(&s, 1, 2);
     CHECK_EQ(data_drain(&s.passive), 0);
     sharing_close(&s);
 }
@@ -104,15 +104,15 @@ CASE(srq_04_no_receive_left_ends_one_connection, KIT_FAMILIES)
     sharing_open(&s, &(struct sharing_config){ 0 });
     sharing_connect(&s, 2, false);
     post(&s, 0, 1);
-    use(&s, 0, 0);
+    check_member_message(&s, 0, 0);
     CHECK_STATUS(sharing_send(&s, 0, 0, 100), STATUS_SUCCESS);
     kit_wait_count(&s.passive.disconnected, 1);
     kit_wait_count(&s.active.disconnected, 1);
     data_drain(&s.active);
     CHECK_EQ(data_drain(&s.passive), 0);
     post(&s, 1, 2);
-    use(&s, 1, 1);
-    use(&s, 1, 2);
+    check_member_message(&s, 1, 1);
+    check_member_message(&s, 1, 2);
     CHECK_EQ(atomic_load(&s.passive.disconnected), 1);
     sharing_close(&s);
 }
@@ -209,7 +209,7 @@ CASE(srq_limits, 0)
         CHECK_STATUS(sharing_receive(&s, i, (i % 16) * SLOT, SLOT), STATUS_SUCCESS);
     CHECK(sharing_receive(&s, 0, 0, SLOT) != STATUS_SUCCESS);
     for (uintptr_t i = 0; i < info.MaxSrqDepth; i++)
-        use(&s, 0, i);
+        check_member_message(&s, 0, i);
     sharing_close(&s);
 }
 
@@ -363,7 +363,7 @@ CASE(srq_02_nobody_to_tell, 0)
     CHECK_STATUS(sharing_modify(&s, 0, 4), STATUS_SUCCESS);
     post(&s, 0, 1);
     CHECK_STATUS(sharing_modify(&s, 0, 1), STATUS_SUCCESS);
-    use(&s, 0, 0);
+    check_member_message(&s, 0, 0);
     kit_pause();
     CHECK_EQ(atomic_load(&s.low), 0);
     sharing_close(&s);

@@ -155,7 +155,7 @@ CASE(wir_02_no_ready_where_the_reply_has_no_flag_a, KIT_FAMILIES)
 
 /* ---- replies that exceed what the request offered ---- */
 
-static void check_refused(const struct raw_frame *reply, uint16_t code)
+static void check_reply_refused(const struct raw_frame *reply, uint16_t code)
 {
     static struct peer_acceptor p;
     uint8_t ulpdu[128];
@@ -174,12 +174,12 @@ CASE(wir_02_a_reply_that_asks_more_reads_than_offered, KIT_FAMILIES)
     struct raw_frame reply = peer_frame(PEER_WRITE);
 
     reply.ord = (uint16_t)((reply.ord & ~LIMIT) | 9);
-    check_refused(&reply, 0x2006);
+    check_reply_refused(&reply, 0x2006);
     reply.ord = (uint16_t)((reply.ord & ~LIMIT) | (LIMIT - 1));
-    check_refused(&reply, 0x2006);
+    check_reply_refused(&reply, 0x2006);
     reply = peer_frame(PEER_NONE);
     reply.ord = 100;
-    check_refused(&reply, 0x2006);
+    check_reply_refused(&reply, 0x2006);
 }
 
 /* covers: WIR-02 */
@@ -192,7 +192,7 @@ CASE(wir_02_a_reply_with_a_form_not_offered, KIT_FAMILIES)
             if (i == offered)
                 continue;
             offer(config_of[forms[offered]]);
-            check_refused(&reply, 0x2007);
+            check_reply_refused(&reply, 0x2007);
         }
 }
 
