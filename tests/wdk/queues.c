@@ -350,7 +350,7 @@ static NTSTATUS request_dispatch(PDEVICE_OBJECT device, PIRP irp)
     return STATUS_PENDING;
 }
 
-static struct _OBJECT_TYPE owner_type = { "driver", NULL, NULL, false, NULL };
+static struct _OBJECT_TYPE owner_type = { .name = "driver" };
 
 static void request_prepare(void)
 {

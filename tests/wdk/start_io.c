@@ -73,7 +73,7 @@ static void test_queue_by_key(void **state)
 
 enum { REQUESTS = 6 };
 
-static struct _OBJECT_TYPE type = { "test driver", NULL, NULL, false, NULL };
+static struct _OBJECT_TYPE type = { .name = "test driver" };
 static PDRIVER_OBJECT driver;
 static PDEVICE_OBJECT device;
 static PIRP irps[REQUESTS];

@@ -24,7 +24,7 @@ static void destroy(void *object)
     atomic_fetch_add(&destroyed, 1);
 }
 
-static struct _OBJECT_TYPE type = { "test device", destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE type = { .name = "test device", .destroy = destroy };
 
 struct seen {
     KSEMAPHORE ran;

@@ -46,7 +46,9 @@ static void key_object_on_close(void *object, bool was_last)
         registry_notify_close(object);
 }
 
-static struct _OBJECT_TYPE key_object_type = { "registry key", key_object_destroy, key_object_on_close, false, NULL };
+static struct _OBJECT_TYPE key_object_type = { .name = "registry key",
+                                               .destroy = key_object_destroy,
+                                               .closed = key_object_on_close };
 static struct _OBJECT_TYPE *key_object_type_pointer = &key_object_type;
 struct _OBJECT_TYPE **CmKeyObjectType = &key_object_type_pointer;
 

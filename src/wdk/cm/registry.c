@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registry_key *root;
 
 static void registry_key_destroy(void *object);
-static struct _OBJECT_TYPE key_type = { "registry key", registry_key_destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE key_type = { .name = "registry key", .destroy = registry_key_destroy };
 
 void registry_lock(void)
 {

@@ -56,7 +56,7 @@ static void callback_destroy(void *object)
     free(o->name.Buffer);
 }
 
-static struct _OBJECT_TYPE callback_type = { "callback object", callback_destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE callback_type = { .name = "callback object", .destroy = callback_destroy };
 
 /* Returns the object of that name with a reference, or NULL. Requires the lock. */
 static PCALLBACK_OBJECT callback_find_by_name(PCUNICODE_STRING name)

@@ -57,7 +57,9 @@ static void named_event_release(struct named_event *e)
     ob_unref(e);
 }
 
-static struct _OBJECT_TYPE event_type = { "event", named_event_destroy, named_event_on_close, true, NULL };
+static struct _OBJECT_TYPE event_type = {
+    .name = "event", .destroy = named_event_destroy, .closed = named_event_on_close, .is_waitable = true
+};
 static struct _OBJECT_TYPE *event_type_pointer = &event_type;
 struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 

@@ -42,7 +42,7 @@ static void device_destroy(void *device)
     ob_unref(((struct device *)device)->object.DriverObject);
 }
 
-static struct _OBJECT_TYPE device_type = { "device", device_destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE device_type = { .name = "device", .destroy = device_destroy };
 static struct _OBJECT_TYPE *device_type_pointer = &device_type;
 struct _OBJECT_TYPE **IoDeviceObjectType = &device_type_pointer;
 

@@ -58,7 +58,7 @@ struct ondk_wdk_driver {
 
 static void driver_destroy(void *driver);
 static void driver_get_name(void *driver, void **named, PCUNICODE_STRING *rest);
-static struct _OBJECT_TYPE driver_type = { "driver", driver_destroy, NULL, false, driver_get_name };
+static struct _OBJECT_TYPE driver_type = { .name = "driver", .destroy = driver_destroy, .get_name = driver_get_name };
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 

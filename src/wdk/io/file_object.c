@@ -18,8 +18,9 @@
 static void file_object_destroy(void *object);
 static void file_object_on_close(void *object, bool was_last);
 static void file_object_get_name(void *object, void **named, PCUNICODE_STRING *rest);
-static struct _OBJECT_TYPE file_type = { "file", file_object_destroy, file_object_on_close, false,
-                                         file_object_get_name };
+static struct _OBJECT_TYPE file_type = {
+    .name = "file", .destroy = file_object_destroy, .closed = file_object_on_close, .get_name = file_object_get_name
+};
 static struct _OBJECT_TYPE *file_type_pointer = &file_type;
 struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 

@@ -63,7 +63,7 @@ static void section_on_close(void *object, bool was_last_handle)
     pthread_mutex_unlock(&lock);
 }
 
-static struct _OBJECT_TYPE section_type = { "section", section_destroy, section_on_close, false, NULL };
+static struct _OBJECT_TYPE section_type = { .name = "section", .destroy = section_destroy, .closed = section_on_close };
 static struct _OBJECT_TYPE *section_type_pointer = &section_type;
 struct _OBJECT_TYPE **MmSectionObjectType = &section_type_pointer;
 

@@ -37,7 +37,7 @@ static void directory_on_close(void *object, bool was_last)
     pthread_mutex_unlock(&lock);
 }
 
-static struct _OBJECT_TYPE directory_type = { "directory", NULL, directory_on_close, false, NULL };
+static struct _OBJECT_TYPE directory_type = { .name = "directory", .closed = directory_on_close };
 
 /* Gives the name to the new directory *d. Requires the lock. */
 static NTSTATUS directory_add(struct directory *d, const OBJECT_ATTRIBUTES *a)
@@ -168,7 +168,7 @@ static void link_destroy(void *object)
     free(((struct link_object *)object)->target.Buffer);
 }
 
-static struct _OBJECT_TYPE link_type = { "symbolic link", link_destroy, NULL, false, NULL };
+static struct _OBJECT_TYPE link_type = { .name = "symbolic link", .destroy = link_destroy };
 
 NTSTATUS ZwOpenSymbolicLinkObject(PHANDLE LinkHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes)
 {

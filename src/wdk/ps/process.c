@@ -11,7 +11,7 @@ struct _EPROCESS {
     pid_t id;
 };
 
-static struct _OBJECT_TYPE process_type = { "process", NULL, NULL, false, NULL };
+static struct _OBJECT_TYPE process_type = { .name = "process" };
 static POBJECT_TYPE process_type_pointer = &process_type;
 POBJECT_TYPE *PsProcessType = &process_type_pointer;
 static PEPROCESS the_process;

@@ -20,7 +20,7 @@ static void thread_object_destroy(void *object)
     thread_fini(object);
 }
 
-static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL, true, NULL };
+static struct _OBJECT_TYPE thread_type = { .name = "thread", .destroy = thread_object_destroy, .is_waitable = true };
 static POBJECT_TYPE thread_type_pointer = &thread_type;
 POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 

@@ -13,7 +13,7 @@
 #include "wdk/ob/object.h"
 #include "wdk/se/token.h"
 
-static struct _OBJECT_TYPE token_type = { "token", NULL, NULL, false, NULL };
+static struct _OBJECT_TYPE token_type = { .name = "token" };
 static POBJECT_TYPE token_type_pointer = &token_type;
 POBJECT_TYPE *SeTokenObjectType = &token_type_pointer;
 
