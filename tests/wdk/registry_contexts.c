@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -137,12 +138,206 @@ static void test_no_key(void **state)
     assert_int_equal(CmUnRegisterCallback(own), STATUS_SUCCESS);
 }
 
+/* ---- Two routines, of which one receives its context back while the other is unregistered ------------------------ */
+
+enum { PATIENCE_MS = 10000 };
+
+/* A routine that gives each key object a context. */
+struct watcher {
+    LARGE_INTEGER cookie;
+    struct watcher *other;
+};
+
+static struct watcher watchers[2];
+static struct watcher *first; /* the routine that receives its context back first */
+static void (*on_first_cleanup)(void), (*on_second_cleanup)(PVOID object);
+static atomic_int threads_done;
+static KMUTEX driver_lock;
+static atomic_int statuses; /* the results of the other threads, by bitwise or */
+
+static NTSTATUS watch_pair(PVOID context, PVOID class, PVOID info)
+{
+    REG_POST_OPERATION_INFORMATION *post = info;
+    REG_CALLBACK_CONTEXT_CLEANUP_INFORMATION *cleanup = info;
+    struct watcher *w = context;
+
+    if ((REG_NOTIFY_CLASS)(uintptr_t) class == RegNtPostCreateKeyEx)
+        atomic_fetch_or(&statuses, CmSetCallbackObjectContext(post->Object, &w->cookie, w, NULL));
+    if ((REG_NOTIFY_CLASS)(uintptr_t) class != RegNtCallbackObjectContextCleanup)
+        return STATUS_SUCCESS;
+    if (atomic_fetch_add(&cleanups, 1) == 0) {
+        first = w;
+        on_first_cleanup();
+    } else if (on_second_cleanup) {
+        on_second_cleanup(cleanup->Object);
+    }
+    return STATUS_SUCCESS;
+}
+
+static void lock_acquire(void)
+{
+    atomic_fetch_or(&statuses, KeWaitForSingleObject(&driver_lock, Executive, KernelMode, FALSE, NULL));
+}
+
+static void lock_release(void)
+{
+    (void)KeReleaseMutex(&driver_lock, FALSE);
+}
+
+/* Unregisters the routine that has not received its context back first. */
+static void unregister_other(void)
+{
+    atomic_fetch_or(&statuses, CmUnRegisterCallback(first->other->cookie));
+}
+
+static HANDLE pair_start(void (*on_first)(void), void (*on_second)(PVOID object))
+{
+    static const UNICODE_STRING altitudes[2] = { RTL_CONSTANT_STRING(L"2"), RTL_CONSTANT_STRING(L"3") };
+
+    atomic_store(&stage, 0);
+    atomic_store(&cleanups, 0);
+    atomic_store(&threads_done, 0);
+    atomic_store(&statuses, 0);
+    KeInitializeMutex(&driver_lock, 0);
+    on_first_cleanup = on_first;
+    on_second_cleanup = on_second;
+    for (int i = 0; i < 2; i++) {
+        watchers[i].other = &watchers[1 - i];
+        assert_int_equal(
+            CmRegisterCallbackEx(watch_pair, &altitudes[i], &cookie, &watchers[i], &watchers[i].cookie, NULL),
+            STATUS_SUCCESS);
+    }
+    return create_key();
+}
+
+/* Joins the threads, each of which has incremented threads_done. Fails if they do not end: they then wait for ever. */
+static void pair_stop(pthread_t *threads, int n)
+{
+    const struct timespec pause = { 0, 1000000 };
+
+    for (int i = 0; i < PATIENCE_MS && atomic_load(&threads_done) < n; i++)
+        nanosleep(&pause, NULL);
+    if (atomic_load(&threads_done) < n)
+        fail_msg("%d of %d threads have not ended: ZwClose and CmUnRegisterCallback wait for each other",
+                 n - atomic_load(&threads_done), n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&statuses), STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&cleanups), 2);
+    assert_int_equal(CmUnRegisterCallback(first->other->cookie), STATUS_INVALID_PARAMETER);
+    assert_int_equal(CmUnRegisterCallback(first->cookie), STATUS_SUCCESS);
+}
+
+static void *close_key(void *key)
+{
+    atomic_fetch_or(&statuses, ZwClose(key));
+    atomic_fetch_add(&threads_done, 1);
+    return NULL;
+}
+
+/* A routine that receives its context back unregisters the other routine, which has a context of the same object. */
+static void test_unregister_in_cleanup(void **state)
+{
+    pthread_t closer;
+    HANDLE key = pair_start(unregister_other, NULL);
+
+    (void)state;
+    assert_int_equal(pthread_create(&closer, NULL, close_key, key), 0);
+    pair_stop(&closer, 1);
+}
+
+static void *unregister_with_lock(void *unused)
+{
+    lock_acquire();
+    atomic_store(&stage, 1);
+    wait_for_stage(2);
+    unregister_other();
+    lock_release();
+    atomic_fetch_add(&threads_done, 1);
+    return unused;
+}
+
+static void cleanup_with_lock(void)
+{
+    atomic_store(&stage, 2);
+    lock_acquire();
+    lock_release();
+}
+
+/* A routine that receives its context back waits for a lock. The owner of the lock unregisters the other routine. */
+static void test_unregister_with_lock(void **state)
+{
+    pthread_t threads[2];
+    HANDLE key = pair_start(cleanup_with_lock, NULL);
+
+    (void)state;
+    assert_int_equal(pthread_create(&threads[0], NULL, unregister_with_lock, NULL), 0);
+    wait_for_stage(1);
+    assert_int_equal(pthread_create(&threads[1], NULL, close_key, key), 0);
+    pair_stop(threads, 2);
+}
+
+static void *close_with_lock(void *key)
+{
+    lock_acquire();
+    atomic_fetch_or(&statuses, ZwClose(key));
+    atomic_store(&stage, 3);
+    lock_release();
+    atomic_fetch_add(&threads_done, 1);
+    return NULL;
+}
+
+/* Returns when the other routine, which the other thread unregisters, also receives its context back. */
+static void first_cleanup_in_close(void)
+{
+    lock_acquire();
+    lock_release();
+    atomic_store(&stage, 1);
+    wait_for_stage(2);
+}
+
+/* Uses the object after ZwClose has returned. */
+static void second_cleanup_after_close(PVOID object)
+{
+    atomic_store(&stage, 2);
+    lock_acquire();
+    wait_for_stage(3);
+    atomic_fetch_or(&statuses, ObReferenceObjectByPointer(object, 0, *CmKeyObjectType, KernelMode));
+    ObDereferenceObject(object);
+    lock_release();
+}
+
+static void *unregister_during_close(void *unused)
+{
+    wait_for_stage(1);
+    unregister_other();
+    atomic_fetch_add(&threads_done, 1);
+    return unused;
+}
+
+/* The lock's owner closes the key. The close does not wait for the other routine, which waits for the lock. */
+static void test_close_with_lock(void **state)
+{
+    pthread_t threads[2];
+    uint32_t before = live_count();
+    HANDLE key = pair_start(first_cleanup_in_close, second_cleanup_after_close);
+
+    (void)state;
+    assert_int_equal(pthread_create(&threads[0], NULL, close_with_lock, key), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, unregister_during_close, NULL), 0);
+    pair_stop(threads, 2);
+    assert_int_equal(live_count(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_during_cleanup),
         cmocka_unit_test(test_race),
         cmocka_unit_test(test_no_key),
+        cmocka_unit_test(test_unregister_in_cleanup),
+        cmocka_unit_test(test_unregister_with_lock),
+        cmocka_unit_test(test_close_with_lock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ struct callback_call {
 
 /* Guards the lists `callbacks` and `contexts` with the members of their entries, and last_cookie. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a routine has returned, or an object was revived */
 static struct callback *callbacks;
 static struct object_context *contexts;
 static atomic_uint callback_count;
@@ -77,14 +77,14 @@ static void callback_unref(struct callback *c)
 static void callback_returned(struct callback *c)
 {
     if (--c->running == 0 && c->removed)
-        pthread_cond_broadcast(&returned);
+        pthread_cond_broadcast(&changed);
 }
 
 /* Waits until no call of the removed routine runs. Requires the lock. */
 static void callback_wait(struct callback *c)
 {
     while (c->running)
-        pthread_cond_wait(&returned, &lock);
+        pthread_cond_wait(&changed, &lock);
 }
 
 /* Requires the lock. */
@@ -349,31 +349,30 @@ NTSTATUS registry_call_end(struct registry_call *call, NTSTATUS status)
 /* ---- Contexts ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns true if context_remove may remove the context. If `object` is not NULL, the context must belong to that
- * object. If `object` is NULL, the context must belong to the routine `c`, and its object must not be dying. Then also
- * acquires a reference on that object. Requires the lock.
+ * Returns the place in the list of a context of the object or, if `object` is NULL, of the routine c. The place has
+ * NULL if there is none. Requires the lock.
  */
-static bool context_may_remove(const struct object_context *x, const struct key_object *object,
-                               const struct callback *c)
+static struct object_context **context_find(const struct key_object *object, const struct callback *c)
 {
-    if (object)
-        return x->object == object;
-    return x->callback == c && !x->object->is_dying && ob_try_ref(x->object);
+    struct object_context **at = &contexts;
+
+    while (*at && (object ? (*at)->object != object : (*at)->callback != c))
+        at = &(*at)->next;
+    return at;
 }
 
 /*
- * Removes one context from the list: a context of the object or, if `object` is NULL, a context of the routine `c`.
- * Returns that context, or NULL if there is none. Acquires a reference on the context's routine and, if `object` is
- * NULL, on the context's object. Also increments `running` of the routine, because the caller then calls the routine.
+ * Removes the context that context_find finds from the list. Returns the context with a reference on its routine and
+ * on its object, or NULL if there is none. Also increments `running` of the routine, because the caller then calls the
+ * routine. Waits while the object has no reference: another thread is about to revive it.
  */
 static struct object_context *context_remove(const struct key_object *object, const struct callback *c)
 {
     struct object_context **at, *found;
 
     pthread_mutex_lock(&lock);
-    for (at = &contexts; (found = *at); at = &found->next)
-        if (context_may_remove(found, object, c))
-            break;
+    while ((found = *(at = context_find(object, c))) && !ob_try_ref(found->object))
+        pthread_cond_wait(&changed, &lock);
     if (found) {
         *at = found->next;
         found->callback->references++;
@@ -396,26 +395,8 @@ static void context_clean_up(const struct key_object *object, const struct callb
         callback_returned(x->callback);
         callback_unref(x->callback);
         pthread_mutex_unlock(&lock);
-        if (!object)
-            ob_unref(x->object);
+        ob_unref(x->object);
         free(x);
-    }
-}
-
-/*
- * Waits until all contexts of the removed routine were passed back. Other threads pass back those of dying objects.
- * Requires the lock.
- */
-static void context_wait(const struct callback *c)
-{
-    const struct object_context *x;
-
-    for (;;) {
-        for (x = contexts; x && x->callback != c; x = x->next)
-            ;
-        if (!x && !c->running)
-            return;
-        pthread_cond_wait(&returned, &lock);
     }
 }
 
@@ -462,16 +443,18 @@ void registry_notify_close(struct key_object *object)
     (void)registry_call_end(&call, STATUS_SUCCESS);
 }
 
-bool registry_begin_destroy(struct key_object *object)
+bool registry_revive(struct key_object *object)
 {
-    const struct object_context *at;
+    bool has_contexts;
 
     pthread_mutex_lock(&lock);
-    object->is_dying = true;
-    for (at = contexts; at && at->object != object; at = at->next)
-        ;
+    has_contexts = *context_find(object, NULL) != NULL;
+    if (has_contexts) {
+        ob_ref(object);
+        pthread_cond_broadcast(&changed);
+    }
     pthread_mutex_unlock(&lock);
-    return at != NULL;
+    return has_contexts;
 }
 
 void registry_clean_up_contexts(struct key_object *object)
@@ -512,7 +495,7 @@ NTSTATUS CmUnRegisterCallback(LARGE_INTEGER Cookie)
     context_clean_up(NULL, c);
     (void)live_remove(LIVE_CALLBACK, c);
     pthread_mutex_lock(&lock);
-    context_wait(c);
+    callback_wait(c);
     callback_unref(c);
     pthread_mutex_unlock(&lock);
     return STATUS_SUCCESS;

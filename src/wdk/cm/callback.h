@@ -61,11 +61,14 @@ bool registry_has_callbacks(void);
 void registry_notify_close(struct key_object *object);
 
 /*
- * Must be called when the last reference on the object was dropped, before the caller acquires a new reference. From
- * now on, only registry_clean_up_contexts passes the object's contexts back. Returns true if the object has contexts.
+ * Must be called when the last reference on the object was dropped. If the object has contexts, adds a reference and
+ * returns true.
  */
-bool registry_begin_destroy(struct key_object *object);
-/* Removes all contexts of the object, and passes each of them back to its routine. */
+bool registry_revive(struct key_object *object);
+/*
+ * Removes all contexts of the object, and passes each of them back to its routine. Does not wait for contexts that
+ * CmUnRegisterCallback passes back on another thread. The caller must have a reference on the object.
+ */
 void registry_clean_up_contexts(struct key_object *object);
 
 #endif

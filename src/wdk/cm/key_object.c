@@ -21,21 +21,26 @@ static void *key_object_clean_up(void *object)
  * The registered routines (callback.h) receive their contexts back at PASSIVE_LEVEL. If the last reference was dropped
  * at a higher IRQL, a new thread calls the routines, and this thread waits until the new thread has ended. If the
  * thread cannot be created, this thread calls the routines at its IRQL. The routines may acquire and drop references on
- * the object: this function adds a reference and never drops it, so no routine drops the last one.
+ * the object: the reference of registry_revive is dropped after their return.
  */
+static bool key_object_revive(void *object)
+{
+    pthread_t thread;
+
+    if (!registry_revive(object))
+        return false;
+    if (irql_now() == PASSIVE_LEVEL || thread_create(&thread, NULL, key_object_clean_up, object))
+        registry_clean_up_contexts(object);
+    else
+        pthread_join(thread, NULL);
+    ob_unref(object);
+    return true;
+}
+
 static void key_object_destroy(void *object)
 {
     struct key_object *o = object;
-    bool has_contexts = registry_begin_destroy(o);
-    pthread_t thread;
 
-    ob_ref(o);
-    if (has_contexts) {
-        if (irql_now() == PASSIVE_LEVEL || thread_create(&thread, NULL, key_object_clean_up, o))
-            registry_clean_up_contexts(o);
-        else
-            pthread_join(thread, NULL);
-    }
     free(o->path);
     ob_unref(o->key);
 }
@@ -46,9 +51,9 @@ static void key_object_on_close(void *object, bool was_last)
         registry_notify_close(object);
 }
 
-static struct _OBJECT_TYPE key_object_type = { .name = "registry key",
-                                               .destroy = key_object_destroy,
-                                               .closed = key_object_on_close };
+static struct _OBJECT_TYPE key_object_type = {
+    .name = "registry key", .destroy = key_object_destroy, .revive = key_object_revive, .closed = key_object_on_close
+};
 static struct _OBJECT_TYPE *key_object_type_pointer = &key_object_type;
 struct _OBJECT_TYPE **CmKeyObjectType = &key_object_type_pointer;
 

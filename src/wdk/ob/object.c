@@ -66,6 +66,8 @@ void ob_unref(void *object)
 
     if (atomic_fetch_sub_explicit(&o->references, 1, memory_order_acq_rel) != 1)
         return;
+    if (o->type->revive && o->type->revive(object))
+        return; /* the object may be freed already */
     if (o->type->destroy)
         o->type->destroy(object);
     o->magic = magic_dead;

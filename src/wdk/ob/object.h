@@ -14,6 +14,11 @@
 struct _OBJECT_TYPE {
     const char *name;              /* the name in reports, for example "thread" */
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
+    /*
+     * Called when the last reference was dropped, before `destroy`. Returns false if ob_unref must destroy the object.
+     * Otherwise has added a reference and returns true. It may have dropped that reference again. May be NULL.
+     */
+    bool (*revive)(void *object);
     /* Called when a handle to the object was closed, while its reference still exists. May be NULL. */
     void (*closed)(void *object, bool was_last);
     bool is_waitable; /* the object begins with a dispatcher object */
@@ -30,7 +35,8 @@ void ob_ref(void *object);
 void ob_unref(void *object);
 /*
  * Works like ob_ref, but returns false if the last reference has been dropped. The caller has found the object in a
- * list, and holds the list's lock. The type's `destroy` must remove the object from the list under the same lock.
+ * list, and holds the list's lock. The type's `destroy` must remove the object from the list under the same lock. The
+ * type's `revive` may add a reference only under this lock.
  */
 bool ob_try_ref(void *object);
 POBJECT_TYPE ob_type(void *object);
