@@ -192,6 +192,132 @@ static void test_source_unlocked(void **state)
     kit_stop(&p);
 }
 
+/* A pending WskReceive into a partial MDL. */
+struct part_receive {
+    struct kit_pair p;
+    PMDL part;
+    WSK_BUF buf;
+    struct kit_call call;
+};
+
+static void part_start(struct part_receive *t, PMDL source)
+{
+    PUCHAR start = MmGetMdlVirtualAddress(source);
+
+    t->part = IoAllocateMdl(start + 20, 10, FALSE, FALSE, NULL);
+    assert_non_null(t->part);
+    IoBuildPartialMdl(source, t->part, start + 20, 10);
+    t->buf = (WSK_BUF){ t->part, 0, 10 };
+    kit_start_receive(t->p.server, &t->buf, 0, &t->call);
+    kit_wait_host_events();
+}
+
+static void part_stop(struct part_receive *t)
+{
+    (void)IoCancelIrp(t->call.irp);
+    assert_int_equal(kit_end(&t->call, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    IoFreeMdl(t->part);
+}
+
+static PMDL pages_alloc(void)
+{
+    const PHYSICAL_ADDRESS lowest = { .QuadPart = 0 }, highest = { .QuadPart = INT64_MAX };
+    PMDL mdl = MmAllocatePagesForMdlEx(lowest, highest, lowest, PAGE_SIZE, MmCached, 0);
+
+    assert_non_null(mdl);
+    return mdl;
+}
+
+static void mdl_unmap(PMDL mdl)
+{
+    MmUnmapLockedPages(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), mdl);
+}
+
+/* A partial MDL of a source that was not mapped has a mapping of its own. */
+static void test_source_unmapped(void **state)
+{
+    PMDL source = pages_alloc();
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+    struct report *r = report_start();
+
+    (void)state;
+    part_start(&t, source);
+    mdl_unmap(source);
+    report_is_empty(r);
+    part_stop(&t);
+    MmFreePagesFromMdl(source);
+    ExFreePool(source);
+    kit_stop(&t.p);
+}
+
+/* A partial MDL of a mapped source uses the source's mapping. */
+static void test_shared_mapping_unmapped(void **state)
+{
+    UCHAR *memory = ExAllocatePoolWithTag(PagedPool, SIZE, TAG);
+    PMDL sources[2] = { pages_alloc(), IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL) };
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+    struct report *r;
+
+    (void)state;
+    MmProbeAndLockPages(sources[1], KernelMode, IoWriteAccess);
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(MmGetSystemAddressForMdlSafe(sources[i], NormalPagePriority));
+        part_start(&t, sources[i]);
+        r = report_start();
+        mdl_unmap(sources[i]);
+        report_says(r, "mdl-misused in MmUnmapLockedPages", "unmapped, but the pending WskReceive");
+        part_stop(&t);
+    }
+    MmFreePagesFromMdl(sources[0]);
+    ExFreePool(sources[0]);
+    MmUnlockPages(sources[1]);
+    IoFreeMdl(sources[1]);
+    ExFreePoolWithTag(memory, TAG);
+    kit_stop(&t.p);
+}
+
+/* The unmapped MDL may not be the source if another MDL has locked the same pages. */
+static void test_other_mapping_unmapped(void **state)
+{
+    UCHAR *memory = ExAllocatePoolWithTag(PagedPool, SIZE, TAG);
+    PMDL source = IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL),
+         other = IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL);
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+    struct report *r = report_start();
+
+    (void)state;
+    MmProbeAndLockPages(source, KernelMode, IoWriteAccess);
+    MmProbeAndLockPages(other, KernelMode, IoWriteAccess);
+    assert_non_null(MmGetSystemAddressForMdlSafe(source, NormalPagePriority));
+    part_start(&t, source);
+    mdl_unmap(other);
+    part_stop(&t);
+    MmUnlockPages(other);
+    IoFreeMdl(other);
+    MmUnlockPages(source);
+    IoFreeMdl(source);
+    ExFreePoolWithTag(memory, TAG);
+    kit_stop(&t.p);
+    report_is_empty(r);
+}
+
+/* The pages of a partial MDL in use are freed: one report. */
+static void test_pages_freed(void **state)
+{
+    PMDL source = pages_alloc();
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+    struct report *r;
+
+    (void)state;
+    part_start(&t, source);
+    r = report_start();
+    MmFreePagesFromMdl(source);
+    report_says(r, "object-freed-in-use in MmFreePagesFromMdl", "buffer of a pending request: WskReceive");
+    part_stop(&t);
+    ExFreePool(source);
+    kit_stop(&t.p);
+}
+
 /* A completion routine may unlock and free everything. */
 static NTSTATUS unlock_all(PDEVICE_OBJECT device, PIRP irp, PVOID context)
 {
@@ -262,6 +388,10 @@ int main(void)
         cmocka_unit_test(test_buffer_freed),
         cmocka_unit_test(test_object_in_buffer),
         cmocka_unit_test(test_source_unlocked),
+        cmocka_unit_test(test_source_unmapped),
+        cmocka_unit_test(test_shared_mapping_unmapped),
+        cmocka_unit_test(test_other_mapping_unmapped),
+        cmocka_unit_test(test_pages_freed),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_unlocked_in_completion),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Records locked pages: see locked_pages.h. The table has room for the ranges of MAX_RANGES MDLs. While a locked MDL
- * has no place in the table, locked_pages_may_contain returns true for every address.
+ * has no place in the table, locked_pages_count counts that MDL for every address.
  */
 #include <stdint.h>
 
@@ -51,15 +51,20 @@ void locked_pages_remove(const void *start, size_t size)
     spin_unlock(&lock);
 }
 
-bool locked_pages_may_contain(const void *address)
+unsigned locked_pages_count(const void *address)
 {
     uintptr_t page = (uintptr_t)address / PAGE_BYTES;
-    bool found;
+    unsigned count;
 
     spin_lock(&lock);
-    found = unrecorded > 0;
-    for (unsigned i = 0; !found && i < range_count; i++)
-        found = page - ranges[i].first < ranges[i].count;
+    count = unrecorded;
+    for (unsigned i = 0; i < range_count; i++)
+        count += page - ranges[i].first < ranges[i].count;
     spin_unlock(&lock);
-    return found;
+    return count;
+}
+
+bool locked_pages_may_contain(const void *address)
+{
+    return locked_pages_count(address) > 0;
 }

@@ -11,5 +11,7 @@ void locked_pages_add(const void *start, size_t size);
 void locked_pages_remove(const void *start, size_t size);
 /* Returns true if the address may be in a locked page. */
 bool locked_pages_may_contain(const void *address);
+/* Returns the number of ranges that contain the address's page. May return a larger number, never a smaller one. */
+unsigned locked_pages_count(const void *address);
 
 #endif

@@ -160,7 +160,7 @@ VOID MmUnlockPages(PMDL MemoryDescriptorList)
         return;
     }
     locked_pages_remove(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
-    mdl_use_check(__func__, mdl, "unlocked");
+    mdl_use_check_unlocked(__func__, mdl);
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
 }
@@ -264,7 +264,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
         mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "unmapped, but it is not mapped there");
         return;
     }
-    mdl_use_check(__func__, mdl, "unmapped");
+    mdl_use_check_unmapped(__func__, mdl);
     mdl_set_flags(mdl, 0, MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
     if (!mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL))
         mdl->MappedSystemVa = NULL;

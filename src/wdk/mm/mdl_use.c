@@ -16,7 +16,8 @@ struct mdl_in_use {
     const MDL *mdl;
     const char *start;
     SIZE_T size;
-    bool partial; /* a part of another MDL, whose pages MmProbeAndLockPages has locked */
+    bool partial;        /* the pages belong to another MDL */
+    bool shares_mapping; /* the mapping belongs to another MDL, too */
 };
 
 struct mdl_use {
@@ -52,6 +53,14 @@ static bool mdl_is_partial(const MDL *mdl)
     return flags & MDL_PARTIAL && !(flags & MDL_SOURCE_IS_NONPAGED_POOL);
 }
 
+/* Returns true if the partial MDL was built from a mapped MDL. */
+static bool mdl_shares_mapping(const MDL *mdl)
+{
+    const unsigned flags = (USHORT)mdl->MdlFlags;
+
+    return flags & MDL_MAPPED_TO_SYSTEM_VA && !(flags & MDL_PARTIAL_HAS_BEEN_MAPPED);
+}
+
 void mdl_use_add(struct mdl_use **use, const MDL *chain, SIZE_T bytes)
 {
     unsigned before = *use ? (*use)->count : 0, count = mdl_use_count(chain, bytes);
@@ -62,7 +71,7 @@ void mdl_use_add(struct mdl_use **use, const MDL *chain, SIZE_T bytes)
     u->count = before + count;
     for (unsigned i = before; i < u->count; i++, chain = chain->Next)
         u->mdls[i] = (struct mdl_in_use){ chain, (const char *)MmGetMdlVirtualAddress(chain), MmGetMdlByteCount(chain),
-                                          mdl_is_partial(chain) };
+                                          mdl_is_partial(chain), mdl_is_partial(chain) && mdl_shares_mapping(chain) };
     *use = u;
 }
 
@@ -134,16 +143,25 @@ void mdl_use_end(struct mdl_use *use)
 
 /* ---- Check ------------------------------------------------------------------------------------------------------- */
 
-static bool mdl_in_use_is_of(const struct mdl_in_use *m, const MDL *mdl)
+/* What a driver has done to an MDL. */
+struct mdl_change {
+    const char *name; /* for the report */
+    bool only_unmaps;
+    unsigned locks; /* number of ranges of locked pages that are the MDL's own */
+};
+
+static bool mdl_in_use_is_of(const struct mdl_in_use *m, const MDL *mdl, const struct mdl_change *change)
 {
     if (m->mdl == mdl)
         return true;
-    return m->partial && (uintptr_t)m->start - (uintptr_t)MmGetMdlVirtualAddress(mdl) < MmGetMdlByteCount(mdl) &&
-           !locked_pages_may_contain(m->start);
+    if (change->only_unmaps ? !m->shares_mapping : !m->partial)
+        return false;
+    return (uintptr_t)m->start - (uintptr_t)MmGetMdlVirtualAddress(mdl) < MmGetMdlByteCount(mdl) &&
+           locked_pages_count(m->start) <= change->locks;
 }
 
 /* Finds a pending request that uses the MDL, and copies its description and stack. Returns false if there is none. */
-static bool mdl_use_find_mdl(const MDL *mdl, struct mdl_user *user, struct stack *by)
+static bool mdl_use_find_mdl(const MDL *mdl, const struct mdl_change *change, struct mdl_user *user, struct stack *by)
 {
     bool found = false;
 
@@ -152,7 +170,7 @@ static bool mdl_use_find_mdl(const MDL *mdl, struct mdl_user *user, struct stack
         const struct mdl_use *u = CONTAINING_RECORD(at, struct mdl_use, link);
 
         for (unsigned i = 0; i < u->count && !found; i++)
-            found = mdl_in_use_is_of(&u->mdls[i], mdl);
+            found = mdl_in_use_is_of(&u->mdls[i], mdl, change);
         if (found) {
             *user = u->user;
             *by = u->by;
@@ -162,17 +180,33 @@ static bool mdl_use_find_mdl(const MDL *mdl, struct mdl_user *user, struct stack
     return found;
 }
 
-void mdl_use_check(const char *routine, const MDL *mdl, const char *what)
+static void mdl_use_check(const char *routine, const MDL *mdl, const struct mdl_change *change)
 {
     struct mdl_user user;
     struct stack by;
 
-    if (!check_on() || !mdl_use_find_mdl(mdl, &user, &by))
+    if (!mdl_use_find_mdl(mdl, change, &user, &by))
         return;
     report_add_stack("in use since", &by);
     report_set_object(&(struct report_object){ user.object, user.type, NULL, { NULL } });
     check_failed(CHECK_MDL_MISUSED, routine, (uintptr_t)mdl, (USHORT)mdl->MdlFlags,
                  (uintptr_t)MmGetMdlVirtualAddress(mdl), mdl->ByteCount,
-                 "MDL %p: %s, but the pending %s of %s %p uses it", (const void *)mdl, what, user.routine, user.type,
-                 user.object);
+                 "MDL %p: %s, but the pending %s of %s %p uses it", (const void *)mdl, change->name, user.routine,
+                 user.type, user.object);
+}
+
+void mdl_use_check_unlocked(const char *routine, const MDL *mdl)
+{
+    const struct mdl_change change = { "unlocked", false, 0 };
+
+    if (check_on())
+        mdl_use_check(routine, mdl, &change);
+}
+
+void mdl_use_check_unmapped(const char *routine, const MDL *mdl)
+{
+    const struct mdl_change change = { "unmapped", true, (USHORT)mdl->MdlFlags & MDL_PAGES_LOCKED ? 1 : 0 };
+
+    if (check_on())
+        mdl_use_check(routine, mdl, &change);
 }

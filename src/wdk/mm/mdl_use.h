@@ -29,9 +29,15 @@ void mdl_use_end(struct mdl_use *use);
 
 /*
  * Reports CHECK_MDL_MISUSED if a pending request uses the MDL. Also reports if a pending request uses a partial MDL
- * (IoBuildPartialMdl) of the MDL's buffer, and the pages of the partial MDL are no longer locked. `what` describes what
- * the driver has done to the MDL, for example "unlocked".
+ * (IoBuildPartialMdl) of the MDL's buffer, and the pages of the partial MDL are no longer locked. Must be called after
+ * locked_pages_remove.
  */
-void mdl_use_check(const char *routine, const MDL *mdl, const char *what);
+void mdl_use_check_unlocked(const char *routine, const MDL *mdl);
+/*
+ * Reports CHECK_MDL_MISUSED if a pending request uses the MDL. Also reports if a pending request uses a partial MDL of
+ * the MDL's buffer that shares the MDL's mapping. If another MDL has locked the same pages, the mapping may be that
+ * MDL's, so the partial MDL is not reported.
+ */
+void mdl_use_check_unmapped(const char *routine, const MDL *mdl);
 
 #endif
