@@ -31,6 +31,14 @@ uint64_t bench_now(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+double bench_clock_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * NS_PER_S + (double)t.tv_nsec;
+}
+
 void bench_die(const char *format, ...)
 {
     va_list arguments;
@@ -93,6 +101,11 @@ double samples_quantile(struct samples *s, double q)
         return 0;
     qsort(s->values, count, sizeof *s->values, samples_compare);
     return s->values[(size_t)(q * (double)(count - 1))];
+}
+
+double samples_median(struct samples *s)
+{
+    return samples_quantile(s, 0.5);
 }
 
 struct bench_usage bench_usage(void)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
@@ -20,6 +21,7 @@ enum {
 };
 
 uint64_t bench_now(void); /* nanoseconds, monotonic */
+double bench_clock_ns(clockid_t clock);
 
 /* Prints a message and ends the process with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
@@ -40,6 +42,7 @@ void samples_clear(struct samples *s);
 size_t samples_count(const struct samples *s);
 /* Sorts the samples, and returns the quantile `q` (0 to 1), or 0 if there are no samples. */
 double samples_quantile(struct samples *s, double q);
+double samples_median(struct samples *s);
 
 /* The memory and CPU time of this process. */
 struct bench_usage {

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/owner.h"
+#include "common.h"
 
 #define ROUNDS 101
 #define PAIRS 100000u
@@ -35,7 +36,7 @@ static atomic_bool stop;
 static _Atomic uint64_t woke_at;
 static _Atomic uint32_t awake;
 static uint64_t counter, contended_of[2];
-static double samples[WAKES];
+static struct samples samples;
 
 static void bench_ring(void *ctx)
 {
@@ -49,19 +50,6 @@ static void bench_ring(void *ctx)
 static const struct owner_ops ops = {
     .wake = bench_ring, .futex_wait = owner_futex_wait, .futex_wake = owner_futex_wake, .now = owner_clock
 };
-
-static int samples_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double samples_median(size_t count)
-{
-    qsort(samples, count, sizeof(samples[0]), samples_compare);
-    return samples[count / 2];
-}
 
 /*
  * Pins the thread to processor `n` of the processors that this process may use, counted from 0. Does nothing if there
@@ -100,14 +88,15 @@ static void bench_acquire_release(void)
 
 static void bench_alone(void)
 {
+    samples_clear(&samples);
     owner_init(&o, &ops, NULL, 0);
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint64_t begin = owner_clock(NULL);
 
         bench_acquire_release();
-        samples[r] = (double)(owner_clock(NULL) - begin) / PAIRS;
+        samples_add(&samples, (double)(owner_clock(NULL) - begin) / PAIRS);
     }
-    printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
+    printf("acquire and release, alone            %10.1f ns\n", samples_median(&samples));
 }
 
 /*
@@ -134,6 +123,7 @@ static void bench_contended(void)
 {
     pthread_t a, b;
 
+    samples_clear(&samples);
     owner_init(&o, &ops, NULL, 0);
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint64_t begin = owner_clock(NULL);
@@ -143,10 +133,10 @@ static void bench_contended(void)
         bench_pin_thread(a, 0);
         pthread_join(a, NULL);
         pthread_join(b, NULL);
-        samples[r] = (double)(owner_clock(NULL) - begin) / (2 * PAIRS);
+        samples_add(&samples, (double)(owner_clock(NULL) - begin) / (2 * PAIRS));
     }
     printf("acquire or ring, two threads          %10.1f ns  (%.0f%% acquired, the others rang)\n",
-           samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
+           samples_median(&samples), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
 /* Acquires the owner token again and again, as a shard's thread does. Sleeps while another thread owns the token. */
@@ -175,6 +165,7 @@ static void bench_handover(void)
 {
     pthread_t thread;
 
+    samples_clear(&samples);
     owner_init(&o, &ops, NULL, 0);
     atomic_store(&stop, false);
     (void)owner_try_acquire(&o);
@@ -190,12 +181,12 @@ static void bench_handover(void)
         (void)owner_release(&o);
         while (atomic_load(&awake) == before)
             ;
-        samples[i] = (double)(atomic_load(&woke_at) - begin);
+        samples_add(&samples, (double)(atomic_load(&woke_at) - begin));
         while (i < WAKES - 1 && !owner_try_acquire(&o))
             ;
     }
     pthread_join(thread, NULL);
-    printf("hand-over to the thread that waits    %10.0f ns\n", samples_median(WAKES));
+    printf("hand-over to the thread that waits    %10.0f ns\n", samples_median(&samples));
 }
 
 static void sleep_thread_once(bool leased)
@@ -226,6 +217,7 @@ static void bench_wake(bool leased)
 {
     pthread_t thread;
 
+    samples_clear(&samples);
     owner_init(&o, &ops, NULL, 0);
     atomic_store(&stop, false);
     if (leased) {
@@ -247,16 +239,17 @@ static void bench_wake(bool leased)
         (void)owner_wake(&o);
         while (atomic_load(&awake) == before)
             ;
-        samples[i] = (double)(atomic_load(&woke_at) - begin);
+        samples_add(&samples, (double)(atomic_load(&woke_at) - begin));
     }
     pthread_join(thread, NULL);
-    printf("wake-up of the thread, %-14s %10.0f ns\n", leased ? "futex" : "eventfd, epoll", samples_median(WAKES));
+    printf("wake-up of the thread, %-14s %10.0f ns\n", leased ? "futex" : "eventfd, epoll", samples_median(&samples));
 }
 
 int main(void)
 {
     struct epoll_event e = { .events = EPOLLIN };
 
+    samples_init(&samples, WAKES);
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     bell = eventfd(0, EFD_CLOEXEC);
     if (epoll_fd < 0 || bell < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bell, &e) != 0)

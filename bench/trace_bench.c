@@ -155,23 +155,15 @@ static void call_pending_resize(const NDK_QP_DISPATCH *q, const NDK_CQ_DISPATCH 
 
 /* ---- the measurement ---- */
 
-static double thread_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * NS_PER_S + (double)now.tv_nsec;
-}
-
 static double call_measure(void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *), bool is_traced)
 {
     const NDK_QP_DISPATCH *q = is_traced ? qp.Dispatch : &qp_dispatch;
     const NDK_CQ_DISPATCH *c = is_traced ? cq.Dispatch : &cq_dispatch;
-    double begin = thread_ns();
+    double begin = bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
     for (unsigned i = 0; i < CALLS; i++)
         call(q, c);
-    return (thread_ns() - begin) / CALLS;
+    return (bench_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / CALLS;
 }
 
 static void print_row(const char *name, unsigned events, void (*call)(const NDK_QP_DISPATCH *, const NDK_CQ_DISPATCH *))
@@ -184,7 +176,7 @@ static void print_row(const char *name, unsigned events, void (*call)(const NDK_
         samples_add(&off, call_measure(call, false));
         samples_add(&on, call_measure(call, true));
     }
-    double cost = samples_quantile(&on, 0.5) - samples_quantile(&off, 0.5);
+    double cost = samples_median(&on) - samples_median(&off);
     printf("%-38s %8.1f %8u %10.1f\n", name, cost, events, events ? cost / events : 0);
 }
 

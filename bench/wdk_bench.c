@@ -15,6 +15,7 @@
 
 #include "wdm.h"
 
+#include "common.h"
 #include "openndk/verify.h"
 #include "openndk/wdk.h"
 
@@ -338,51 +339,32 @@ static const struct bench {
     { "pool, 4000 bytes", "malloc", pool_large, malloc_large, ALONE, CLOCK_THREAD_CPUTIME_ID },
 };
 
-static double bench_now(clockid_t clock)
+static double service_run_once(const struct bench *b, void (*run)(int n), int n)
 {
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double bench_run_once(const struct bench *b, void (*run)(int n), int n)
-{
-    double start = bench_now(b->clock);
+    double start = bench_clock_ns(b->clock);
 
     run(n);
-    return (bench_now(b->clock) - start) / n;
-}
-
-static int samples_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double samples_median(double *values)
-{
-    qsort(values, ROUNDS, sizeof values[0], samples_compare);
-    return values[ROUNDS / 2];
+    return (bench_clock_ns(b->clock) - start) / n;
 }
 
 /*
  * Measures the nanoseconds of one operation. Stores the median of the service of src/wdk in *ours, and the median of
  * the service's counterpart in *bare.
  */
-static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
+static void service_measure(const struct bench *b, int n, double *bare, double *ours)
 {
-    double of_bare[ROUNDS], of_ours[ROUNDS];
+    struct samples of_bare, of_ours;
 
-    bench_run_once(b, b->bare, n);
-    bench_run_once(b, b->ours, n);
+    samples_init(&of_bare, ROUNDS);
+    samples_init(&of_ours, ROUNDS);
+    service_run_once(b, b->bare, n);
+    service_run_once(b, b->ours, n);
     for (int i = 0; i < ROUNDS; i++) {
-        of_bare[i] = bench_run_once(b, b->bare, n);
-        of_ours[i] = bench_run_once(b, b->ours, n);
+        samples_add(&of_bare, service_run_once(b, b->bare, n));
+        samples_add(&of_ours, service_run_once(b, b->ours, n));
     }
-    *bare = samples_median(of_bare);
-    *ours = samples_median(of_ours);
+    *bare = samples_median(&of_bare);
+    *ours = samples_median(&of_ours);
 }
 
 static void bench_init(void)
@@ -408,9 +390,9 @@ int main(void)
         double bare, off, on, ignored;
 
         ondk_verify_set_mode(ONDK_VERIFY_OFF);
-        bench_measure(b, b->n, &bare, &off);
+        service_measure(b, b->n, &bare, &off);
         ondk_verify_set_mode(ONDK_VERIFY_STOP);
-        bench_measure(b, b->n > 10000 ? b->n / 10 : b->n, &ignored, &on);
+        service_measure(b, b->n > 10000 ? b->n / 10 : b->n, &ignored, &on);
         printf("| %s | %s | %.1f | %.1f | %.2f | %.1f |\n", b->name, b->against, bare, off, off / bare, on);
         fflush(stdout);
     }

@@ -387,29 +387,21 @@ static const struct bench {
       CLOCK_THREAD_CPUTIME_ID },
 };
 
-static double bench_clock(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * NS_PER_S + (double)t.tv_nsec;
-}
-
-static double bench_run_once(const struct bench *b, struct driver *d)
+static double checks_run_once(const struct bench *b, struct driver *d)
 {
     double start, took;
 
     if (b->before)
         b->before(d);
-    start = bench_clock(b->clock);
+    start = bench_clock_ns(b->clock);
     b->run(d, b->n);
-    took = bench_clock(b->clock) - start;
+    took = bench_clock_ns(b->clock) - start;
     if (b->after)
         b->after(d);
     return took / b->n;
 }
 
-static void bench_measure(const struct bench *b, struct driver *off, struct driver *on)
+static void checks_measure(const struct bench *b, struct driver *off, struct driver *on)
 {
     struct samples of_off, of_on;
     double without, with;
@@ -418,16 +410,16 @@ static void bench_measure(const struct bench *b, struct driver *off, struct driv
     samples_init(&of_on, ROUNDS);
     for (int i = -1; i < ROUNDS; i++) {
         ondk_verify_set_mode(ONDK_VERIFY_OFF);
-        without = bench_run_once(b, off);
+        without = checks_run_once(b, off);
         ondk_verify_set_mode(ONDK_VERIFY_STOP);
-        with = bench_run_once(b, on);
+        with = checks_run_once(b, on);
         if (i < 0)
             continue; /* the first round warms up */
         samples_add(&of_off, without);
         samples_add(&of_on, with);
     }
-    without = samples_quantile(&of_off, 0.5);
-    with = samples_quantile(&of_on, 0.5);
+    without = samples_median(&of_off);
+    with = samples_median(&of_on);
     printf("| %s | %.0f | %.0f | %.2f |\n", b->name, without, with, with / without);
     fflush(stdout);
 }
@@ -442,7 +434,7 @@ int main(void)
     driver_open(&on);
     printf("| call | checks off ns | checks on ns | ratio |\n|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
-        bench_measure(&benches[i], &off, &on);
+        checks_measure(&benches[i], &off, &on);
     driver_close(&on);
     ondk_verify_set_mode(ONDK_VERIFY_OFF);
     driver_close(&off);
