@@ -137,6 +137,8 @@ static void test_contexts(void **state)
     assert_int_equal(WdfObjectAllocateContext(a, &attributes, (PVOID *)&again), STATUS_OBJECT_NAME_EXISTS);
     assert_ptr_equal(other, again);
     assert_ptr_equal(WdfObjectGetTypedContext(a, OTHER), other);
+    assert_int_equal(WdfObjectAllocateContext(a, &attributes, NULL), STATUS_OBJECT_NAME_EXISTS);
+    assert_int_equal(WdfObjectAllocateContext(make('B', a), &attributes, NULL), STATUS_SUCCESS);
     assert_int_equal(notes_of(a)->name, 'A');
 }
 

@@ -167,7 +167,7 @@ NTKERNELAPI VOID WdfObjectDereference(_In_ WDFOBJECT Handle);
 NTKERNELAPI PVOID WdfObjectGetTypedContextWorker(_In_ WDFOBJECT Handle, _In_ PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo);
 /* Adds a context of another type. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfObjectAllocateContext(_In_ WDFOBJECT Handle, _In_ PWDF_OBJECT_ATTRIBUTES ContextAttributes,
-                                              _Out_ PVOID *Context);
+                                              _Out_opt_ PVOID *Context);
 /* Returns the object that has the context. */
 NTKERNELAPI WDFOBJECT WdfObjectContextGetObject(_In_ PVOID ContextPointer);
 /*

@@ -189,7 +189,8 @@ NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES Conte
         o->contexts = c;
     }
     pthread_mutex_unlock(&lock);
-    *Context = wdf_context_data(existing ? existing : c);
+    if (Context)
+        *Context = wdf_context_data(existing ? existing : c);
     if (existing)
         wdf_context_free(c);
     return existing ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
