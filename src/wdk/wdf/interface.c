@@ -123,7 +123,7 @@ VOID WdfDeviceSetDeviceInterfaceState(WDFDEVICE Device, CONST GUID *InterfaceCla
     i = device_interface_find(d, InterfaceClassGUID, ReferenceString);
     if (!i)
         return;
-    i->automatic = i->automatic && IsInterfaceEnabled;
+    i->automatic = IsInterfaceEnabled;
     /* Before the first step of the start, no interface is enabled: the start enables those that are automatic. */
     if (d->pnp.done || !IsInterfaceEnabled)
         (void)IoSetDeviceInterfaceState(&i->link, IsInterfaceEnabled);

@@ -485,6 +485,9 @@ static NTSTATUS make_names(WDFDEVICE Device)
     status = WdfDeviceCreateSymbolicLink(Device, &link); /* for the name that the system has given the device below */
     if (NT_SUCCESS(status))
         status = WdfDeviceCreateDeviceInterface(Device, &WDFPNP_GUID, NULL);
+    /* The last call before the start counts. */
+    WdfDeviceSetDeviceInterfaceState(Device, &WDFPNP_GUID, NULL, FALSE);
+    WdfDeviceSetDeviceInterfaceState(Device, &WDFPNP_GUID, NULL, TRUE);
     if (NT_SUCCESS(status))
         status = WdfStringCreate(NULL, WDF_NO_OBJECT_ATTRIBUTES, &string);
     if (!NT_SUCCESS(status))
