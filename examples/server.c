@@ -8,8 +8,8 @@
  * Each client has a queue pair, a completion queue, a ring of receives, and a thread that sleeps until something
  * happens. So a client that is slow, dies or breaks the protocol affects no other client. Each message may have at most
  * LINE_SIZE bytes. A client must not send a message while RING / 2 of its messages have no answer, because a message
- * that finds no receive ends the connection. The other half of the ring is for answers that the client may have received
- * before the server has posted their receives again. Some functions are copies of functions in first.c.
+ * that finds no receive ends the connection. The other half of the ring is for answers that the client may have
+ * received before the server has posted their receives again. Some functions are copies of functions in first.c.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
