@@ -146,7 +146,7 @@ static bool live_walk_batch(struct live_list *live, struct live_walk *walk, unio
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size)
 {
-    bool has_unlisted = type == NdkObjectTypeConnector; /* true: connectors without a connection are not listed */
+    bool has_unlisted = type == NdkObjectTypeConnector; /* a connector without a connection is not listed */
     bool has_more = has_unlisted || capacity > 0;
     union live_entry batch[BATCH];
     struct live_walk walk;
@@ -155,7 +155,7 @@ uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entr
     live_walk_begin(live, type, &walk);
     while (has_more && (has_unlisted || count <= capacity)) {
         has_more = live_walk_batch(live, &walk, batch, &listed);
-        /* The lock is not held, because a write to the caller's array may allocate its pages. */
+        /* The lock is not held here, because a write to the caller's array may cause a page fault. */
         for (uint32_t i = 0; i < listed; i++, count++) {
             if (count < capacity)
                 sized_write_entry(entries, count, entry_size, &batch[i], own_size);

@@ -62,8 +62,9 @@ void live_list_walk(struct live_list *live, NDK_OBJECT_TYPE type, void (*visit)(
                     void *context);
 /*
  * Copies the entries of at most `capacity` objects of one type to the caller's array. Returns the number of objects of
- * that type, which may be larger. An object that exists during the whole call is copied once, unless the array is too
- * small. entry_size is the size of an entry in the caller's array. own_size is the size of an entry in this library.
+ * that type, which may exceed `capacity`. Connectors without a connection are neither copied nor counted. An object
+ * that exists during the whole call is copied once, unless the array is too small. `entry_size` is the size of an entry
+ * in the caller's array. `own_size` is the size of an entry in this library.
  */
 uint32_t live_list_copy(struct live_list *live, NDK_OBJECT_TYPE type, void *entries, uint32_t capacity,
                         size_t entry_size, size_t own_size);

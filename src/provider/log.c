@@ -46,8 +46,8 @@ static struct {
     uint32_t environment_level; /* the level of ONDK_LOG; constant after log_start */
     atomic_bool is_torn;        /* the file ends in the middle of a line */
     /*
-     * left_out is the number of lines that were left out and that no line of the log reports. counted_ns is the time
-     * when log_count_is_due last returned true.
+     * left_out is the number of lines that were left out since log_report_left_out last reported the number. counted_ns
+     * is the time when log_count_is_due last returned true.
      */
     _Atomic uint64_t left_out, counted_ns;
 } sink = { .level = ONDK_LOG_WARN, .environment_level = ONDK_LOG_WARN };

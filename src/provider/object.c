@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Creates, closes and ends NDK objects, and completes requests. Only this file calls the consumer's completion
- * routines, except for the routines that connector.c and listener.c pass to request_begin. An object that uses another
- * object is its successor, and the used object is the antecedent. For example, a QP is a successor of its PD, and the
- * PD is an antecedent of the QP.
+ * routines, with two exceptions: connector.c calls the routine of NdkConnect, and listener.c calls the routine of
+ * NdkListen. An object that uses another object is its successor, and the used object is the antecedent. For example, a
+ * QP is a successor of its PD, and the PD is an antecedent of the QP.
  *
  *   state      handle    references  what may happen
  *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up

@@ -29,8 +29,8 @@
 #include "ndk/ndkpi.h"
 
 /*
- * REF_INTERNAL is the reference of a running call, or of an object of the fabric that reports events to the NDK object.
- * kinds[] does not count REF_INTERNAL, because that would slow every post.
+ * A running call has a REF_INTERNAL reference. An object of the fabric that reports events to the NDK object has one,
+ * too. kinds[] does not count REF_INTERNAL, because that would slow every post.
  */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_INTERNAL, REF_KINDS };
 enum { MAX_ANTECEDENTS = 6 };

@@ -20,8 +20,8 @@ void provider_start_trace(void);
 
 /*
  * Sets the function that returns the provider's object behind a verifier's object. The public functions about adapters
- * and connectors (openndk/counters.h and others) call it first. If no function is set, they use the consumer's object
- * as it is.
+ * and connectors (openndk/counters.h and others) first call `unwrap` with the consumer's object. If `unwrap` was not
+ * set, the consumer's object is the provider's object.
  */
 void provider_set_unwrap(void *(*unwrap)(void *object));
 

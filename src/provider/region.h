@@ -41,9 +41,9 @@ void region_revoke(struct region *r);
  * Returns false if the memory is being accessed or a window is bound to the region; object_retired is called later.
  */
 bool region_retire(struct region *r);
-/* Returns the newest token, even if it is no longer valid, or 0 if none was made. */
+/* Returns the newest token, even if that token has ended. Returns 0 if no token was made. */
 uint32_t region_newest_token(const struct region *r);
-/* Returns the newest token that is prepared or valid. If there is none, returns the last token that was valid, or 0. */
+/* Returns the newest token that is prepared or alive. If there is none, returns the last token that was alive, or 0. */
 uint32_t region_live_token(const struct region *r);
 /*
  * Returns the token that the consumer receives: the newest token, even if that token has ended. Returns UINT32_MAX if

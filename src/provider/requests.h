@@ -25,9 +25,9 @@ unsigned request_flags(ULONG flags);
 NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
- * Each post of an initiator request without NDK_OP_FLAG_DEFER runs between post_begin and post_end. If the post
- * succeeds, it starts its own request and the deferred requests before it. If a post fails, with or without
- * NDK_OP_FLAG_DEFER, post_end starts the deferred requests. post_end returns `status`.
+ * If an initiator request has no NDK_OP_FLAG_DEFER, its post runs between post_begin and post_end. A successful post of
+ * this kind starts the request and the deferred requests before it. If a post with or without NDK_OP_FLAG_DEFER fails,
+ * post_end starts the deferred requests. post_end returns `status`.
  */
 void post_begin(struct qp *qp);
 NTSTATUS post_end(struct qp *qp, NTSTATUS status);

@@ -130,8 +130,8 @@ static void json_put_limits(FILE *out, struct adapter *a)
 }
 
 /*
- * Returns the number of entries to allocate. The result is larger than `count`, because objects may be created before
- * the list is copied.
+ * Returns the number of entries to allocate, at most MAX_ENTRIES. Adds SPARE_ENTRIES to `count`, because objects may be
+ * created before the list is copied.
  */
 static uint32_t json_entry_room(uint32_t count)
 {

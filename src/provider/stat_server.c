@@ -325,7 +325,7 @@ static void stat_server_close_sockets(int s, int trace)
 /* Starts the server. Does nothing if a resource is missing. Requires the lock server.lifetime. */
 static void stat_server_start(void)
 {
-    /* Binds the sockets here, before ondk_open_adapter returns, so that a reader finds an adapter that is open. */
+    /* The sockets are bound here, not by the thread. So readers can connect when ondk_open_adapter has returned. */
     int s = stat_server_listen("openndk.stat"), trace, error;
 
     if (s < 0)

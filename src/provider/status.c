@@ -37,7 +37,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_REQUEST_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
-    case FABRIC_PORT_FORBIDDEN: /* after this documented status, consumers try another port */
+    case FABRIC_PORT_FORBIDDEN: /* as for a port in use: consumers then try another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;

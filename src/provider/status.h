@@ -24,7 +24,7 @@ NTSTATUS status_of_connect(enum fabric_reason why);
 /* Returns the NTSTATUS of a completed request. */
 NTSTATUS status_of_completion(enum rdma_status status);
 /*
- * Converts the result of a post, a registration or a creation, which is 0 or an errno value of the fabric, to NTSTATUS.
+ * Converts the fabric's result of a post, a registration or a creation to NTSTATUS. `error` is 0 or an errno value.
  */
 NTSTATUS status_of_errno(int error);
 
