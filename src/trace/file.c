@@ -101,7 +101,7 @@ static int file_open_new(const char *path, const char **problem)
     if (fd < 0)
         *problem = strerrordesc_np(errno);
     else
-        (void)flock(fd, LOCK_EX | LOCK_NB); /* if the file system has no locks, file_refusal always refuses */
+        (void)flock(fd, LOCK_EX | LOCK_NB); /* if the file system lacks locks, file_refusal refuses every file */
     return fd;
 }
 

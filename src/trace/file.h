@@ -12,7 +12,7 @@
 struct trace_mapping {
     struct trace_file_header *header; /* never unmapped, except by trace_file_discard */
     size_t size;
-    int fd; /* stays open; it is in the set of base/descriptors.h */
+    int fd; /* stays open; in a child of fork, fd no longer refers to the file: see base/descriptors.h */
 };
 
 /*

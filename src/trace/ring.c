@@ -137,8 +137,8 @@ static bool ring_acquire_left_over(struct ring_writer *w, size_t room)
 }
 
 /*
- * Takes over the segment with the oldest events among those that no thread owns. Returns false if all segments are
- * owned.
+ * Takes over a segment that no thread owns. If there are several, takes over the one with the oldest events. Returns
+ * false if all segments are owned.
  */
 static bool ring_acquire_oldest(struct ring_writer *w)
 {

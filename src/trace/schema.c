@@ -27,7 +27,7 @@ static const struct {
     size_t size;
 } schema_kinds[] = { TRACE_KINDS(SCHEMA_KIND) };
 enum { TRACE_EVENTS(SCHEMA_ORDINAL) };
-/* An index is an event number. The element is 1 + the index of the event in schema_types. */
+/* schema_indexes[number] is 1 + the index in schema_types of the event with this number. 0: there is no such event. */
 static const uint16_t schema_indexes[] = { TRACE_EVENTS(SCHEMA_INDEX) };
 /* clang-format on */
 

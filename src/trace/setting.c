@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parses the value of ONDK_TRACE: see setting.h. The options are at the end of the value, because a name can contain
- * commas. If the value has a comma, its last word must be an option.
+ * Parses the value of ONDK_TRACE: see setting.h. The name can contain commas. So the options are parsed from the end of
+ * the value, and the text before them is the name. If the value has a comma, its last word must be an option.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -32,8 +32,8 @@ static struct {
 } recording;
 
 /*
- * Returns true for the first caller in this process. Sets *is_child to true if a parent of this process has been a
- * caller.
+ * Returns true in the first call of this process. In that call, sets *is_child to true if a parent process called this
+ * function before the fork.
  */
 static bool start_claim(bool *is_child)
 {
@@ -81,7 +81,7 @@ static bool start_with(const struct trace_setting *setting, bool is_late, char p
     struct stat now = { 0 };
 
     if (!trace_file_create(setting, &mapping, problem, TRACE_MAX_PROBLEM))
-        return !problem[0]; /* true if a provider module's own copy of this library records to the file */
+        return !problem[0]; /* true if another copy of this library in this process records to the file */
     (void)fstat(mapping.fd, &now);
     recording.fd = mapping.fd;
     recording.device = now.st_dev;

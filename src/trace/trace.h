@@ -39,8 +39,8 @@ static inline bool trace_is_on(void)
     } while (0)
 
 /*
- * Records an event that happened at `time`. `time` must be from trace_now_ns, which the same thread has called after
- * its last event.
+ * Records an event that happened at `time`, a result of trace_now_ns. `time` must not be earlier than the time of the
+ * calling thread's last event.
  */
 #define TRACE_AT(time, event, number, ...)                                                                             \
     do {                                                                                                               \

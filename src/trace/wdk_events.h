@@ -111,7 +111,7 @@
 #define TRACE_FIELDS_WskCaptureProviderNPI(F, N) F(ptr, object) N(u32, timeout, wsk_wait)
 #define TRACE_FIELDS_WskReleaseProviderNPI(F, N) F(ptr, object)
 #define TRACE_FIELDS_WskQueryProviderCharacteristics(F, N) F(ptr, object)
-/* `object` is the WSK_CLIENT. `irp` is the IRP that the call completes. */
+/* `object` is the WSK_CLIENT. `irp` is the IRP that the driver has passed. */
 #define TRACE_FIELDS_WskControlClient(F, N)                                                                            \
     F(ptr, object) N(x32, code, wsk_client_code) F(u64, in) F(u64, out) F(ptr, irp)
 #define TRACE_FIELDS_WskSocket(F, N)                                                                                   \
@@ -125,7 +125,7 @@
 #define TRACE_FIELDS_WskGetNameInfo(F, N) F(ptr, object) F(addr, remote) F(ptr, irp)
 #define TRACE_FIELDS_WskOpenNdkAdapter(F, N) F(ptr, object) F(u32, interface) F(u16, major) F(u16, minor)
 #define TRACE_FIELDS_WskCloseNdkAdapter(F, N) F(ptr, object) F(ptr, adapter)
-/* Calls of the handlers of an NDK provider below NDIS. `object` is 0. */
+/* A driver calls a handler of the NDK provider as NDIS does (ndisndk.h). `object` is 0. */
 #define TRACE_FIELDS_OpenNDKAdapterHandler(F, N) TRACE_FIELDS_WskOpenNdkAdapter(F, N)
 #define TRACE_FIELDS_CloseNDKAdapterHandler(F, N) TRACE_FIELDS_WskCloseNdkAdapter(F, N)
 
