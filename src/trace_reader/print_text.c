@@ -50,7 +50,7 @@ void print_columns(FILE *out, const struct print_text_style *style)
             "event", "fields");
 }
 
-/* Returns true if the value is printed only with `verbose`: raw bytes, ok, none, or a NULL pointer. */
+/* Returns true for raw bytes, for the names ok and none, and for NULL pointers. Only `verbose` prints these values. */
 static bool value_is_omitted(const struct value *v)
 {
     return (v->name && (strcmp(v->name, "ok") == 0 || strcmp(v->name, "none") == 0)) || v->field->kind == KIND_BYTES ||

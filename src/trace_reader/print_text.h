@@ -24,8 +24,9 @@ void print_file(FILE *out, const struct trace_file *f);
 void print_skipped(FILE *out, const struct trace_file *f);
 void print_columns(FILE *out, const struct print_text_style *style);
 /*
- * Prints one event as a line. `seconds` is the time to print. Returns false if out of memory. The caller checks the
- * stream for write errors.
+ * Prints one event as a line that begins with the time `seconds`. If the event is `connection` or `ongoing`, first
+ * prints a line with the connection's addresses. Returns false if out of memory. The caller checks the stream for write
+ * errors.
  */
 bool print_event_text(FILE *out, const struct print_text_style *style, const struct trace_record *r, double seconds);
 /*

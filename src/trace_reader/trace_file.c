@@ -232,7 +232,7 @@ static bool segment_next(const struct trace_file *f, const uint8_t *bytes, size_
     return true;
 }
 
-/* If the record is a thread event, sets *thread to the thread of the records after it, and returns true. */
+/* If the record is a thread event, sets *thread to the thread that recorded the next events, and returns true. */
 static bool segment_handle_thread(const struct trace_record *r, uint32_t *thread)
 {
     if (r->number != EVENT_THREAD || r->size < sizeof *thread)
@@ -334,7 +334,7 @@ static bool segment_read(struct trace_file *f, uint32_t index, struct trace_reco
     if (size <= state->used || state->is_damaged)
         return true;
     for (end = state->used; segment_next(f, f->copy, size, &end, &r);)
-        ; /* Finds the end of the valid events. Only these are copied, because a damaged file may claim more bytes. */
+        ; /* finds the end of the valid events; the bytes after that end are damaged, so they are not copied */
     if (end > state->used) {
         fresh = records_copy(out, f->copy + state->used, end - state->used);
         ok = fresh && segment_parse(f, state, fresh, end - state->used, out);
