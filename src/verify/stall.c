@@ -87,8 +87,9 @@ static void doctor_sleep(struct doctor *d)
     if (!examines)
         return;
     /*
-     * A request that begins during the next sleep cannot become a stall before that sleep ends. So such a request need
-     * not wake the doctor.
+     * stall_begin may have woken the doctor for a new wait. Neither this wait nor a wait that begins during the next
+     * sleep can be a stall before that sleep ends. So stall_sleeps stays false, and stall_begin does not wake the
+     * doctor.
      */
     atomic_store(&d->wake.open, 0);
     if (!atomic_load(&d->ends))

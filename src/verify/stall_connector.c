@@ -47,8 +47,9 @@ static int connector_owes(const struct connector *c)
 }
 
 /*
- * Copies at most CONNECTORS_AT_ONCE connectors whose consumers have owed a call since the time `before` or longer.
- * Returns the number of copied connectors. Sets *oldest as pending_copy_stalled does.
+ * Copies connectors to `out`, at most CONNECTORS_AT_ONCE. Copies a connector only once for each wait, and only if its
+ * wait for a call by the consumer began at the time `before` or earlier. Returns the number of copied connectors. Sets
+ * *oldest to the start time of the oldest wait that was not copied, or to UINT64_MAX if there is none.
  */
 static unsigned connectors_copy_owing(uint64_t before, struct owing *out, uint64_t *oldest)
 {

@@ -13,8 +13,8 @@
 enum { QUEUES_AT_ONCE = 16 };
 
 /*
- * The requests of one queue pair to report. If has_open_chain is true, they are all requests of the open chain.
- * Otherwise they are the outstanding requests that are due.
+ * The contents of one report, which is about requests of one queue pair. If has_open_chain is true, the report is about
+ * all requests of the open chain. Otherwise the report is about the outstanding requests that are due.
  */
 struct late {
     struct queue *qp, *cq; /* queue pair and its completion queue, each with a reference; cq may be NULL */
@@ -85,8 +85,9 @@ static void queue_collect_outstanding(struct queue *qp, uint64_t before, struct 
 }
 
 /*
- * Copies the requests that were posted at `before` or earlier, of at most QUEUES_AT_ONCE queue pairs. Returns the
- * number of these queue pairs. Sets *oldest as pending_copy_stalled does.
+ * Stores one element in `out` for each queue pair with requests that are due, at most QUEUES_AT_ONCE elements. A
+ * request is due if it was posted at the time `before` or earlier, and was not reported yet. Returns the number of
+ * elements. Sets *oldest to the post time of the oldest request that is not due yet, or to UINT64_MAX if there is none.
  */
 static unsigned queues_collect_late(uint64_t before, struct late *out, uint64_t *oldest)
 {
