@@ -21,9 +21,9 @@ struct stack {
 };
 
 /*
- * A call of this library by the consumer, during its execution. A stack that is captured during the call begins at the
- * call's return address. So the library's frames are omitted even if the library is linked statically, where no
- * module name distinguishes them.
+ * A call from the consumer into this library that is in progress. A stack that is captured during the call begins at
+ * the call's return address, so it has no frames of the library. This also works if the library is linked statically,
+ * where module names do not identify the library's frames.
  */
 struct stack_call {
     const void *by; /* return address of the call; NULL: the thread is in no call */
@@ -48,8 +48,8 @@ struct stack_call stack_entered(void);
         __attribute__((cleanup(stack_end_call), unused)) = stack_begin_call(__builtin_return_address(0), routine_)
 
 /*
- * Captures the stack of the calling thread from the return address `by` on. If none of the 6 innermost frames has this
- * address, the stack begins with the caller. Uses the unwinder, which finds every frame.
+ * Captures the stack of the calling thread. The captured stack begins at the return address `by`. If none of the 6
+ * innermost frames has this address, the stack begins with the caller. Uses the unwinder, which finds every frame.
  */
 void stack_capture(struct stack *s, const void *by) PRIVATE_EXPORT(stack_capture);
 
@@ -95,8 +95,8 @@ const char *stack_describe_frame(const struct stack_frame *frame, char *text, si
 
 /*
  * Prints the stack. If the called routine is known, the first line is for example "NdkCloseQp called by". Then each
- * frame from stack_first_frame on has a line: number, function + offset, file and line, module. If all frames belong to
- * this library, prints all of them.
+ * frame has a line: number, function + offset, file and line, module. Frames before the frame of stack_first_frame are
+ * omitted. If all frames belong to this library, prints all of them.
  */
 void stack_print(const struct stack *s, FILE *out, const char *indent) PRIVATE_EXPORT(stack_print);
 

@@ -10,8 +10,8 @@
 #include "verify/stack.h"
 
 /*
- * Returns a stored copy of the calling thread's stack from the return address `by` on. Returns a stack without frames
- * if verification is off, the table is full, or memory ran out.
+ * Returns a stored copy of the calling thread's stack. The copy begins at the return address `by`. Returns a stack
+ * without frames if verification is off, the table is full, or memory ran out.
  */
 const struct stack *stack_intern(const void *by) PRIVATE_EXPORT(stack_intern);
 

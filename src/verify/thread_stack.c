@@ -68,9 +68,9 @@ static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3]
 #endif
 
 /*
- * Sets *size to the distance from the stack pointer up to the frame pointer: the size of the saved registers in the
- * row, plus the size of the memory that the function's first instructions reserve. Returns false if these instructions
- * do not set the frame pointer.
+ * Sets *size to the distance from the stack pointer up to the address in the frame pointer. This memory has two parts:
+ * the registers that the function has saved below its frame pointer, and the memory that its first instructions
+ * reserve. Returns false if the first instructions do not set the frame pointer.
  */
 static bool frame_size(const struct unwind_row *row, uintptr_t pc, size_t *size)
 {

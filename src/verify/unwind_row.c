@@ -289,7 +289,7 @@ static void cie_read(struct cursor c, struct description *d, struct unwind_row *
 static bool fde_read(const struct module *m, uintptr_t at, struct description *d, struct unwind_row *row)
 {
     struct cursor c = module_cursor(m, at);
-    uint32_t back = entry_begin(&c); /* distance in bytes from the CIE to the member of the FDE that has this value */
+    uint32_t back = entry_begin(&c); /* value of the member before c.at: the member's distance from the CIE, in bytes */
     uintptr_t size;
 
     if (!c.ok || back == 0)
