@@ -22,7 +22,7 @@ struct repeated {
     char first_message[MAX_FIRST_MESSAGE]; /* the message of the first report, cut off at the end */
     uint32_t count;                        /* number of all reports */
     uint32_t written;                      /* number of written reports of this place in the current output */
-    /* Value of `count` when a report of this place, or its line of report_write_repeats, was last written. */
+    /* Value of `count` when a report of this place, or a line about the repeats of this place, was last written. */
     uint32_t listed;
     uint32_t output; /* identifies the output whose reports are counted in `written`: see repeats_start_output */
 };

@@ -168,7 +168,10 @@ bool report_is_line_open(void)
     return atomic_load(&line_open);
 }
 
-/* Ends the host's last line, so that a report begins on a line of its own. The caller has locked the output. */
+/*
+ * If the host's latest text does not end with a line end, writes one, so that a report begins on a line of its own. The
+ * caller has locked the output.
+ */
 static void report_end_line(FILE *locked)
 {
     if (atomic_exchange(&line_open, false))
@@ -508,7 +511,7 @@ void report_write_repeats(void)
 }
 
 /*
- * Writes the lines about repeats and the JUnit file when the process exits. A child of fork writes nothing if all
+ * Runs when the process exits. Writes the JUnit file and the lines about repeats. A child of fork writes nothing if all
  * reports were made by its parent.
  */
 __attribute__((destructor)) static void report_at_exit(void)

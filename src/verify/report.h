@@ -102,8 +102,8 @@ struct breach {
 
 /*
  * Reports a broken rule with the stack of the consumer's call: formats the message, writes the report, counts it, and
- * calls the program's callback. A repeated report of the same place (see repeats.h) is only counted if the maximum of
- * report_set_max_written is reached. Does not return if the mode is VERIFY_STOP and the rule is no advice. The caller
+ * calls the program's callback. If the maximum of report_set_max_written is reached for the place (see repeats.h), the
+ * report is counted and not written. Does not return if the mode is VERIFY_STOP and the rule is no advice. The caller
  * must not hold a lock that the output or the callback acquires. Allocates nothing.
  */
 __attribute__((format(printf, 7, 8))) void report_breach(const struct rule *rule, const char *routine, uint64_t p1,
@@ -157,7 +157,10 @@ uint32_t report_get_max_written(void);
 void report_set_exit_status(uint32_t status);
 uint32_t report_get_exit_status(void);
 
-/* Writes a line for each place whose latest reports were only counted and have no line yet. */
+/*
+ * Writes a line for each place that was reported again since its last written report or line. These later reports were
+ * only counted.
+ */
 void report_write_repeats(void);
 
 /*
@@ -209,9 +212,9 @@ void report_set_output(FILE *out) PRIVATE_EXPORT(report_set_output);
 FILE *report_output(void) PRIVATE_EXPORT(report_output);
 /*
  * A text that is no report, for example a bug check, is printed between report_begin and report_end. report_begin locks
- * the output and returns it. The caller then prints its text. report_end prints the stacks, which begin at the return
- * address `by`, and flushes and unlocks the output. `entry` is the routine that the consumer has called, or NULL if it
- * is not known.
+ * the output and returns it. The caller then prints its text. report_end prints the calling thread's stack, which
+ * begins at the return address `by`, the stacks of report_add_stack, and the latest events. Then report_end flushes and
+ * unlocks the output. `entry` is the routine that the consumer has called, or NULL if it is not known.
  */
 FILE *report_begin(void) PRIVATE_EXPORT(report_begin);
 void report_end(FILE *out, const void *by, const char *entry) PRIVATE_EXPORT(report_end);

@@ -12,8 +12,8 @@
 
 /*
  * Sets the file to which reports are appended. The name has `length` bytes. If `name` is NULL, no file is set. The file
- * is created when the first report is written. Returns false if the name is too long or memory ran out; reports then go
- * to the stream.
+ * is created when the first report is written. If the name is too long or memory ran out, returns false, and reports go
+ * to the stream of report_set_output.
  */
 bool report_file_set(const char *name, size_t length);
 

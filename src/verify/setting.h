@@ -10,8 +10,8 @@
 #include "verify/report.h"
 
 /*
- * Applies the settings in ONDK_VERIFY. If the variable is not set, applies the mode `standard`. Does nothing if
- * settings were applied before. Returns false if the value of the variable is not valid.
+ * Applies the settings in ONDK_VERIFY. If the variable is not set, sets the mode to the value of `standard`. Does
+ * nothing if settings were applied before. Returns false if the value of the variable is not valid.
  */
 bool verify_read_environment(enum verify_mode standard) PRIVATE_EXPORT(verify_read_environment);
 
