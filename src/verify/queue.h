@@ -56,12 +56,12 @@ struct queue {
     /* posted[QUEUE_INITIATE].lock guards stalled_place and stalled_chain. */
     uint64_t stalled_place; /* place of the newest request that was reported as stalled; 0: none */
     uint64_t stalled_chain; /* place of the newest request in the chain that was last reported as stalled; 0: none */
-    /* The n-th queue pair that was closed has n; 0: not closed. Guarded by the proxies' lock. */
+    /* Number of the queue pair in the order of closing, from 1; 0: not closed. Guarded by the proxies' lock. */
     uint64_t closed_as;
     /* The members below are used only in a completion queue. */
     struct queue *pairs[QUEUE_USES]; /* first queue pair of each list; guarded by the proxies' lock */
     atomic_uint polls;               /* number of polls in progress */
-    _Atomic uint64_t swept;          /* pairs with a closed_as up to this value have been removed from `pairs` */
+    _Atomic uint64_t swept;          /* queue pairs with closed_as <= this value have been removed from `pairs` */
     atomic_int arms; /* number of NdkArmCq calls minus number of notifications; may be above 1: see cq_end_arm */
     _Atomic uint64_t polled_ms; /* time of the latest poll, from posted_now_ms */
     /* Number of requests in the CQ's queue pairs, including silent ones, that may be outstanding: see posted_begin. */

@@ -232,8 +232,8 @@ static void report_invalidated_twice(const struct region *r, const struct token 
 }
 
 /*
- * Reports the NdkInvalidate of a region whose newest registration has ended already. Returns the number of that
- * registration. Sets *wrong to true if no NdkFastRegister was ever posted for the region.
+ * Reports an NdkInvalidate of the region if the region's newest registration has ended already. Returns the number of
+ * the newest registration in every case. Sets *wrong to true if no NdkFastRegister was ever posted for the region.
  */
 static uint64_t region_check_invalidate(const struct region *r, bool *wrong)
 {

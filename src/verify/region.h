@@ -18,8 +18,8 @@ struct region {
     /* The members below are used by source.h. They record how a peer or a request can write to the memory. */
     atomic_bool has_remote_write; /* a token of the region, or a window, allows a peer to write */
     /*
-     * The smallest range that contains all buffers of receives and reads. sinks_inverted_start is ~start. Both members
-     * are 0 if there is no buffer.
+     * The smallest range that contains all buffers of receives and reads. sinks_inverted_start is ~start, so both
+     * members are 0 if there is no buffer, and both increase when the range grows.
      */
     _Atomic uintptr_t sinks_end, sinks_inverted_start;
     /* The lock of the protection domain's tokens guards the members below. */

@@ -161,8 +161,8 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "call) from inside a consumer callback function.",
         .advice = "Signal a thread or queue a work item that closes the adapter." },
     /*
-     * `sentence` requires a close that stays pending. The close of an adapter cannot return STATUS_PENDING, so it
-     * blocks.
+     * According to .sentence, the close returns STATUS_PENDING. But the close of an adapter cannot return
+     * STATUS_PENDING, so the close blocks instead.
      */
     [RULE_OBJECTS_LEFT] = { .name = "objects-left", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Every object and mapping of an adapter is closed or released, else the adapter close waits for "
@@ -279,7 +279,10 @@ const struct rule verify_rules[VERIFY_RULES] = {
         .sentence = "A bitwise OR of flags which specifies the operations that are allowed. The following flags are "
                     "supported:",
         .advice = "Check the flag against the page. NDK_MR_FLAG_ and NDK_OP_FLAG_ have different values." },
-    /* Checked only before the queue pair can be connected. Later the peer may end the connection at any time. */
+    /*
+     * This is checked only until NdkAccept or NdkCompleteConnect is called for the queue pair. Later posts may fail
+     * without a fault of the consumer, because the peer may end the connection at any time.
+     */
     [RULE_POST_UNCONNECTED] = { .name = "post-unconnected", .bug_check = DRIVER_VERIFIER_DETECTED_VIOLATION,
         .text = "Initiator requests are posted after NdkAccept or NdkCompleteConnect has completed. Receives may be "
                 "earlier.",
@@ -299,7 +302,7 @@ const struct rule verify_rules[VERIFY_RULES] = {
                     "chains will be terminated by an initiator request that does not set the NDK_OP_FLAG_DEFER flag.",
         .advice = "Post the last request of the chain without NDK_OP_FLAG_DEFER, else none of them may start." },
     /*
-     * Only advice, because no page demands a posted receive: on InfiniBand the message is sent again until a receive is
+     * Only advice, because no page demands a posted receive. InfiniBand sends the message again until a receive is
      * posted.
      */
     [RULE_RECEIVE_MISSING] = { .name = "receive-missing", .kind = RULE_ADVICE,

@@ -103,8 +103,9 @@ enum sge_use { SGE_SOURCE, SGE_RECEIVE, SGE_READ };
 void tokens_check_post(const struct proxy *queue, const char *routine, const NDK_SGE *sgl, ULONG sges, ULONG flags,
                        enum sge_use use);
 /*
- * These functions check a read or a write before it is posted. `remote` is its remote token. If the read invalidates
- * the token of its first SGE, all tokens of that token's region become TOKEN_UNSURE.
+ * These functions check an NdkRead or an NdkWrite before the post. `remote` is the remote token of the request. If an
+ * NdkRead has NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE, and the adapter supports this flag, all tokens of the first SGE's
+ * region become TOKEN_UNSURE.
  */
 void tokens_check_read(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);
 void tokens_check_write(const struct proxy *qp, const NDK_SGE *sgl, ULONG sges, UINT32 remote, ULONG flags);

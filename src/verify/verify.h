@@ -41,9 +41,9 @@
  * tables, so that any provider can be wrapped.
  *
  * The kernel surface is compiled with include/wdk: WCHAR has 16 bits, AF_INET6 is 23, and bit fields are laid out as on
- * Windows. This layer sees no such type: NDK's structures contain none, and ndkpi.h and ndkinfo.h assert the
- * structures' sizes with both sets of headers. The layer reads a sockaddr only on the provider's side, where it has the
- * system's format.
+ * Windows. This layer does not depend on these differences. NDK's structures contain neither WCHAR nor bit fields, and
+ * ndkpi.h and ndkinfo.h assert the structures' sizes with both sets of headers. The layer reads a sockaddr only on the
+ * provider's side, where the sockaddr has the system's format.
  */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
