@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inserts, delivers and cancels requests. See queue.h. While the framework calls the driver, it holds no lock except
- * the lock of callbacks. wdf_queue_dispatch returns only if it has found, under the lock, nothing to deliver. Each
- * insertion is followed by such a call, so no request is forgotten.
+ * Inserts, delivers and cancels requests. See queue.h. A thread that calls the driver holds no lock of the framework,
+ * except the lock that serializes callbacks (wdf_callback_sync). wdf_queue_dispatch returns only after it has found
+ * nothing to deliver while it held the queue's lock. Each insertion is followed by a call of wdf_queue_dispatch, so no
+ * request that can be delivered stays in the queue.
  */
 #include <limits.h>
 
@@ -333,7 +334,10 @@ struct step {
     struct wdf_notice notice;
 };
 
-/* Sets *step to the next work of one of q->dispatchers. Returns false if there is none. Requires the lock. */
+/*
+ * Sets *step to the next work of the caller, a dispatcher that q->dispatchers counts. Returns false if there is no
+ * work. Requires the lock.
+ */
 static bool queue_next_step(struct wdf_queue *q, struct step *step)
 {
     struct wdf_notice *due = queue_due_notice(q, 1);

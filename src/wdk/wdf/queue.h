@@ -29,7 +29,7 @@ struct wdf_notice {
  */
 enum wdf_goal { GOAL_STOPPED, GOAL_EMPTIED, GOALS };
 
-/* The wait for a goal: at most one for each goal at a time. */
+/* The wait of a queue for a goal. Two waits for the same goal never overlap. */
 struct wdf_goal_wait {
     struct wdf_notice notice; /* called when the goal is reached; routine NULL: none */
     bool synchronous;         /* a thread waits */
@@ -54,8 +54,8 @@ struct wdf_queue {
     ULONG n_acknowledged; /* owned requests that WdfRequestStopAcknowledge has named */
     bool shut_down;       /* the device is removed or the queue is deleted: the queue never accepts requests again */
     /*
-     * A purge, a stop with a purge, or the shutdown sets `purged`. Any other change of state clears it. While it is
-     * true, a request that the driver marks cancelable or requeues is cancelled.
+     * A purge, a stop with a purge, or the shutdown sets `purged`. Any other change of state clears it. While `purged`
+     * is true, the framework cancels each request that the driver marks cancelable or requeues.
      */
     bool purged;
     /* A retrieval has found only requests that are being cancelled. The next insertion then sets ready_due. */
@@ -109,8 +109,9 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
 /* Returns true if the queue has reached the goal, apart from handlers that still run. Requires the lock. */
 bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
 /*
- * Purges the device's queues for good, the power-managed ones or the others, and waits until the driver owns none of
- * their requests, and no request handler and no EvtIoQueueState runs.
+ * Purges the device's power-managed queues if `power_managed` is true, otherwise its other queues. The queues never
+ * accept requests again. Waits until the driver owns none of their requests, and no request handler and no
+ * EvtIoQueueState runs.
  */
 void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed);
 /*

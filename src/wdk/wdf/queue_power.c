@@ -9,7 +9,10 @@
 #include "wdk/wdf/queue.h"
 #include "wdk/wdf/request.h"
 
-/* Returns a delivered request whose stop was not asked yet, with a reference on it. Requires the lock. */
+/*
+ * Finds a delivered request for which EvtIoStop was not called yet. Marks the request STOP_ASKED and returns it with a
+ * reference. Returns NULL if there is none. Requires the lock.
+ */
 static struct wdf_request *queue_next_to_stop(struct wdf_queue *q)
 {
     for (LIST_ENTRY *e = q->owned.Flink; e != &q->owned; e = e->Flink) {
@@ -37,7 +40,10 @@ static void queue_call_stop(struct wdf_queue *q, struct wdf_request *r)
     wdf_call_end(&call, "EvtIoStop", (const void *)(uintptr_t)routine);
 }
 
-/* Stops the delivery. Waits for handlers and notices, because one of them may not have received its request yet. */
+/*
+ * Stops the delivery. Waits until no handler or notice runs, because EvtIoStop must not be called for a request that a
+ * handler or notice has not received yet.
+ */
 static void queue_stop_delivery(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
@@ -98,7 +104,10 @@ static void device_for_managed_queues(struct wdf_device *d, void (*routine)(stru
             routine(q);
 }
 
-/* Changes d->pnp.powered first: a queue that is created meanwhile is in the list, or already has the new value. */
+/*
+ * Sets d->pnp.powered before it changes the queues. A queue that another thread creates meanwhile is not missed: it is
+ * already in the list, or it takes the new value when it is added.
+ */
 void wdf_device_set_power(struct wdf_device *d, bool on)
 {
     pthread_mutex_lock(&d->lock);

@@ -102,8 +102,8 @@ static bool wdf_device_add_queue(struct wdf_device *d, struct wdf_queue *q)
 
 /*
  * Sets the queue's execution level and scope from its attributes or its device. If the scope is the device's, the
- * queue's callbacks hold the device's lock, which requires the device's execution level. Returns
- * STATUS_INVALID_PARAMETER if the queue then has the other level.
+ * queue's callbacks hold the device's lock. Returns STATUS_INVALID_PARAMETER if the queue's execution level then
+ * differs from the device's.
  */
 static NTSTATUS wdf_queue_set_constraints(struct wdf_object *o, PWDF_OBJECT_ATTRIBUTES attributes,
                                           const struct wdf_device *d)
@@ -282,7 +282,10 @@ static const char *queue_refusal(const struct wdf_queue *q, const struct change 
     return NULL;
 }
 
-/* Changes the flags, and registers what waits for the goal. Requires the lock. */
+/*
+ * Sets the queue's flags for the change. Unless the change is a start, also stores in q->waits the notice or the thread
+ * that waits for the goal. Requires the lock.
+ */
 static void queue_apply_change(struct wdf_queue *q, const struct change *c)
 {
     struct wdf_goal_wait *wait = &q->waits[change_goal(c)];
@@ -492,8 +495,9 @@ static const char *queue_why_not_wait(struct wdf_queue *q)
 }
 
 /*
- * The callbacks of earlier changes have returned before the deletion ends, unless this thread is in one of them or has
- * the lock that they hold. The deletion does not wait if this thread is in one of the queue's request handlers.
+ * Also waits for the EvtIoQueueState callbacks of earlier stops, drains and purges, unless this thread is in one of
+ * these callbacks or has the lock that the queue's callbacks hold. Waits for nothing if this thread is in a request
+ * handler of the queue, or if queue_why_not_wait returns a reason.
  */
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {

@@ -3,8 +3,9 @@
  * Creates, completes and cancels requests, and moves them between queues. `owner` decides who may end a request: only
  * the code that has changed it to OWNER_NONE completes the IRP. While the driver owns a cancelable request, the IRP has
  * request_cancel_irp as its cancel routine; only the code that has removed this routine, or the routine itself, calls
- * the cancel callback. A request is marked under request_lock, which the routine acquires first, so no callback
- * completes a request that is still being marked.
+ * the cancel callback. request_mark makes a request cancelable while it holds request_lock, and request_cancel_irp
+ * acquires request_lock before it calls the cancel callback. So no callback completes a request that is still being
+ * marked.
  */
 #include <stdlib.h>
 
@@ -138,8 +139,8 @@ static void request_check_memory(struct wdf_request *r)
 }
 
 /*
- * The request object ends before the IRP, because the sender may go on, and the driver may be unloaded, as soon as the
- * IRP is complete. The queue still counts the request until then.
+ * Ends the request object and returns the IRP, which the caller must complete. The object ends first, because the
+ * driver can be unloaded as soon as the IRP is complete. The queue counts the request until wdf_queue_finish_one.
  */
 static PIRP request_end(struct wdf_request *r, NTSTATUS status)
 {
@@ -215,7 +216,7 @@ bool wdf_request_check_uncancelable(const char *routine, struct wdf_request *r)
     return false;
 }
 
-/* Removes the cancel routine. Returns false if it was removed for a cancellation. */
+/* Removes the IRP's cancel routine. Returns false if a thread that cancels the request has already removed it. */
 static bool request_unmark(struct wdf_request *r)
 {
     if (!IoSetCancelRoutine(r->irp, NULL))
@@ -360,8 +361,9 @@ bool wdf_request_claim(struct wdf_request *r)
 }
 
 /*
- * Marks the request, which may be complete when the function returns true. Returns false, and leaves the request not
- * cancelable, if the IRP is cancelled already, or the queue is being purged.
+ * Makes the request cancelable. Returns false, and leaves the request not cancelable, if the IRP is cancelled already
+ * or the queue is being purged. If the function returns true, another thread may already have called `callback`, which
+ * completes the request.
  */
 static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
 {

@@ -32,8 +32,9 @@ enum wdf_cancel { CANCEL_NONE, CANCEL_MARKED, CANCEL_CLAIMED, CANCEL_CALLED };
 enum wdf_stop { STOP_NONE, STOP_CANCELLED, STOP_ASKED, STOP_ACKNOWLEDGED };
 
 /*
- * Values of parameter 2 with WDF_REQUEST_ERROR. SENT: the request is sent to an I/O target. UNWATCHED: nothing would
- * complete the request after the target. FORGOTTEN: WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET is not for the request.
+ * Values of parameter 2 with WDF_REQUEST_ERROR. SENT: the request is sent to an I/O target. UNWATCHED: the driver sends
+ * a received request without a completion routine, so the driver could not complete the request afterwards. FORGOTTEN:
+ * the request must not be sent with WDF_REQUEST_SEND_OPTION_SEND_AND_FORGET.
  */
 enum { WDF_REQUEST_SENT = 0x105, WDF_REQUEST_UNWATCHED = 0x106, WDF_REQUEST_FORGOTTEN = 0x107 };
 
