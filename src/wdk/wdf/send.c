@@ -13,7 +13,10 @@
 #include "wdk/wdf/callback.h"
 #include "wdk/wdf/target.h"
 
-/* A completion routine that this thread runs, or the wake-up of a thread that waits. */
+/*
+ * A request that this thread is finishing: the thread runs the request's completion routine, or wakes the thread that
+ * has sent the request synchronously. `outer` is the request whose completion routine led to this one, or NULL.
+ */
 struct finish_frame {
     const struct wdf_target *target;
     const struct wdf_object *root; /* the root of the target's tree of objects */
@@ -135,7 +138,10 @@ static void send_drop(struct wdf_send *s)
         send_finish(s);
 }
 
-/* Drops the holders of a request that the target returns: the target, and the timer unless it has expired. */
+/*
+ * Called when the target's driver has completed the request. Drops the target as a holder. Also drops the timer as a
+ * holder, unless the timer has expired: then send_expire does this.
+ */
 static void send_return(struct wdf_send *s)
 {
     if (s->dpc.DeferredRoutine && timer_cancel(&s->timer))
@@ -272,7 +278,10 @@ static bool send_wait_if_stopped(struct wdf_send *s)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Returns STATUS_SUCCESS if the target accepts the request in its state. Requires the lock. */
+/*
+ * Returns STATUS_SUCCESS if the request can be sent: the target is open and either started or stopped, and the IRP has
+ * enough stack locations. If `ignores` is true, an open target accepts the request in any state. Requires the lock.
+ */
 static NTSTATUS send_check(const struct wdf_target *t, const struct wdf_send *s, bool ignores)
 {
     bool accepts = t->state == WdfIoTargetStarted || t->state == WdfIoTargetStopped;
@@ -321,7 +330,7 @@ static bool send_begin(struct wdf_target *t, struct wdf_send *s, const WDF_REQUE
     return true;
 }
 
-/* The target stays open while the request is sent. */
+/* open.device stays valid, because the target is not closed while one of its requests is SENT. */
 void wdf_send_resume(struct wdf_send *s)
 {
     PIRP irp = s->request->irp;

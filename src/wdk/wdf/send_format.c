@@ -196,7 +196,10 @@ static void send_set_params(struct wdf_send *s, const struct wdf_what *what)
     }
 }
 
-/* Gives a created request an IRP with enough stack locations for the target. A received request has one already. */
+/*
+ * Gives a created request an IRP with enough stack locations for the target. A received request keeps its IRP: returns
+ * STATUS_REQUEST_NOT_ACCEPTED if this IRP has too few stack locations left.
+ */
 static NTSTATUS send_prepare_irp(struct wdf_request *r, PDEVICE_OBJECT target)
 {
     if (!r->created)

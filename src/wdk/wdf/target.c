@@ -281,7 +281,7 @@ WDF_IO_TARGET_STATE WdfIoTargetGetState(WDFIOTARGET IoTarget)
     return state;
 }
 
-/* Returns what the target is open for now. */
+/* Returns a copy of the target's `open`. Returns zeros if the handle is wrong. */
 static struct wdf_target_device target_get_open(const char *routine, WDFIOTARGET target)
 {
     struct wdf_target *t = wdf_target_of(routine, target, DISPATCH_LEVEL);

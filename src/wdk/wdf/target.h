@@ -136,7 +136,7 @@ bool wdf_send_is_in_routine(const struct wdf_object *root);
 struct wdf_send *wdf_send_pop_waiting(struct wdf_target *t);
 /* Sends the IRP of a request that wdf_send_pop_waiting has returned. */
 void wdf_send_resume(struct wdf_send *s);
-/* Completes such a request with `status`, without sending it. */
+/* Completes a request that wdf_send_pop_waiting has returned, without sending it. `status` is the request's status. */
 void wdf_send_refuse(struct wdf_send *s, NTSTATUS status);
 /* Returns the target, or NULL if the handle is wrong. Reports an IRQL above `irql`. */
 struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Implements the routines for requests to I/O targets: see target.h. A driver never completes a request of its own. */
+/*
+ * Implements the routines for requests to I/O targets: see target.h. A driver must not complete a request that it has
+ * created.
+ */
 #include "wdf.h"
 
 #include "wdk/ke/thread.h"
@@ -71,8 +74,8 @@ static void created_destroy(struct wdf_object *o)
 }
 
 /*
- * Sets up and inserts a request of the driver. If `temporary` is true, the deletion of its parent does not delete the
- * request: only the thread that waits for it does.
+ * Sets up and inserts a request that the driver has created. If `temporary` is true, the request is not deleted
+ * together with its parent. Only the thread that waits for the request deletes it.
  */
 static NTSTATUS created_publish(struct wdf_object *o, bool temporary, struct wdf_request **out)
 {
@@ -152,7 +155,7 @@ NTSTATUS WdfRequestReuse(WDFREQUEST Request, PWDF_REQUEST_REUSE_PARAMS ReusePara
 
 /* ---- Formats ----------------------------------------------------------------------------------------------------- */
 
-/* Formats a request. `in` and `out` may be NULL. */
+/* The buffers of a request: memory objects, and the parts of them to use. Any member may be NULL. */
 struct memories {
     WDFMEMORY in, out;
     PWDFMEMORY_OFFSET in_offset, out_offset;
@@ -261,7 +264,7 @@ static const char *send_why_not_forget(const struct wdf_request *r, const struct
     return NULL;
 }
 
-/* Returns what the target is open for now, with a reference on the device. */
+/* Returns a copy of t->open, with a reference on the device. */
 static struct wdf_target_device target_ref_open(struct wdf_target *t)
 {
     struct wdf_target_device open;

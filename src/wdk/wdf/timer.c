@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the framework's timers and work items. After a timer or work item has been deleted, its callback does not
- * run. Only the callbacks of a work item that one of them deletes still run, until they return.
+ * run. Exception: if a callback of a work item deletes the item, this callback and the item's other callbacks that have
+ * already begun may return after the deletion.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -95,7 +96,7 @@ static VOID wdf_timer_run(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument
     pthread_mutex_unlock(&lock);
 }
 
-/* Waits until no callback of a passive timer is queued or running. A callback itself does not wait. */
+/* Waits until no callback of a passive timer is queued or running. Does not wait if this thread runs the callback. */
 static void wdf_timer_flush_passive(struct wdf_timer *t)
 {
     pthread_mutex_lock(&lock);
@@ -124,8 +125,8 @@ static bool wdf_timer_stop_and_wait(struct wdf_timer *t)
 }
 
 /*
- * Stops a timer that is being deleted, so that it cannot be started again. Reports a deletion by the callback of
- * a passive timer itself, which on Windows waits for ever.
+ * Stops a timer that is being deleted, so that it cannot be started again. Reports the error if the callback of a
+ * passive timer deletes its own timer: on Windows, this deletion waits for ever.
  */
 static void wdf_timer_stop(struct wdf_object *o)
 {
@@ -265,9 +266,10 @@ static void wdf_work_flush(struct wdf_work *w)
 }
 
 /*
- * Stops a work item for the item's own callback, which deletes the item. The callback may have queued the item again.
- * If a second callback already runs, it may wait for w->sync, which the first one holds. So the first one does not wait
- * for the second one. Instead, each unfinished callback gets a reference on the item.
+ * Stops a work item that the item's own callback deletes. If that callback has queued the item again, removes the item
+ * from the worker's queue. If a second thread has already begun to run the item, that thread may wait for w->sync,
+ * which the callback holds. So the callback does not wait for the second thread. Instead, each unfinished callback gets
+ * a reference on the item.
  */
 static void wdf_work_orphan(struct wdf_work *w)
 {
