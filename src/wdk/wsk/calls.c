@@ -17,7 +17,7 @@
 
 enum { MAX_CONNECT_DATA = 65535 };
 
-/* Returns the number of bytes in the buffer, for the event of the call. */
+/* Returns the number of bytes in the buffer, for the trace event of the driver's call. */
 static uint64_t wsk_buf_bytes(const WSK_BUF *buffer)
 {
     return buffer ? buffer->Length : 0;
@@ -339,7 +339,10 @@ static NTSTATUS WSKAPI WskSendTo(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flag
     return kernel_call_return(&call, status);
 }
 
-/* Prepares the request for all buffers of the list. Returns false if a buffer is not valid. */
+/*
+ * Checks and maps all buffers of the list, and stores the list in the request. The caller must set the cursor to the
+ * first buffer afterwards. Returns false if a buffer is not valid.
+ */
 static bool wsk_call_set_list(struct wsk_request *r, PWSK_BUF_LIST list)
 {
     for (PWSK_BUF_LIST b = list; b; b = b->Next)

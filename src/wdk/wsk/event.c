@@ -131,8 +131,9 @@ static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 }
 
 /*
- * Disables the event. Returns STATUS_SUCCESS if the driver's routine for the event is not running. If it is running,
- * returns STATUS_EVENT_PENDING if r is NULL, otherwise STATUS_PENDING; r then completes when the routine has returned.
+ * Disables the event. Returns STATUS_SUCCESS if the driver's routine for the event is not running. If the routine is
+ * running and `r` is NULL, returns STATUS_EVENT_PENDING. If the routine is running and `r` is not NULL, returns
+ * STATUS_PENDING; the request `r` completes when the routine has returned.
  */
 static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {

@@ -170,7 +170,7 @@ int wsk_host_check_fin_acked(int fd)
 }
 
 /*
- * Disconnects or shuts down the socket before it closes `fd`. Close alone would not end the connection if a child
+ * Disconnects or shuts down the socket before it closes `fd`, because close() does not end the connection while a child
  * process has a copy of `fd`.
  */
 void wsk_host_close(int fd, bool abort)

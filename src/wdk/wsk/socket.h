@@ -222,8 +222,8 @@ struct wsk_request {
 };
 
 /*
- * Checks the handle and makes a request of `call` for the IRP. On failure, for example if `irp` is NULL, completes the
- * IRP if there is one, sets *status and returns NULL. The caller must then return *status.
+ * Checks the handle, and creates the request for a driver's call and its IRP. On failure, for example if `irp` is NULL,
+ * completes the IRP if there is one, sets *status and returns NULL. The caller must then return *status.
  */
 struct wsk_request *wsk_request_begin(const struct kernel_call *call, PWSK_SOCKET handle, enum wsk_operation operation,
                                       PIRP irp, NTSTATUS *status);
@@ -261,9 +261,9 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
 /* Returns false if the handle is NULL. While checks are on, also reports a closed socket and returns false. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * Checks the handle and the list that the driver passes to WskRelease. Removes the list from the registry of lists that
- * drivers retain. Reports a list that is not in the registry; `event` names, for the report, the WSK event that gives
- * drivers such lists. After success the caller frees the list.
+ * Checks the handle and the list that the driver passes to WskRelease. Removes the list from the registry of retained
+ * lists. After success the caller must free the list. If the list is not in the registry, reports the error. `event` is
+ * the name of the WSK event that indicates lists of this kind; only the report uses it.
  */
 NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 
