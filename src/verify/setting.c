@@ -40,9 +40,9 @@ static void setting_apply(const struct verify_setting *setting)
 {
     is_set = true;
     atomic_store(&is_full, setting->full);
-    stall_set_limit_ms(setting->stall_ms);
     report_set_exit_status(setting->exit_status);
     verify_set_mode((enum verify_mode)setting->mode);
+    stall_set_limit_ms(setting->stall_ms); /* wakes the doctor, which reads the mode */
 }
 
 /*
