@@ -323,6 +323,7 @@ static bool json_put_list(FILE *out, struct adapter *a, size_t list)
     NDK_OBJECT_TYPE type = json_lists[list].type;
     uint32_t room = json_entry_room(live_list_copy(&a->live, type, NULL, 0, 0, 0));
     union live_entry *all = calloc(room, sizeof(*all));
+    bool has_memory = all;
     uint32_t count = all ? live_list_copy(&a->live, type, all, room, sizeof(*all), sizeof(*all)) : 0;
 
     fprintf(out, ",\"%s_count\":%u,\"%ss\":[", json_lists[list].name, (unsigned)count, json_lists[list].name);
@@ -334,7 +335,7 @@ static bool json_put_list(FILE *out, struct adapter *a, size_t list)
     }
     fputc(']', out);
     free(all);
-    return all;
+    return has_memory;
 }
 
 bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
