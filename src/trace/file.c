@@ -63,7 +63,7 @@ static const char *file_refusal(int fd, const char *path)
     if (pread(fd, magic, sizeof magic, 0) != (ssize_t)sizeof magic || memcmp(magic, TRACE_MAGIC, sizeof magic) != 0)
         return "it exists, and is not a trace file";
     if (flock(fd, LOCK_EX | LOCK_NB))
-        return file_locked_by(fd);
+        return errno == EWOULDBLOCK ? file_locked_by(fd) : strerrordesc_np(errno);
     if (lstat(path, &named) || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
         return "another process replaces it";
     return NULL;
