@@ -97,7 +97,7 @@ uint64_t shard_clock(struct shard *s); /* always reads the clock; for turns that
  * During the polling lease, the shard's thread does not wait for sockets, but serves timers and callbacks. Polls in
  * quick succession begin the lease, and each poll renews it. If the shard's thread is always busy, so that the polls do
  * not get the token, that thread begins the lease. A poll from a callback begins no lease. The lease ends after
- * 1 ms without a poll, or by shard_watch.
+ * about 1 ms without a poll, or by shard_watch.
  */
 void shard_poll(struct shard *s);
 /* Ends the polling lease, so that the shard's thread waits for sockets again. Called by NdkArmCq. */
