@@ -9,8 +9,8 @@
  *   read fails     the connection is broken
  *   read, broken   waits until no other thread has a request, then returns the end of the stream
  *
- * nbdkit sends the first bytes of each connection, which makes its descriptor known here. A thread has a request from
- * the first byte that it reads until the reply's last part is sent, which is the part without MSG_MORE.
+ * On each connection nbdkit sends before it reads. So the first send marks the descriptor as a connection. A thread has
+ * a request from the first byte that it reads until it has sent the reply's last part, which is sent without MSG_MORE.
  *
  * A client that breaks the protocol, for example with a wrong magic number, is not hidden.
  */
@@ -174,7 +174,7 @@ static void program_read_dynamic(struct program *p, const ElfW(Dyn) * d)
     }
 }
 
-/* Stores the address of a function in `slot`, where the program finds the address of an imported function. */
+/* Replaces an imported function: stores `address` at `slot`, from which the program reads the function's address. */
 static void program_store(const struct program *p, uintptr_t slot, uintptr_t address)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = slot & ~(page - 1);
@@ -201,7 +201,7 @@ static void program_replace(const struct program *p, const struct replacement *r
     }
 }
 
-/* Called by dl_iterate_phdr, for the program first. Returns 1, so that no library follows. */
+/* A callback of dl_iterate_phdr, which lists the program before all libraries. Returns 1, which ends the iteration. */
 static int program_process(struct dl_phdr_info *info, size_t size, void *context)
 {
     static const struct replacement replacements[] = { { "read", (uintptr_t)hang_up_read },

@@ -40,7 +40,7 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-/* The time of a step of plugin_watch, and the number of steps until it reports requests: 10 seconds. */
+/* plugin_watch waits END_STEP_MS in each step. After END_REPORT_STEPS steps (10 seconds) it reports requests. */
 enum { END_STEP_MS = 50, END_REPORT_STEPS = 200 };
 
 static struct options options;
@@ -73,10 +73,10 @@ static void plugin_exit(void)
 
 /*
  * Allocates memory, which initializes a preloaded sanitizer runtime (nbd.h). This constructor runs before those of all
- * other libraries (link option -z initfirst). Otherwise the first allocation would be in newlocale, which libp11-kit, a
- * library of nbdkit, calls in its constructor. The runtime's initialization calls dlerror, which would release the lock
- * that newlocale holds. After nbdkit had printed an error, freelocale would then wait for the lock forever at the end
- * of the process.
+ * other libraries (link option -z initfirst). Otherwise nbdkit might hang at the end of the process:
+ * libp11-kit, a library of nbdkit, calls newlocale in its constructor. The first allocation would be in newlocale,
+ * which holds a lock. The runtime's initialization calls dlerror, which would release that lock. If nbdkit then printed
+ * an error, freelocale would wait for the lock forever.
  */
 __attribute__((constructor)) static void plugin_initialize_runtime(void)
 {
@@ -145,8 +145,8 @@ static void plugin_report_requests(void)
 }
 
 /*
- * Waits until a signal or an option requests the end. Then ends the connections, and after them nbdkit, because nbdkit
- * leaves handles open if it ends first. Ends the connections repeatedly, because nbdkit may just be accepting one.
+ * Waits until a signal or an option requests the end. Ends the connections, and then nbdkit. In the other order, nbdkit
+ * would leave handles open. Ends the connections repeatedly, because nbdkit may be accepting another one meanwhile.
  */
 static void *plugin_watch(void *context)
 {
@@ -200,8 +200,8 @@ static int plugin_after_fork(void)
 }
 
 /*
- * Unloads the drivers, and sets exit_code if the run's exit code is not 0. Otherwise plugin_exit does not call _exit,
- * so that a leak checker runs.
+ * Unloads the drivers. Sets exit_code only if the run's exit code is not 0. If exit_code is not set, plugin_exit does
+ * not call _exit, so a leak checker runs.
  */
 static void plugin_unload(void)
 {

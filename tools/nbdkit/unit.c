@@ -27,7 +27,7 @@ enum { ACTION_READ_CAPACITY_16 = 0x10, PAGE_BLOCK_LIMITS = 0xb0, PAGE_PROVISIONI
 enum { BIT_VITAL_PRODUCT_DATA = 0x01, BIT_FUA = 0x08, BIT_UNMAP = 0x08 };
 enum {
     UNIT_MAX_TRANSFER = 32 << 20, /* maximum number of bytes that a read or write command transfers */
-    UNIT_MAX_BLOCK = 65536,       /* maximum block size, because NBD allows no larger minimum block size */
+    UNIT_MAX_BLOCK = 65536,       /* maximum block size: the largest minimum block size that NBD allows */
     UNIT_MIN_BEST = 4096,
     UNIT_MAX_BEST = 1 << 20,
     /* Maximum size of the range of an UNMAP or WRITE SAME. A larger range might take longer than the time limit. */
@@ -205,8 +205,8 @@ static bool unit_check_alignment(const struct unit *u, uint32_t length, uint64_t
 }
 
 /*
- * Returns a read or write command. The command has 10 bytes if the number of the unit's last block fits into 32 bits,
- * otherwise 16 bytes.
+ * Returns a read or write command. The command has 10 bytes if the unit's number of blocks fits into 32 bits, otherwise
+ * 16 bytes.
  */
 static struct unit_command unit_block_command(const struct unit *u, bool out, void *data, uint64_t block,
                                               uint32_t blocks)
