@@ -34,7 +34,7 @@ NDK_MR *fast_mr(NDK_PD *pd); /* for fast registration, not yet initialised */
 NTSTATUS fast_initialize(NDK_MR *mr, ULONG pages, BOOLEAN remote);
 NDK_MW *fast_mw(NDK_PD *pd);
 
-/* A region of whole pages whose base address is unrelated to the address of its memory. */
+/* A region of whole pages. Its base address, which SGEs and peers use, is unrelated to the address of its memory. */
 struct fast_region {
     struct fast_memory memory;
     NDK_MR *mr;

@@ -490,7 +490,7 @@ static NTSTATUS kit_wait_request(struct kit_listener *l, struct kit_call *connec
     return atomic_load(&l->requests) < wanted ? kit_final(connect, connecting) : STATUS_SUCCESS;
 }
 
-/* Takes the steps after the connect call, which returned `connecting`. */
+/* Waits for the request, accepts it, and completes the connection. The connect call has returned `connecting`. */
 static NTSTATUS kit_finish_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                                      struct kit_call *connect, NTSTATUS connecting)
 {

@@ -162,8 +162,8 @@ struct kit_listener {
     struct sockaddr_storage address;
     atomic_int requests;        /* number of connect events so far */
     NDK_CONNECTOR *queue[4096]; /* the connectors of all connect events, in order of arrival */
-    atomic_int taken;           /* connectors that kit_next_request has returned, plus those that it waits for */
-    /* Optional: receives each connector, which is then not stored in queue. */
+    atomic_int taken;           /* number of kit_next_request calls, each of which takes one connector */
+    /* Optional: called for each connector. If `inside` is not NULL, connectors are not stored in `queue`. */
     void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector);
     void *arg;
     pthread_mutex_t lock;

@@ -189,7 +189,7 @@ void kit_nft(const char *format, ...)
 
 /* ---- the cable ---- */
 
-/* Sends a datagram from socket `from` to `to`, the address of socket `at`. Returns whether the datagram arrives. */
+/* Sends a datagram from socket `from` to socket `at`, whose address is *to. Returns whether the datagram arrives. */
 static bool net_datagram_arrives(int from, const struct sockaddr_storage *to, int at)
 {
     struct pollfd arrival = { .fd = at, .events = POLLIN };

@@ -252,8 +252,8 @@ static pid_t job_fork(struct job *job, struct run_result *r, unsigned seconds)
 }
 
 /*
- * Kills the child when its time is over. A call counts at most 1.5 s, so that time in which the machine or this process
- * was stopped does not count.
+ * Kills the child when its time is over. Each call subtracts the time since the previous call, but at most 1.5 s. A
+ * longer time means that the machine or this process was stopped.
  */
 static void job_check_watchdog(struct job *job)
 {
@@ -353,8 +353,8 @@ static void jobs_count(struct jobs *j, const struct run_result *r)
 }
 
 /*
- * Starts cases on free jobs. Waits for output or the end of running cases, and handles it. Returns false when nothing
- * runs any more.
+ * Starts cases on free jobs. Waits until a running case prints output or ends, and handles the event. Returns false if
+ * no case runs any more.
  */
 static bool jobs_step(struct jobs *j)
 {
@@ -410,7 +410,7 @@ static _Noreturn void jobs_probe_main(struct kit_adapter *found)
     _exit(0);
 }
 
-/* Prints nothing: if the adapter cannot be opened, the cases fail with the reason. */
+/* Discards the output of the new process. If the adapter cannot be opened, the cases fail and print the reason. */
 void jobs_probe(void)
 {
     struct kit_adapter *found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -26,7 +26,7 @@ bool network_try_unshare(void);
  */
 const char *network_create(unsigned count, int *namespaces);
 
-/* The interface that --interface names, or lo without this option: then index is 0. */
+/* The interface that --interface names. Without this option, `index` is 0, and the cases use lo. */
 struct network_interface {
     uint32_t index;
     bool has_address[2];                  /* of IPv4, IPv6 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process of a case: its checks, and how it runs. jobs.c starts and watches it. */
+/* Runs a case in the case's own process, and handles its checks. jobs.c starts and watches this process. */
 #define _GNU_SOURCE
 #include "contract/program/runner.h"
 

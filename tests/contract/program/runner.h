@@ -13,7 +13,7 @@
 /* ---- the tested provider and adapter: set before the first case ---- */
 
 extern const struct ndkconform_provider *kit_provider;
-/* The information of an adapter of kit_interface. known is false if none could be opened. */
+/* What the adapter of kit_interface() reports. `known` is false if the adapter could not be opened or queried. */
 struct kit_adapter {
     bool known;
     NDK_ADAPTER_INFO info;
@@ -33,7 +33,7 @@ struct run_result {
     double seconds;
     char reason[RUN_MAX_REASON]; /* one line: why it failed or was skipped */
     char *output;                /* the first RUN_MAX_OUTPUT bytes that it printed; not terminated */
-    size_t len, printed, lost;   /* lost: number of bytes after these, which are neither stored nor printed */
+    size_t len, printed, lost;   /* lost: number of further bytes, which are neither stored nor printed */
 };
 
 /* Shared with the case's process, which stores here why it failed or was skipped. The first reason remains. */
@@ -45,7 +45,7 @@ struct run_reason {
 const struct kit_case *run_first_case(void);
 /* Sets the provider's time limits beyond every watchdog, so that none expires on a slow machine. */
 void run_without_limits(void);
-/* Runs a case in the calling process, and ends it. */
+/* Runs a case in the calling process, and ends the process. */
 _Noreturn void run_case_main(const struct kit_case *c, int family, struct run_reason *reason);
 const char *run_outcome_name(enum run_outcome o);        /* "passed", "FAILED", "skipped" */
 const char *run_family_name(const struct run_result *r); /* "IPv4", "IPv6"; NULL without KIT_FAMILIES */
