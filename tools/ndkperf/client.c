@@ -201,8 +201,8 @@ static bool client_check_interval(struct client *c, uint64_t now)
 }
 
 /*
- * Reports the last, incomplete interval of a run. The caller must pass whether the run has succeeded as `whole`. Only
- * after a success does c->outcome contain the server's part.
+ * Reports the last, incomplete interval of a run. `whole` is true if the run has succeeded. Otherwise c->outcome does
+ * not contain the server's part.
  */
 static void client_end_intervals(struct client *c, uint64_t now, bool whole)
 {
@@ -251,8 +251,8 @@ bool client_check_clock(struct client *c, uint64_t now)
 }
 
 /*
- * Ends a lap after its last completion. With --check, a lap is one window of messages on each queue pair; without, the
- * whole run is one lap. Sets *done to true if the run ends.
+ * Ends a lap, all of whose requests must have completed. With --check, a lap is one window of messages on each queue
+ * pair. Without --check, the whole run is one lap. Sets *done to true if the run ends.
  */
 static bool client_end_lap(struct client *c, bool *done)
 {
@@ -362,10 +362,7 @@ static void client_end_session(struct client *c)
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
-    /*
-     * From now on, the end of a measured connection is not a failure, because it may come before the server's last
-     * answer.
-     */
+    /* From now on, it is not a failure if a measured connection ends before the server's last answer arrives. */
     s->is_ending = true;
     /* The server posts a receive for the next order only after it has answered the previous order. */
     if ((!c->unanswered || client_wait_answer(c)) && client_send_order(c, &end) && client_wait_answer(c))

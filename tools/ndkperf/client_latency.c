@@ -88,7 +88,7 @@ bool client_run_latency(struct client *c)
             return false;
         if (s->check && c->o->test == TEST_WRITE && !latency_check_written(c, l, message))
             return false;
-        s->pump.completed = ++count; /* counts answers: a request may complete after its answer has arrived */
+        s->pump.completed = ++count; /* counts answers, because a request may complete after its answer */
         if (!client_check_clock(c, now))
             return false;
     }

@@ -58,7 +58,7 @@ struct compare {
     const char *html;
     double threshold; /* in per cent */
     json_t *rows, *differences;
-    /* Numbers of values. Only `compared` also counts values that do not affect the exit code. */
+    /* Numbers of values. `deciding`, `worse` and `missing` count only values that affect the exit code. */
     unsigned compared, deciding, worse, missing;
 };
 
