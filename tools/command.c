@@ -244,7 +244,7 @@ static bool option_parse_choice(const struct command_option *o, const char *valu
     return false;
 }
 
-/* Stores the value. Returns NULL, or a text about what is wrong, which is in `message` or in static storage. */
+/* Stores the value. Returns NULL, or a text that describes the mistake: either `message` or a static string. */
 static const char *option_set(const struct command_option *o, void *options, const char *value, char *message)
 {
     char low[32], high[32];

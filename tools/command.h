@@ -66,8 +66,8 @@ struct command {
     const struct command_option *options;
     size_t n_options;
     /*
-     * Stores an argument that is not an option. Returns NULL, or a text that describes the mistake. NULL if no argument
-     * is accepted.
+     * Stores an argument that is not an option. Returns NULL, or a text that describes the mistake. The member is NULL
+     * if the tool accepts no arguments.
      */
     const char *(*add_argument)(void *options, const char *word);
     /*

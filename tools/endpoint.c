@@ -24,7 +24,7 @@ static const char *endpoint_parse_port(struct endpoint *e, const char *text)
         e->port = (uint16_t)number;
         return NULL;
     }
-    /* A larger number is refused, because getaddrinfo would reduce it modulo 65536. */
+    /* getaddrinfo accepts a number above 65535, and reduces the number modulo 65536. So only a name is passed to it. */
     if (!isalpha((unsigned char)text[0]))
         return "the port must be a number from 0 to 65535 or the name of a service";
     if (getaddrinfo(NULL, text, &hints, &found) != 0)

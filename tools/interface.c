@@ -25,7 +25,7 @@ ondk_adapter_entry_t *interface_list(uint32_t *count)
     return entries;
 }
 
-/* Returns true if the interface has the address. A zone in *a must be the index of this interface. */
+/* Returns true if the interface has the address. If *a has a zone, the zone must be the interface's index. */
 static bool interface_has_address(const ondk_adapter_entry_t *e, const struct sockaddr_storage *a)
 {
     const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds this end's address of a connection: see local_address.h. */
+/* Finds the local address for a connection: see local_address.h. */
 #include "local_address.h"
 
 #include <errno.h>

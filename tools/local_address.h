@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds this end's address of a connection, and explains why an address cannot be used. */
+/* Finds the local address for a connection, and explains why an address cannot be used. */
 #ifndef TOOLS_LOCAL_ADDRESS_H
 #define TOOLS_LOCAL_ADDRESS_H
 

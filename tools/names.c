@@ -35,7 +35,10 @@ struct list {
     bool failed;
 };
 
-/* Returns the process ID in a name of the form PREFIXPID or PREFIXPID.HEX. Returns 0 if the name has another form. */
+/*
+ * Returns the process ID in a name that consists of `prefix`, the process ID, and optionally a dot and hexadecimal
+ * digits. Returns 0 if the name has another form.
+ */
 static long names_parse(const char *prefix, const char *text, size_t len)
 {
     long pid = 0;
@@ -102,7 +105,7 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
         names_add(l, text, text_len, has_uid ? &uid : NULL);
 }
 
-/* Returns the errno that the kernel has reported, or EPROTO if `h` is not such a report. */
+/* Returns the errno in an error message of the kernel. Returns EPROTO if `h` is another message. */
 static int names_error(const struct nlmsghdr *h)
 {
     const struct nlmsgerr *e = NLMSG_DATA(h);
@@ -111,8 +114,8 @@ static int names_error(const struct nlmsghdr *h)
 }
 
 /*
- * Handles one datagram of answers. Returns 1 if more answers may follow, and 0 at the end. After another answer, for
- * example because the kernel has no sock_diag, sets errno and returns -1.
+ * Handles one datagram of answers. Returns 1 if more answers may follow, and 0 at the end. If an answer does not
+ * describe a socket, for example because the kernel has no sock_diag, sets errno and returns -1.
  */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {

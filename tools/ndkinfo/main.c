@@ -252,8 +252,8 @@ static bool ndkinfo_is_wanted(const struct options *o, const uint32_t *indexes, 
 }
 
 /*
- * Prints a message for each name whose interface is not in the list, unless ndkinfo_find has printed one. Returns true
- * if there is such a name.
+ * Returns true if the interface of at least one name is not in the list. Prints a message for each of these names,
+ * unless ndkinfo_find has printed one for the name.
  */
 static bool ndkinfo_report_missing(const struct options *o, const uint32_t *indexes,
                                    const ondk_adapter_entry_t *entries, uint32_t count)
