@@ -73,8 +73,8 @@ struct terminate {
 };
 
 /*
- * Encodes the payload of a Terminate message on queue 2, without that message's own DDP header. Returns the payload's
- * size, or 0 if the payload does not fit, the error is WIRE_OK, or header_len fits none of the three forms of header.
+ * Encodes the payload of a Terminate message: the bytes after the message's own DDP header. Returns the payload's size.
+ * Returns 0 if `size` is too small, the error is WIRE_OK, or header_len fits none of the three forms of t->header.
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
 /*
