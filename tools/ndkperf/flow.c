@@ -81,8 +81,8 @@ bool flow_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t 
     if (!len)
         return flow_on_empty(s, l) && lane_receive(s, l, slot);
     /*
-     * The function continues after a difference, because the peer needs the receive and the credit until this end ends
-     * the session.
+     * A difference does not end this function. This end must post the receive and send the credit, because the
+     * peer's sends continue until the end of the session.
      */
     is_right = flow_on_message(s, l, slot, len);
     l->received++;

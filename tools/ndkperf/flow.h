@@ -2,8 +2,8 @@
 /*
  * Handles messages and completions of a lane (a measured queue pair). Verifies and answers messages. An empty message
  * is a credit if its receiver posts sends, otherwise a flush.
- *   credit   permits its receiver to post `window` / 4 more sends. The other end sends a credit when it has received so
- *            many sends. So at most `window` sends are unconfirmed, and each send finds a posted receive.
+ *   credit   permits its receiver to post `window` / 4 more sends. An end sends a credit each time it has received
+ *            `window` / 4 messages. So at most `window` sends are unconfirmed, and each send finds a posted receive.
  *   flush    shows its receiver that all earlier messages have arrived. It is sent after the last message of a run, or
  *            with --check after the last message of each window.
  */
@@ -12,7 +12,7 @@
 
 #include "session.h"
 
-/* Returns true if this end posts sends in a bandwidth run. An empty message that it receives is then a credit. */
+/* Returns true if this end posts sends in a bandwidth run. If it returns true, received empty messages are credits. */
 bool flow_sends(const struct session *s);
 /* Returns the number of sends that one credit permits. */
 uint32_t flow_credit(const struct session *s);
@@ -30,9 +30,9 @@ bool flow_on_completed(struct session *s, struct lane *l, enum id id, uint32_t s
  */
 bool flow_flush(struct session *s);
 /*
- * Returns true if all messages of the peer have arrived. If this end posts sends, no flush can arrive, because an empty
- * message is a credit; then the queue pairs together must have received `messages` messages. If this end posts no
- * sends, each queue pair must have received `flushes` flushes since the start.
+ * Returns true if all messages of the peer have arrived. If this end posts no sends, tests whether each queue pair has
+ * received `flushes` flushes since the start. If this end posts sends, no flush can arrive, because every empty message
+ * is a credit. In this case tests whether the queue pairs together have received `messages` messages.
  */
 bool flow_has_arrived(const struct session *s, uint64_t flushes, uint64_t messages);
 /*

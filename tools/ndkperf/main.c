@@ -100,7 +100,10 @@ static bool ndkperf_connect(struct session *s)
 
 /* ---- server ---- */
 
-/* Opens the adapter for the first of the server's addresses that an interface of this machine has. */
+/*
+ * Opens the adapter, and sets s->server_address. If no interface was given, tries the server's addresses in order. The
+ * first address that an interface of this machine has determines the adapter.
+ */
 static bool ndkperf_open_server(struct session *s)
 {
     const struct endpoint *at = &s->options->server_address;

@@ -30,7 +30,7 @@ struct perftest_test {
     const char *name;
     enum perftest_verb verb;
     bool latency;
-    /* Between the data QP's connect and the data, the ends exchange addresses addresses_before + 1 times. */
+    /* The ends exchange addresses `addresses_before` + 1 times, after the data QP's connect and before the data. */
     unsigned addresses_before;
     bool reports_after;   /* after the data, the ends exchange addresses and then their reports */
     bool addresses_after; /* as the last step, the ends exchange addresses */
@@ -61,7 +61,7 @@ struct perftest_link {
     uint32_t received_length; /* length of the last received message */
 };
 
-/* The results of the measurement that the peer reports. */
+/* The peer's results, as the peer reports them. */
 struct perftest_report {
     bool is_known;
     double mib_per_second, million_per_second;

@@ -21,8 +21,8 @@
 
 enum {
     ADDRESS_SIZE = 56,
-    OWN_SPREAD = 4096, /* this end announces this size of its area for small messages: one page, as in perftest */
-    /* Maximum number of attempts to connect: a server may still refuse the data connection that it has announced. */
+    OWN_SPREAD = 4096, /* size in bytes of the area for small messages that this end reports: a page, as in perftest */
+    /* Maximum number of attempts to connect the data connection. A server may refuse the first attempts. */
     CONNECT_TRIES = 50,
     TRY_MS = 100,
     SLEEP_MS = 200, /* maximum time of a sleep between two checks for Ctrl-C */

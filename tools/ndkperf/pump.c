@@ -59,8 +59,8 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
     for (;;) {
         uint64_t burst = s->pump.burst;
         /*
-         * A burst is at most half a window. Credits arrive for several sends together, so a whole window may never be
-         * free.
+         * A burst is at most half a window. A credit permits only some of the window's sends, so a burst of a whole
+         * window might wait forever.
          */
         if (burst > s->window / 2)
             burst = s->window / 2 ? s->window / 2 : 1;
@@ -77,9 +77,9 @@ static bool pump_post_bursts(struct session *s, struct lane *l)
 }
 
 /*
- * Returns true if the lanes (queue pairs) may post more requests, because the run's time has not elapsed. With --check,
- * also returns true while a lap (one window of messages) is incomplete: when one lane has begun a lap, all lanes must
- * post it completely.
+ * Returns true if the run's time has not elapsed: the lanes (queue pairs) may post more requests. With --check, also
+ * returns true if a lane has posted messages of the present lap (one window of messages). Then all lanes must complete
+ * the lap.
  */
 static bool pump_may_post(const struct session *s)
 {

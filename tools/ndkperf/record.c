@@ -67,9 +67,9 @@ static json_t *record_rate(const struct rate *r, uint32_t size, bool peak)
 }
 
 /*
- * Sets the members for rates. Without --bidirectional, this is the client's rate. With --bidirectional, it is the total
- * rate of both ends, and the members "client" and "server" have the rates of the two ends. If has_server is false, the
- * server's rate is not known, and the total and "server" are null.
+ * Sets the members for rates. Without --bidirectional, they have the client's rate. With --bidirectional, they have the
+ * total of both ends, and the members "client" and "server" have the rate of each end. If has_server is false, the
+ * server's rate is not known. Then the total rates and "server" are null, and "messages" counts only the client's.
  */
 static void record_set_rates(const struct session *s, json_t *object, uint32_t size, const struct rate ends[2],
                              bool has_server, bool peak)

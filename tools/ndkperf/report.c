@@ -256,7 +256,7 @@ static void report_interval_line(const struct session *s, const struct interval 
                    (unsigned long long)i->client.messages, client * i->size / MIB, client / MILLION);
 }
 
-/* Prints a line for each range between two powers of two in which there are durations. */
+/* Prints the histogram. Each line counts the durations between two powers of two. Omits lines without durations. */
 static void report_histogram(const struct times *t)
 {
     uint64_t counts[64] = { 0 }, from, to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints ndkperf's output. Lines are printed at once. The record of the run (record.h) is collected until the end, and
- * then written for --json and --html.
+ * Prints ndkperf's output. Each line is printed immediately. The record of the run (record.h) is collected until the
+ * end, and then written for --json and --html.
  */
 #ifndef NDKPERF_REPORT_H
 #define NDKPERF_REPORT_H

@@ -45,9 +45,9 @@ static bool server_accept_qp(struct session *s, struct consumer *c, const struct
 }
 
 /*
- * Compares a client's hello with the limits of the adapter and of the server. If these permit the session, sets the
- * session's layout and returns ANSWER_YES. Otherwise returns the code of the answer, and sets *value to the exceeded
- * limit.
+ * Compares a client's hello with the limits of the adapter and of the server. If the limits permit the session, sets
+ * the session's layout and returns ANSWER_YES. Otherwise returns the code of the answer. Sets *value to the exceeded
+ * limit, or for ANSWER_VERSION to this end's version.
  */
 static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {

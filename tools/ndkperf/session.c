@@ -130,7 +130,10 @@ static uint32_t session_spare(uint32_t window, bool both)
 
 uint64_t session_max_size(const NDK_ADAPTER_INFO *info, bool both)
 {
-    /* With a window of 1 and --check, a queue pair needs memory for 1 + spare receives, one target and one source. */
+    /*
+     * With a window of 1 and --check, a queue pair needs memory for 1 + `spare` messages in AREA_RECEIVE, and for one
+     * message in each of the other two areas.
+     */
     uint32_t messages = 1 + session_spare(1, both) + 2;
 
     return min_u64(info->MaxTransferLength, info->MaxRegistrationSize / messages);
@@ -145,7 +148,8 @@ uint32_t session_window(const NDK_ADAPTER_INFO *info, const struct session_needs
     most = most > spare ? most - spare : 0;
     if (needs->check) {
         /*
-         * AREA_RECEIVE needs memory for window + spare messages, and each of the other two areas for window messages.
+         * AREA_RECEIVE needs memory for `window` + `spare` messages. The other two areas need memory for `window`
+         * messages each.
          */
         memory = min_u64(MAX_CHECK_BYTES / needs->qps, info->MaxRegistrationSize) / needs->size;
         most = min_u64(most, memory > 3 + spare ? (memory - spare) / 3 : 1);
@@ -385,7 +389,7 @@ static unsigned session_poll_lanes(struct session *s)
     NDK_RESULT_EX results[MAX_RESULTS];
     ULONG n = session_get_results(s, session_lanes_cq(s), results, MAX_RESULTS);
 
-    /* The loop continues after a failure: a client whose data differ continues until the server has answered. */
+    /* A failure does not end the loop: a client that has found wrong data must still end the session properly. */
     for (ULONG i = 0; i < n; i++)
         (void)session_handle_result(s, &results[i]);
     return n;

@@ -45,7 +45,7 @@ struct pump {
     uint64_t completed; /* number of completed requests of all queue pairs */
     uint32_t burst;
     bool corrupt;
-    bool over; /* the run's time has elapsed; with --check, the present lap is still completed */
+    bool over; /* the run's time has elapsed; with --check, the run ends after the present lap */
 };
 
 struct session;

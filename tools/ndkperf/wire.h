@@ -49,7 +49,7 @@ enum answer_code {
 struct answer {
     uint32_t version;
     uint32_t code;   /* enum answer_code */
-    uint32_t value;  /* the limit that the client has exceeded */
+    uint32_t value;  /* if `code` reports an exceeded limit: the limit */
     uint32_t window; /* in the answer to the control connection: the window that the server grants */
     uint32_t token;
     uint64_t address;
@@ -68,8 +68,9 @@ struct order {
     uint32_t kind; /* an enum order_kind */
     uint32_t test, flags, size;
     /*
-     * ORDER_FLUSH: `first` is the number of the run's messages before the previous ORDER_FLUSH, `count` the number
-     * since then. With HELLO_CHECK these are numbers on each lane, otherwise on all lanes together.
+     * ORDER_FLUSH: `count` is the number of messages that the client has posted since the run's previous ORDER_FLUSH,
+     * or since the start of the run. `first` is the number of the run's messages before those. With HELLO_CHECK both
+     * are numbers of messages on each lane, otherwise on all lanes together.
      * ORDER_RUN with HELLO_BOTH: `count` is the number of messages that the server posts on each lane. 0: the server
      * posts until ORDER_FLUSH.
      */
