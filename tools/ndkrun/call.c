@@ -69,7 +69,10 @@ static bool call_set_handler_stack(char *start, size_t size)
 static void *call_run(void *argument)
 {
     struct call *c = argument;
-    /* Stack of the signal handlers, at the end of the thread's stack that an overflow does not reach. */
+    /*
+     * Stack of the signal handlers. It is at the beginning of the thread's own stack. An overflow writes past the other
+     * end of that stack, so this array stays intact.
+     */
     char handlers[HANDLER_STACK];
     bool has_own = call_set_handler_stack(handlers, sizeof handlers);
 

@@ -36,8 +36,8 @@ bool call_start(struct call *c, void (*routine)(void *context), void *context);
 
 /*
  * Waits until the call has returned, joins its thread, and returns true. Returns false after limit_ms milliseconds; a
- * negative limit_ms means no limit. If until_interrupt is true, also returns false after Ctrl-C. After a return of
- * true, call_wait must not be called again for this call.
+ * negative limit_ms means no limit. If until_interrupt is true, also returns false after Ctrl-C. After call_wait has
+ * returned true, the caller must not call it again for this call.
  */
 bool call_wait(struct call *c, int limit_ms, bool until_interrupt);
 

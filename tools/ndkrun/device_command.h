@@ -21,9 +21,9 @@ struct device_command {
 
 /*
  * Parses DEVICE:CODE[:INPUT[:LENGTH]], DEVICE:LENGTH[:OFFSET] or DEVICE:INPUT[:OFFSET], depending on `kind`. INPUT has
- * hexadecimal digits, or is @FILE. DEVICE is in double quotes, or ends at the first colon that a CODE, a LENGTH or an
- * INPUT follows. So DEVICE may contain colons. Reads FILE. Returns NULL, or a text that describes the mistake, which
- * the next call overwrites.
+ * hexadecimal digits, or is @FILE. Reads FILE. DEVICE may contain colons: it is in double quotes, or it ends at the
+ * first colon with a valid CODE, LENGTH or INPUT after it. Returns NULL, or a text that describes the mistake. The next
+ * call overwrites the text.
  */
 const char *device_command_parse(struct device_command *c, enum device_command_kind kind, const char *word);
 

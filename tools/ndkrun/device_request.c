@@ -8,7 +8,7 @@
  *
  *   if IoCancelIrp is called         then
  *   before the request is sent       the call is repeated until the request's thread has returned
- *   before a cancel routine is set   the driver finds Cancel set after it has set the routine
+ *   before a cancel routine is set   the driver sets the routine, then finds that Irp->Cancel is TRUE
  *   with a cancel routine set        IoCancelIrp calls the routine, which completes the IRP
  *   while the driver completes it    only one of IoCancelIrp and the driver gets the routine, by an atomic exchange
  *   after the completion             a reference keeps the IRP's memory, and no routine is set
@@ -127,7 +127,7 @@ static bool request_end_cancelled(struct request *r, FILE *out)
     static struct call cancel;
     bool has_thread;
 
-    watchdog_pass(); /* does not return after the time limit, so Ctrl-C does not change the watchdog's report */
+    watchdog_pass(); /* does not return if the watchdog's time has passed: the watchdog then reports the hang */
     fprintf(out, "ndkrun: interrupted: %s is cancelled\n", r->name);
     has_thread = call_start(&cancel, request_cancel, r);
     if (!has_thread)

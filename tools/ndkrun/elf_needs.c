@@ -108,9 +108,9 @@ static bool directory_append(struct text *t, const char *at, const char *end, co
 }
 
 /*
- * Searches the directories of a run path, which colons separate, for the file `found`. Writes the path of the first
- * one that can be read to `name`. Returns false if there is none. An empty run path has no directory, as for the
- * dynamic linker.
+ * Searches a run path for the file `found`. `directories` is the run path, a list of directories separated by colons.
+ * Sets `name` to the path of the first readable file with that name. Returns false if there is none. An empty run path
+ * has no directory, as for the dynamic linker.
  */
 static bool image_search_directories(const struct image *i, const char *directories, const char *found, char *name,
                                      size_t room)

@@ -23,7 +23,7 @@ enum { REPORT_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_STACK = 1 << 17 };
 
 static FILE *fault_out;
 static void (*fault_print_summary)(FILE *out);
-/* Not NULL while this thread collects its call stack. A fault during the collection continues at *fault_escape. */
+/* Not NULL while this thread collects its call stack. If the collection faults, the handler jumps to *fault_escape. */
 static _Thread_local sigjmp_buf *fault_escape;
 
 /*

@@ -132,8 +132,8 @@ static bool frames_is_below_driver(const char *module)
 }
 
 /*
- * Returns an address inside the instruction at which the frame stopped. frames[innermost] is a program counter. In an
- * outer frame this is the return address minus 1, because a return address is after its call instruction.
+ * Returns an address inside the instruction at which frame `i` stopped. frames[innermost] is such an address. frames[i]
+ * of an outer frame is a return address, which is just after the call instruction, so the function subtracts 1.
  */
 static const char *frames_at(int i, int innermost)
 {
@@ -173,9 +173,9 @@ void frames_print_thread(FILE *out, int thread)
 /* ---- All threads ------------------------------------------------------------------------------------------------ */
 
 /*
- * Copies the stack of a thread of this process to `frames`. If the thread is running, sets *runs to true, and the
- * thread captures its stack itself in a handler of SIGPROF, which the library's threads do not block. Sets *innermost
- * to the index of the thread's innermost function. Returns false if the stack could not be captured.
+ * Copies the stack of a thread of this process to `frames`. Sets *innermost to the index of the thread's innermost
+ * function. If the thread is running, sets *runs to true and sends SIGPROF. The thread then captures its stack itself,
+ * in the signal's handler. OpenNDK's threads do not block SIGPROF. Returns false if the stack could not be captured.
  */
 static bool frames_capture_task(int thread, bool *runs, int *innermost)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper: see keeper.h. The keeper is forked before the program has threads, drivers or sockets, so that it has
- * copies of none of them. When the other end of its socket is closed, the keeper ends all commands and then itself. The
- * other end is also closed if the program is killed. The keeper has its own process group, because a terminal, a shell
- * or timeout(1) may kill the program's whole group. The invariant: when a command's process group has no process left,
- * the keeper clears the group's ID and never signals the group again, because another group may get the same ID.
+ * The keeper: see keeper.h. The program forks the keeper before it creates threads or sockets or loads drivers.
+ * Therefore the keeper does not inherit them. When the program's end of the socket is closed, the keeper ends all
+ * commands and then itself. The kernel also closes that end if the program is killed. The keeper has its own process
+ * group, because a terminal, a shell or timeout(1) may kill the program's whole group. The invariant: when a command's
+ * process group has no process left, the keeper clears the group's ID and never signals the group again, because
+ * another group may get the same ID.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -39,7 +40,7 @@ struct kept {
     int64_t kill_ms; /* while is_ending: the time at which SIGKILL is sent */
 };
 
-static int channel = -1; /* this process's end of the socket: the program's end, or in the keeper the keeper's end */
+static int channel = -1; /* this process's end of the socket between program and keeper; each process has one end */
 static pid_t keeper;
 
 /* ---- The keeper's process --------------------------------------------------------------------------------------- */

@@ -42,7 +42,10 @@ bool keeper_create(const char *const *commands, uint32_t count);
  * KEEPER_STARTED follows.
  */
 void keeper_run(uint32_t index);
-/* Ends the process group of a command that was started, with SIGTERM, later with SIGKILL. KEEPER_STOPPED follows. */
+/*
+ * Sends SIGTERM to the process group of a started command. Later sends SIGKILL, if a process of the group is left.
+ * KEEPER_STOPPED follows.
+ */
 void keeper_end(uint32_t index);
 /* Waits for the next event, at most timeout_ms. Returns false if there is none. */
 bool keeper_next(struct keeper_event *event, int timeout_ms);

@@ -19,10 +19,13 @@
 #include "program.h"
 
 #define PLUGIN "nbdkit-openndk-plugin.so"
-/* Maximum number of parallel requests of a connection; Storport queues requests beyond the unit's queue depth. */
+/*
+ * Maximum number of requests that nbdkit executes in parallel for a connection. The number may exceed the unit's queue
+ * depth, because Storport then queues requests.
+ */
 #define THREADS "128"
 
-/* OWN_WORDS: maximum number of words for nbdkit before the options of this run */
+/* OWN_WORDS: maximum number of nbdkit's arguments, without the arguments of nbd_add_parameters */
 enum { OWN_WORDS = 16, MAX_PATH = 4096 };
 
 /*
@@ -50,8 +53,9 @@ static bool nbd_find_plugin(char path[MAX_PATH])
 }
 
 /*
- * Removes the socket if no process uses it, for example after a kill. Returns false if a process uses it. To find out,
- * connects a datagram socket; a server of a stream socket does not notice this attempt.
+ * Removes the socket if no process uses it, for example because nbdkit was killed. Returns false if a process uses it.
+ * The test is an attempt to connect a datagram socket. nbdkit listens at a stream socket, so the attempt fails without
+ * an effect on nbdkit. The error shows whether a process uses the socket.
  */
 static bool nbd_remove_stale_socket(const char *path)
 {
@@ -84,9 +88,10 @@ static bool nbd_find_runtime(const char *path, char name[MAX_PATH])
 }
 
 /*
- * Preloads the sanitizer runtime that the plugin or a driver needs, because nbdkit does not load it. Also preloads the
- * plugin, whose constructor initializes the runtime. Sets the option that __asan_default_options (reexec.h) returns,
- * because nbdkit does not export that function. Returns false if out of memory.
+ * Preloads the sanitizer runtime that the plugin or a driver needs, because nbdkit does not load the runtime. Also
+ * preloads the plugin, whose constructor initializes the runtime. nbdkit does not export __asan_default_options
+ * (reexec.h). So the option that __asan_default_options returns is added to ASAN_OPTIONS. Returns false if out of
+ * memory.
  */
 static bool nbd_preload_sanitizer(const struct options *o, const char *plugin)
 {
