@@ -174,8 +174,8 @@ static void totals_add_record(struct totals *t, json_t *result)
 }
 
 /*
- * Removes a client that has ended from the list and returns it. If none has ended, waits for one if `wait` is true,
- * otherwise returns NULL. Also returns NULL if the list is empty.
+ * Finds an ended client, removes the client from `clients`, and returns it. If no client has ended, waits if `wait` is
+ * true, otherwise returns NULL. Also returns NULL if `clients` is empty.
  */
 static struct client *server_remove_ended(bool wait)
 {
@@ -297,7 +297,7 @@ static NTSTATUS server_listen_at(const struct options *o, const struct sockaddr_
     return status;
 }
 
-/* Listens at the first of the host's addresses that can be used. */
+/* Tries the addresses of o->server_address in order. Listens at the first address that can be used. */
 static int server_listen(const struct options *o, json_t *result)
 {
     const struct endpoint *e = &o->server_address;
