@@ -33,8 +33,8 @@ struct align_link {
     int64_t forward_ns, backward_ns;
     size_t n_forward, n_backward;
     /*
-     * Also minimum delays, but of resets and closes of TCP: the receive time minus the time of the event that made the
-     * other end send the reset or close.
+     * The minimum delays of resets and closes of TCP. The delay is the receive time minus the time of the event that
+     * made the other end send the reset or close.
      */
     int64_t end_forward_ns, end_backward_ns;
     bool has_end_forward, has_end_backward;
@@ -58,8 +58,8 @@ static struct align_link *align_find_link(const struct align_work *w, size_t i, 
 }
 
 /*
- * Counts the frame with the send record `sent`, and its delay, in the link between the sender's and the receiver's
- * file.
+ * Adds a frame to the measurements of the link between the sender's file and the receiver's file. `sent` is the send
+ * record of the frame.
  */
 static void align_add_frame(const struct align_work *w, size_t sent)
 {
@@ -111,8 +111,9 @@ static size_t align_find_closed(const struct align_work *w, const struct end *e)
 }
 
 /*
- * Stores the time from the event that made `from` reset or close TCP to the event with which `to` reports the reset or
- * close. The real time is not negative, which limits the difference of the clocks.
+ * Adds a delay to the link of two files: the time from the event that made `from` reset or close TCP to the event with
+ * which `to` reports the reset or close. The minimum delay limits the difference of the clocks, because the reset or
+ * close cannot arrive before it was sent.
  */
 static void align_add_close(const struct align_work *w, const struct end *from, const struct end *to)
 {
@@ -166,8 +167,9 @@ static int64_t align_start_of_host(const struct trace_file *f, const struct trac
 }
 
 /*
- * Narrows the range of the offset, from -*backward_ns to *forward_ns, by the resets and closes of TCP. Does not use a
- * delay that does not agree with the frames: such a reset has another cause, for example a firewall.
+ * Narrows the range of the offset, from -*backward_ns to *forward_ns, by the resets and closes of TCP. Ignores the
+ * delay of a reset or close if the delay contradicts the frames. Then the reset has another cause, for example a
+ * firewall.
  */
 static void align_narrow(int64_t *forward_ns, int64_t *backward_ns, const struct align_link *link, bool is_swapped)
 {

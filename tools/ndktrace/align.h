@@ -3,8 +3,8 @@
  * Aligns the clocks of trace files. Finds the connections whose two ends are in the files, and the frames that one end
  * sent and the other end received. A frame that seems to arrive before it was sent shows that the clocks differ. As in
  * NTP, the computed offset makes the minimum delays of both directions equal. This offset is wrong by at most half the
- * sum of the two minimum delays. The end of a TCP connection narrows the offset: if an expired time limit made one end
- * send a reset or a close, the other end cannot receive it before that time limit expired.
+ * sum of the two minimum delays. Resets and closes of TCP narrow the range of possible offsets: if an expired time
+ * limit made one end send a reset or a close, the other end cannot receive it before that time limit expired.
  *
  * The first file is the reference. The invariant: after align_create, the times that trace_record_realtime returns for
  * records of different files can be compared, and the records are sorted by these times.

@@ -25,7 +25,7 @@ struct calls_thread {
     size_t open[CALLS_MAX_DEPTH];
 };
 
-/* The calls of one routine on one object that may still complete. */
+/* The calls of one routine on one object. Contains only calls for which a completion may follow. */
 struct calls_waiting {
     const struct trace_file *file;
     uint64_t object;
@@ -312,7 +312,7 @@ static void calls_return(struct calls_search *s, const struct trace_record *r, s
         calls_set_status(c, r);
     if (type != CALLS_NDK)
         return;
-    /* If the completion was recorded before the return, on another thread, calls_complete has set these members. */
+    /* Another thread may have recorded the completion before the return. Then calls_complete has set the status. */
     if (c->completed == END_NONE) {
         calls_set_status(c, r);
         c->is_pending = c->has_status && c->status == STATUS_PENDING_CODE;

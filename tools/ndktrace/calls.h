@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the calls of NDK consumers and the callbacks to them in traces. A call is stored with its return and its
- * completion. The invariant: the calls are in the order of their events. All members that refer to records are indexes
- * into the sorted records.
+ * Finds the calls in traces: the calls that NDK consumers made, and the callbacks that consumers received. A call is
+ * stored with its return and its completion. The invariant: the calls are in the order of their events. All members
+ * that refer to records are indexes into the sorted records.
  */
 #ifndef NDKTRACE_CALLS_H
 #define NDKTRACE_CALLS_H
@@ -43,9 +43,9 @@ struct calls {
 bool calls_find(struct calls *c, const struct trace_records *records);
 void calls_free(struct calls *c);
 /*
- * Both functions set *first to the position of the object's first call in an index, and return the number of the
- * object's calls there. calls_of_object uses by_object: calls on the object. calls_that_created uses by_created: calls
- * that created the object.
+ * calls_of_object finds the calls on the object, and calls_that_created finds the calls that created the object. Both
+ * return the number of the found calls. Consecutive elements of by_object or by_created are the indexes of these calls.
+ * Both set *first to the position of the first of these elements.
  */
 size_t calls_of_object(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);
 size_t calls_that_created(const struct calls *c, const struct trace_file *file, uint64_t object, size_t *first);

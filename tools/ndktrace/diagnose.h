@@ -15,8 +15,8 @@ struct diagnosis {
     size_t wrong;
     struct story_cause cause; /* the event that led to the failure */
     char *headline;           /* the cause in half a sentence, for a title */
-    char *what, *advice,
-        *missing;      /* each member contains sentences, or ""; the first line of `advice` is the change to make */
+    /* Each of these three texts consists of sentences, or is "". The first line of `advice` is the change to make. */
+    char *what, *advice, *missing;
     char *consequence; /* what the other side reported; "" if it reported nothing */
     bool is_specific;  /* the sentences are more precise than the trace's texts for the reason */
     /* The trace's texts for the reason and for the Terminate; NULL: the trace has none. */

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Diagnoses accesses to memory that the other side does not allow: see diagnose_internal.h. */
+/*
+ * Diagnoses accesses to memory that the other side does not allow: see diagnose_internal.h. `finder` is the side that
+ * owns the memory and refused the access.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "diagnose_internal.h"
 #include "trace_reader/value.h"
 
-/* Indexes of the calls that the finder's program made for the region or window of a token. */
+/*
+ * Calls that the program of the side c->finder made for the region or window of a token. Each member is the index of a
+ * call.
+ */
 struct diagnose_region {
     size_t token;    /* the last call that returned this token */
     size_t length;   /* the call that registered the region, and shows its length */
     size_t released; /* the call that invalidated the token before the access */
 };
 
-/* Returns the last call on the object that is one of `routines` and began no later than until_ns, or END_NONE. */
+/*
+ * Searches the calls on the object that began no later than until_ns and whose routine is in `routines`. Returns the
+ * last such call, or END_NONE if there is none.
+ */
 static size_t diagnose_find_call(const struct story *s, const struct trace_file *file, uint64_t object,
                                  const char *const *routines, uint64_t until_ns)
 {
@@ -66,7 +75,10 @@ static void diagnose_write_excess(const struct diagnose_work *w, const struct di
             diagnose_who(c->sender, false), length, diagnose_who(c->finder, false), size);
 }
 
-/* Writes how the finder's program registered or released the memory. `size` is the size of the access; 0: not known. */
+/*
+ * Writes how the program of the side c->finder registered or released the memory. `size` is the size of the access; 0:
+ * not known.
+ */
 static void diagnose_write_region(struct diagnose_work *w, const struct diagnose_culprit *c, uint64_t token,
                                   uint64_t size)
 {
@@ -145,7 +157,7 @@ static uint64_t diagnose_write_access(struct diagnose_work *w, const struct diag
     return story_number(s, found->record, "bytes");
 }
 
-/* Returns the token in the frame. A Read Request contains the token in its message. */
+/* Returns the token in the frame. A Read Request contains the token in its payload, not in the DDP header. */
 static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     uint64_t token = 0;
@@ -160,8 +172,8 @@ static uint64_t diagnose_token(const struct diagnose_work *w, const struct diagn
 }
 
 /*
- * Writes the title of an access with an invalid token. If the finder's program called a routine that made the token
- * invalid, the title names this routine.
+ * Writes the title of an access with an invalid token. If the program of the side c->finder called a routine that made
+ * the token invalid, the title names this routine.
  */
 static void diagnose_token_headline(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {

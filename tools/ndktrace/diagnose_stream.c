@@ -20,7 +20,7 @@ size_t diagnose_frame_index(const struct diagnose_culprit *c)
     return c->received != END_NONE ? c->received : c->sent;
 }
 
-/* Returns the record of the last frame that the finder received before it sent its Terminate. */
+/* Returns the record of the last frame that the side `finder` received before the side sent its Terminate. */
 static size_t diagnose_last_received(const struct story_side *finder)
 {
     const struct end_list *list = &finder->end->lists[END_FPDUS_RECEIVED];
@@ -49,8 +49,8 @@ static bool diagnose_has_header(const struct story *s, size_t record, const uint
 }
 
 /*
- * Returns the record of the frame that the other side's Terminate quotes, among the frames that `sender` sent. Used if
- * the finder's trace does not exist.
+ * The Terminate of the other side quotes a frame that `sender` sent. Returns the record of this frame in the trace of
+ * `sender`. Used if the other side has no trace.
  */
 static size_t diagnose_quoted(const struct story *s, const struct story_side *sender)
 {
@@ -122,7 +122,10 @@ void diagnose_write_terminate(const struct diagnose_work *w, const struct diagno
 
 /* ---- receives ---- */
 
-/* Returns how many receives the finder's program had posted before the record, or 0 if the trace does not show it. */
+/*
+ * Returns how many receives the program of the side c->finder had posted before the record. Returns 0 if the trace does
+ * not show the number.
+ */
 static size_t diagnose_count_posted(const struct diagnose_work *w, const struct diagnose_culprit *c, size_t before)
 {
     const struct story_side *finder = c->finder;
@@ -134,7 +137,7 @@ static size_t diagnose_count_posted(const struct diagnose_work *w, const struct 
                              trace_record_realtime(story_record(w->s, before)));
 }
 
-/* Returns the record of the first message that the finder received, or END_NONE. */
+/* Returns the record of the first message that the side c->finder received, or END_NONE. */
 static size_t diagnose_first_message(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const struct end_list *list = c->finder->end ? &c->finder->end->lists[END_FPDUS_RECEIVED] : NULL;
@@ -145,7 +148,9 @@ static size_t diagnose_first_message(const struct diagnose_work *w, const struct
     return END_NONE;
 }
 
-/* Writes how many receives the finder's program had posted, and how many messages had consumed a receive. */
+/*
+ * Writes how many receives the program of the side c->finder had posted, and how many messages had consumed a receive.
+ */
 static void diagnose_write_receives(struct diagnose_work *w, const struct diagnose_culprit *c, size_t posted)
 {
     const struct story_side *finder = c->finder;
@@ -211,7 +216,7 @@ static size_t diagnose_count_reads(const struct diagnose_work *w, const struct d
     return c->finder->end && c->finder->end->has_begin ? n : 0;
 }
 
-/* Diagnoses a read request for which the finder had no room. */
+/* Diagnoses a read request that exceeded the receiver's limit of reads in progress. c->finder is the receiver. */
 static void diagnose_too_many_reads(const struct diagnose_work *w, const struct diagnose_culprit *c)
 {
     const char *finder = diagnose_who(c->finder, false), *sender = diagnose_who(c->sender, false);
@@ -381,7 +386,7 @@ static void diagnose_terminate(struct diagnose_work *w)
 
 /* ---- the peer is gone ---- */
 
-/* Writes whether the last frame that w->side sent has arrived at the lost side. */
+/* Writes whether the last frame that w->side sent has arrived at w->other. */
 static void diagnose_last_message(const struct diagnose_work *w)
 {
     const struct end_list *sent = &w->side->end->lists[END_FPDUS_SENT];

@@ -11,7 +11,10 @@
 
 #include "trace_reader/value.h"
 
-/* The latest end with a connection number. The events that follow with this number belong to this end. */
+/*
+ * The latest end, that is, side of a connection, with the connection number `id`. New events with this number belong to
+ * this end.
+ */
 struct end_key {
     const struct trace_file *file;
     uint32_t id;
