@@ -90,8 +90,8 @@ const char *options_set(struct options *o, const char *name, const char *value);
 const char *options_check(struct options *o);
 
 /*
- * Returns true if the nbdkit plugin cannot apply the option: ndkrun must apply it before nbdkit starts, or it starts
- * commands beside ndkrun.
+ * Returns true if only ndkrun can apply the option, and the nbdkit plugin cannot. Some of these options must be applied
+ * before nbdkit starts. The others start commands (--server and --client).
  */
 bool options_needs_ndkrun(const char *name, const char *value);
 

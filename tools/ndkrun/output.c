@@ -97,7 +97,7 @@ static void output_put_line(void)
     output_put_frame(number, place);
 }
 
-/* Ends the line if the latest text of a driver has no line end, and the text to write now is not a driver's. */
+/* Ends the line if the latest text of a driver has no line end. The next text is not a driver's, and begins a line. */
 static void output_end_driver_line(void)
 {
     if (!report_is_line_open())

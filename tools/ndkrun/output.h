@@ -18,9 +18,9 @@ enum { OUTPUT_LAST_EVENTS = 20 };
  * stream searches for in each line (see output_has_match); it may be NULL.
  */
 FILE *output_open(const char *awaited);
-/* Returns true if a line with the awaited text was written. May be called by any thread. */
+/* Returns true if a written line contained the text `awaited` of output_open. May be called by any thread. */
 bool output_has_match(void);
-/* Makes output_has_match return false until a further line has the awaited text. */
+/* Makes output_has_match return false until another line contains the text. */
 void output_forget_match(void);
 /* Returns true if some output could not be written, for example because standard error is a file on a full disk. */
 bool output_lost(void);

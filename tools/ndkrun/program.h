@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks for other programs that ndkrun starts. */
+/* Finds out whether a program that ndkrun needs is installed. */
 #ifndef NDKRUN_PROGRAM_H
 #define NDKRUN_PROGRAM_H
 

@@ -19,8 +19,9 @@
 
 /*
  * Names of environment variables. ndkrun sets IN_NETWORK before it restarts itself in a new network namespace, and
- * PRELOADED before it restarts itself with AddressSanitizer preloaded. A set variable makes the restarted ndkrun skip
- * that step. The value of IN_NETWORK is IN_USER_NAMESPACE if the network namespace belongs to a new user namespace.
+ * PRELOADED before it restarts itself with AddressSanitizer preloaded. If a variable is set, the restarted ndkrun does
+ * not repeat that step. The value of IN_NETWORK is IN_USER_NAMESPACE if the network namespace belongs to a new user
+ * namespace.
  */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define IN_USER_NAMESPACE "user"
@@ -201,7 +202,7 @@ static void reexec_execute(char **words, char **argv, bool net, const char *asan
     self[length] = '\0';
     if (net && !reexec_add_unshare(words, &count, &has_user_namespace))
         return;
-    if (asan) { /* `env` sets the variable, so that only ndkrun preloads the runtime, and unshare does not */
+    if (asan) { /* `env` sets the variable only for ndkrun, because unshare must not preload the runtime */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;

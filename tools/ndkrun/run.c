@@ -54,8 +54,9 @@ struct driver {
 };
 
 /*
- * The watchdog's thread also uses the first five members: two do not change after run_prepare, the others are atomic.
- * Only the program's thread uses the rest.
+ * Two threads use the first five members: the program's thread and the watchdog's thread. `options` and `json` do not
+ * change after run_prepare, and the next three members are atomic. Only the program's thread uses the members from
+ * `drivers` on.
  */
 static struct {
     struct options *options;
@@ -69,7 +70,7 @@ static struct {
     int code;               /* the exit code of the latest round that has ended */
 } run;
 
-/* The event for which the run waits, for the report of --timeout. `of` may be "". */
+/* The event for which the run waits. The report of --timeout contains both texts. `of` may be "". */
 static struct phase {
     const char *what, *of;
 } phase;
@@ -169,10 +170,10 @@ static uint32_t run_report_ms(void)
 
 /*
  * Sets when completions are reported. By default completions are delayed, as by the interrupts of a card. Some
- * published drivers depend on this delay, because they access a request's memory shortly after the post. Together with
- * the delay SCHED_BATCH is set. With SCHED_BATCH, a thread that wakes up does not preempt a running thread, as at
- * DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of sched_setscheduler is ignored, because drivers
- * work without SCHED_BATCH. --schedule overrides the environment; the default does not.
+ * published drivers depend on this delay, because they access a request's memory shortly after the post. If completions
+ * are delayed, the function also sets SCHED_BATCH. With SCHED_BATCH, a thread that wakes up does not preempt a running
+ * thread, as at DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of sched_setscheduler is ignored,
+ * because drivers work without SCHED_BATCH. --schedule overrides the environment; the default does not.
  */
 static bool run_set_timing(const struct options *o)
 {
@@ -219,7 +220,10 @@ static void run_set_network(const struct options *o)
         outside_forbid();
 }
 
-/* Adds a line to each report that stops the program: the options that let the program continue. */
+/*
+ * Sets the last line of each report after which the program stops. The line shows the options with which the program
+ * continues.
+ */
 static void run_set_stop_hint(const struct options *o)
 {
     static char option[1024];
@@ -229,7 +233,7 @@ static void run_set_stop_hint(const struct options *o)
         report_set_stop_hint(option, "--verify");
 }
 
-/* Prints the summary from a signal handler, because the program ends without run_end. */
+/* Prints the summary after a crash, because run_end is not called. Called by a signal handler. */
 static void run_print_crashed(FILE *to)
 {
     run_print_summary(to, true);
@@ -428,7 +432,10 @@ static const char *run_describe_end(const struct options *o)
     return o->client_count && o->run_for < 0 ? "the end of --client" : "its end, or Ctrl-C";
 }
 
-/* Prints how another program enters the network of --net, which has no name. */
+/*
+ * Prints a command with which another program enters the network of --net. The network has no name, so the command
+ * contains the process ID of ndkrun.
+ */
 static void run_print_network(const struct options *o)
 {
     fprintf(out, "ndkrun: runs until Ctrl-C. A program in its network: nsenter -t %d %s-n COMMAND\n", (int)getpid(),
@@ -501,8 +508,8 @@ static bool run_write_json(int code, bool is_unloaded)
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Unloads the drivers, and counts what was left and broken. If verification is on, the unload of a driver has already
- * reported the driver's leaks, and has counted them as a broken rule. Returns the exit code.
+ * Unloads the drivers, and counts leaks and broken rules. If verification is on, the unload of a driver reports the
+ * driver's leaks and counts them as a broken rule, so the number of leaks stays 0. Returns the exit code.
  */
 static int run_finish_round(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints what a run's drivers have done and left (wdk/summary/summary.h). */
+/* Prints what the drivers of a run did, and what they did not release (wdk/summary/summary.h). */
 #ifndef NDKRUN_RUN_SUMMARY_H
 #define NDKRUN_RUN_SUMMARY_H
 

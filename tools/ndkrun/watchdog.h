@@ -12,8 +12,8 @@
 bool watchdog_start(double seconds, void (*on_timeout)(void), int status);
 
 /*
- * Must be called before each step of the run. If the time has passed already, does not return, so that the run does not
- * go on, for example after Ctrl-C, while the watchdog's thread reports and ends the program.
+ * Must be called before each step of the run. If the time has passed already, does not return. So the run cannot
+ * continue, for example after Ctrl-C, while the watchdog's thread writes the report and ends the program.
  */
 void watchdog_pass(void);
 

@@ -291,7 +291,7 @@ static bool peer_may_write(struct round *r, struct peer *p, size_t n)
     return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
 }
 
-/* Reads from the peer's socket once. Returns true if more bytes may be available at once. */
+/* Calls read() once for the peer's socket. Returns true if the socket may already have more bytes. */
 static bool peer_read(struct round *r, struct peer *p)
 {
     ssize_t n;

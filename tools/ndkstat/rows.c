@@ -110,7 +110,8 @@ static void row_add_netns(const struct row *r, struct table *t)
 }
 
 /*
- * Adds a time of CLOCK_REALTIME. In CSV it is written as seconds since 1970, otherwise in UTC and in the log's format.
+ * Adds a time of CLOCK_REALTIME. In CSV the cell contains the seconds since 1970, otherwise the date and time in UTC,
+ * for example 2026-01-31T12:00:00Z.
  */
 static void table_add_time(struct table *t, unsigned long long ns)
 {

@@ -223,8 +223,8 @@ static enum key screen_move(size_t *position, size_t by, bool back)
 }
 
 /*
- * Handles the bytes that one read() has returned: one key, or several if the user types fast. Ignores all keys but the
- * first, and an escape sequence with another key after it.
+ * Handles the bytes that one read() has returned: one key, or several if the user types fast. If there are several
+ * keys, handles only the first key, or no key if the first key is an escape sequence.
  */
 static enum key screen_handle_key(const char *key, size_t page)
 {

@@ -272,7 +272,7 @@ static const struct column counter_columns[] = {
     OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
-/* Prints the heading of an adapter's block. Cuts texts from the process, and makes them printable. */
+/* Prints the heading of an adapter's block. Shortens the texts that the process has published to MAX_TEXT bytes. */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));
