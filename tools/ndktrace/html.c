@@ -132,8 +132,8 @@ static void html_types(struct html_page *p, const struct trace_file *f)
 /* ---- events ---- */
 
 /*
- * Writes an unsigned number below 2^53 that has no name as a number, and any other value as a string. JavaScript's
- * numbers are not exact beyond 2^53.
+ * Writes a value. An unsigned number that is below 2^53 and has no name becomes a number, because JavaScript's numbers
+ * are exact up to 2^53. Any other value becomes a string.
  */
 static void html_value(struct html_page *p, const struct value *v)
 {
@@ -202,7 +202,7 @@ static size_t html_events(struct html_page *p)
 
 /* ---- meanings of values ---- */
 
-/* Writes "NAME":[explanation, advice] for each value of a list that the schema explains. */
+/* Writes "NAME":[explanation, advice] for each value in the list. Omits values that have neither of the two texts. */
 static void html_list(struct html_page *p, const struct schema_names *n)
 {
     const char *separator = "";

@@ -55,8 +55,8 @@ static const char *output_file_prepare(int fd)
 }
 
 /*
- * Opens the file for its owner alone, because the output may contain recorded payload. After a failure prints a message
- * and returns NULL.
+ * Opens the file so that only its owner can access it, because the output may contain recorded payload. On failure
+ * prints a message and returns NULL.
  */
 static FILE *output_file_open(const char *path)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Assigns calls to connections: see owners.h. The records are read once, in the order of time, and each record is
- * assigned an owner. An owner stands for one connection, whose number only a later record may show. At the end, the
- * owners' numbers are stored in the records. The invariant: only owners_destroy frees memory, so every pointer remains
- * valid.
+ * assigned an owner. An owner stands for one connection. The connection's number may not be known before a later record.
+ * At the end, the owners' numbers are stored in the records. The invariant: only owners_destroy frees memory, so every
+ * pointer remains valid.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* tdestroy */
@@ -24,7 +24,7 @@ enum {
 
 /* One connection, or an attempt to connect. */
 struct owner {
-    uint32_t id;          /* number of the connection; 0: not known, or it is the number of `parent` */
+    uint32_t id;          /* number of the connection; 0: as `parent`, or not known if `parent` is NULL */
     struct owner *parent; /* NULL: none */
 };
 
@@ -350,7 +350,7 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
     while (*at && *at != ended)
         at = &(*at)->next;
     if (!*at)
-        return; /* a completion that was recorded before the call's return has removed `ended` */
+        return; /* a completion, recorded before the call returned, has already removed `ended` */
     *at = ended->next;
     if (!qp)
         return;
@@ -363,8 +363,8 @@ static void owner_end_create_qp(struct owners *o, struct owner_create *ended, st
 }
 
 /*
- * Returns the create call that the record completes. Prefers a call with the record's context. If there is none,
- * returns a call that has not returned yet, because its context is not known.
+ * Returns the create call that the record completes: the call with the record's context. If no call has this context,
+ * returns a call that has not returned yet, because such a call's context is not known.
  */
 static struct owner_create *owner_find_create_qp(const struct owners *o, const struct trace_record *r)
 {
@@ -383,7 +383,8 @@ static struct owner_create *owner_find_create_qp(const struct owners *o, const s
 }
 
 /*
- * Stores that the queue pair has the connector's owner. Called when a connector connects or accepts with a queue pair.
+ * Assigns the queue pair's calls to the connector's connection. `connector` is the connector's owner. Called when a
+ * connector connects or accepts with a queue pair.
  */
 static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct owner *connector)
 {
@@ -391,7 +392,7 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
     if (!qp)
         return;
-    /* If is_bound is set, an earlier attempt with this queue pair has failed. The attempt's calls keep their owner. */
+    /* If is_bound is set, an earlier connector has failed with this queue pair. The earlier calls keep their owner. */
     if (qp->is_bound)
         qp->owner = owner_new(o, 0, connector);
     else

@@ -48,8 +48,8 @@ static bool perfetto_has_arrow(const struct perfetto_thread *t, const struct cal
 }
 
 /*
- * Adds an end of an arrow to the JSON of `c`. An arrow leads from a call to its completion. It starts at a call that
- * has a completion, and ends at a completion.
+ * Adds the start or the end of an arrow to the JSON of `c`. An arrow leads from a call to the callback that reports the
+ * call's completion. If `c` is neither of them, adds nothing.
  */
 static void perfetto_call_arrow(const struct perfetto_thread *t, const struct call *c, const size_t *call_of_completion)
 {
@@ -162,8 +162,8 @@ static struct perfetto_span *perfetto_list_spans(const struct perfetto *p, const
 }
 
 /*
- * Returns an array that contains, for each callback that reports a completion, the index of the completed call, and
- * END_NONE for each other call. Returns NULL if out of memory.
+ * Returns an array with one entry for each call. The entry of a callback that reports a completion is the index of the
+ * completed call. Every other entry is END_NONE. Returns NULL if out of memory.
  */
 static size_t *perfetto_find_completed_calls(const struct calls *calls)
 {

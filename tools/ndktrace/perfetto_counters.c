@@ -150,8 +150,8 @@ static void counters_trim(struct counters_queue *q)
 }
 
 /*
- * Marks the request with this context as taken. If no request has the context, marks the first one that can have a
- * result. Returns false if there is no such request.
+ * Sets is_done and is_taken of the first request with this context. If no request has the context, sets them of the
+ * first request. Skips requests that are taken or silent. Returns false if all requests are skipped.
  */
 static bool counters_complete(struct counters_queue *q, uint64_t context)
 {

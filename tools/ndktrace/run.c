@@ -114,8 +114,8 @@ static int run_execute(const struct options *o, const char *setting)
 
 /*
  * Returns true if a signal has ended the program. If the program is a shell, an exit code above 128 may mean that a
- * signal has ended the shell's child. Only the codes of fault and kill signals count, because programs use the other
- * codes for other purposes.
+ * signal has ended the shell's child. Ignores the codes of signals other than faults and SIGKILL, because programs use
+ * these codes for other purposes.
  */
 static bool run_was_killed(int status)
 {

@@ -108,7 +108,7 @@ static int show_opened(struct options *o, struct owners *owners, struct traces *
         show_heads(o, t);
     code = show_sorted(o, owners, &t->records, begin_ns, o->has_last ? o->last : UINT32_MAX);
     while (code < 0 && o->follow && !ended && interrupt_sleep(0.1)) {
-        ended = has_ended && has_ended(); /* checked before the read, so that the events before the end are read, too */
+        ended = has_ended && has_ended(); /* called before the read, so that the last read finds all events */
         code = show_new(o, owners, t, begin_ns);
     }
     for (size_t i = 0; code < 0 && i < t->n_files; i++)
