@@ -35,7 +35,7 @@ struct ends {
     size_t n_records;
     size_t *of_record;        /* for each record, the index in `ends` of the end to which it belongs, or END_NONE */
     size_t *next;             /* for each record, the index of the next record of the same end, or END_NONE */
-    size_t n_frames, *frames; /* one array for the records of all lists, into which the lists point */
+    size_t n_frames, *frames; /* the records of all lists; the lists point into this array */
 };
 
 /* Finds the ends in `records`, which must be sorted. Returns false if out of memory. */

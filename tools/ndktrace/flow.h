@@ -25,8 +25,8 @@ struct flow {
     const struct trace_file *file;
     uint32_t id, interface;
     bool is_initiator, is_v6;
-    bool is_duplicate;         /* true: creates no packets, because the trace also has the connection's other end */
-    uint32_t max_filled;       /* FPDUs up to this size receive zeros as payload if the trace lacks the payload */
+    bool is_duplicate;   /* true: creates no packets, because the trace also has the connection's other end */
+    uint32_t max_filled; /* in FPDUs (RoCE: packets) up to this size, zeros replace payload that the trace lacks */
     bool has_syn, has_syn_ack; /* the handshake's SYN, and its SYN-ACK, have been created */
     size_t last_packet;        /* 1 + the index of the last packet; 0: no packet yet */
     struct flow_end local, remote;

@@ -15,8 +15,8 @@ struct fpdu {
 };
 
 /*
- * Builds the bytes of the record's FPDU. If the trace lacks a part of the payload, an FPDU of at most `max_filled`
- * bytes gets zeros in its place. A longer FPDU ends where the known bytes end. Returns false if the record is no FPDU,
+ * Builds the bytes of the record's FPDU. If the trace lacks a part of the payload, zeros replace this part in an FPDU
+ * of at most `max_filled` bytes. A longer FPDU ends where the known bytes end. Returns false if the record is no FPDU,
  * or lacks a field.
  */
 bool fpdu_make(const struct trace_record *r, uint32_t max_filled, struct fpdu *f);

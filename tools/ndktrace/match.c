@@ -140,7 +140,7 @@ static bool match_around_gaps(const struct match_list *sent, const struct match_
 
         if (!sent->frames[i].is_unique)
             continue;
-        while (rest) { /* binary search for the first anchor whose key is at least `wanted` */
+        while (rest) { /* binary search for the first anchor that is not less than `wanted` */
             const struct match_anchor *middle = a + rest / 2;
             bool is_less = match_anchor_compare(middle, &wanted) < 0;
 

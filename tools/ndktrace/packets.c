@@ -178,9 +178,8 @@ static bool packets_is_beginning(const struct filter *filter, const struct trace
 }
 
 /*
- * Stores that the trace contains the initiator's events, if the event begins a connection at its initiator. Must be
- * called for all records before flows are created. The acceptor's events may come first, because the clocks of two
- * hosts differ.
+ * If the event begins a connection at its initiator, adds the initiator's flow to p->initiators. Must be called for all
+ * records before flows are created: the acceptor's events may come first, because the clocks of two hosts differ.
  */
 static void packets_note_initiator(struct packets *p, const struct filter *filter, const struct trace_record *r)
 {

@@ -15,9 +15,8 @@
 struct packets;
 
 struct packets_style {
-    uint32_t
-        max_filled; /* FPDUs up to this size receive zeros for payload that the trace lacks; others are truncated */
-    bool is_roce;   /* the packets are those of RoCE v2 */
+    uint32_t max_filled; /* as in struct flow; larger FPDUs are truncated at the first byte that the trace lacks */
+    bool is_roce;        /* the packets are those of RoCE v2 */
 };
 
 /* Creates the packets of the records, which must be sorted. Returns NULL if out of memory. */

@@ -12,8 +12,9 @@
 
 enum {
     PAIRS_MAX_SHIFT = 1000,
-    PAIRS_SLACK_NS = 1000000,   /* maximum error of a time, in addition to the clocks' uncertainty */
-    PAIRS_JITTER_NS = 10000000, /* a difference of two delays hardly counts if it is much smaller than this time */
+    PAIRS_SLACK_NS = 1000000, /* maximum error of a time, in addition to the clocks' uncertainty */
+    /* If the delays of a shift's pairs differ by much less than this time, mainly the number of pairs decides. */
+    PAIRS_JITTER_NS = 10000000,
 };
 
 /* An end. `flow` contains the addresses in the order initiator, acceptor. */
@@ -141,9 +142,9 @@ static void pairs_try_shift(const struct pairs_search *s, int64_t shift, struct 
 }
 
 /*
- * Pairs acceptor `a` with initiator `a + shift`, both in the order in which they began, because the clocks' offset is
- * not known. Chooses the shift with the least cost (pairs_try_shift): small differences between the pairs' delays, and
- * many pairs.
+ * Pairs acceptor `a` with initiator `a + shift`. Both lists are in the order in which their ends began. Times cannot be
+ * compared, because the clocks' offset is not known. Chooses the shift with the least cost (pairs_try_shift). The cost
+ * is low if the pairs' delays differ little, and if there are many pairs.
  */
 static void pairs_by_order(struct pairs_search *s)
 {

@@ -471,7 +471,7 @@ static bool roce_append(const struct roce_run *run, const struct roce_segment *g
             ok = roce_emit_message(run, m, g, kind, false);
             continue;
         }
-        if (m->known == m->pending && at < g->known) { /* otherwise the packet is truncated before these bytes */
+        if (m->known == m->pending && at < g->known) { /* a packet is truncated at its first unknown byte */
             uint32_t known = g->known - at < n ? g->known - at : n;
 
             memcpy(m->bytes + m->known, g->bytes + at, known);
