@@ -13,8 +13,8 @@
 /* ---- connections ---- */
 
 /*
- * Returns a sentence with the reason's name. Adds the library's text for the reason, unless the diagnosis is more
- * precise than this text.
+ * Returns a sentence with the reason's name. Adds the trace's text for the reason, unless the diagnosis is more precise
+ * than this text.
  */
 static char *explain_reason(const struct story *s, const struct diagnosis *d)
 {
@@ -36,7 +36,7 @@ static char *explain_reason(const struct story *s, const struct diagnosis *d)
     return words_close(&w);
 }
 
-/* Returns the advice of the diagnosis, or the library's advice for the reason if the diagnosis has none. */
+/* Returns the advice of the diagnosis, or the trace's advice for the reason if the diagnosis has none. */
 static char *explain_advice(const struct diagnosis *d)
 {
     const struct schema_name *words = d->terminate ? d->terminate : d->reason;
@@ -115,8 +115,8 @@ static bool explain_belongs_to(const struct call *c, const struct story *failed,
 }
 
 /*
- * Finds the connection that used the queue pair c->object. Stores the connection in *s. Returns its side with this
- * queue pair, or NULL if there is none.
+ * Finds the connection that used the queue pair c->object, and stores it in *s. Returns the side that used the queue
+ * pair. Returns NULL if no connection used the queue pair.
  */
 static const struct story_side *explain_find_qp(struct story *s, const struct traces *traces, const struct calls *calls,
                                                 const struct call *c)

@@ -8,7 +8,7 @@
 enum listeners_state {
     LISTENERS_NONE,  /* the traces contain no listener */
     LISTENERS_OTHER, /* the traces contain listeners, but only at other addresses */
-    LISTENERS_LATER, /* a listener listened at the address, but only later */
+    LISTENERS_LATER, /* NdkListen succeeded for the address, but only after the connection began */
     LISTENERS_CLOSED,
     LISTENERS_FAILED, /* NdkListen failed for the address */
     LISTENERS_OPEN,

@@ -207,7 +207,7 @@ static struct story_span story_client_span(const struct story *s, const struct s
     return span;
 }
 
-/* Returns the span of a server's calls. It begins with the connect event, which follows the event `connector`. */
+/* Returns the span of a server's calls. It begins with the connect event: the callback that passed the connector. */
 static struct story_span story_server_span(const struct story *s, const struct story_side *side, uint64_t begin_ns)
 {
     size_t at, n = calls_that_created(s->calls, side->end->file, side->connector, &at);

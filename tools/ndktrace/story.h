@@ -9,7 +9,7 @@
 #include "calls.h"
 #include "traces.h"
 
-/* A value in place of a record's index, which stands for the end of a side's trace. */
+/* Stands for the end of a side's trace, where otherwise the index of a record is stored. */
 #define STORY_END_OF_TRACE (SIZE_MAX - 1)
 
 enum story_role { STORY_CLIENT, STORY_SERVER };
@@ -42,7 +42,7 @@ struct story_side {
 
 /* The event that led to a failure. It is usually a call of a program. */
 struct story_cause {
-    size_t record; /* END_NONE: not known, or the same as the first event that went wrong */
+    size_t record; /* END_NONE: the event is not known, or is itself the first event that went wrong */
     enum story_role role;
     const char *note; /* a sentence about the event, or NULL */
 };

@@ -36,8 +36,8 @@ void words_address(FILE *out, const struct story *s, size_t record, const char *
 /* Writes a process and its host, for example "failing_program, process 4552 on client". */
 void words_process(FILE *out, const struct trace_file *f);
 /*
- * Writes a text of the library. Replaces "this side" and "the peer" by "the client" and "the server", because the
- * reader sees both sides. `side` is the side whose trace contains the text.
+ * Writes a text that describes a connection as `side` sees it, for example a text of the trace's schema. Replaces "this
+ * side" and "the peer" by "the client" and "the server", because the reader sees both sides.
  */
 void words_sides(FILE *out, const struct story_side *side, const char *text, size_t size);
 /* Writes a duration with a suitable unit, for example "8.2 ms". */
