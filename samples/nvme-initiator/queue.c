@@ -219,8 +219,8 @@ static VOID QueueInvalidated(NVME_QUEUE *Queue, const NDK_RESULT_EX *Result)
 }
 
 /*
- * Ends the target's access to the slot's data. If the target has not invalidated the token, posts an invalidation.
- * Returns FALSE if the response has invalidated a different token.
+ * Ends the target's access to the slot's data. If the target has not invalidated the token, posts an invalidation,
+ * except on a queue that is not open. Returns FALSE if the response has invalidated a different token.
  */
 static BOOLEAN SlotInvalidate(NVME_SLOT *Slot, const NDK_RESULT_EX *Result)
 {

@@ -34,8 +34,8 @@ enum { VERIFY_STALL_MS = 5000, VERIFY_MAX_STALL_MS = 3600000, VERIFY_MAX_EXIT = 
     ",advice=RULE"
 
 /*
- * Parses a value of ONDK_VERIFY. If the text is not valid, changes nothing and returns false. A name in the text ends
- * at the next comma.
+ * Parses a value of ONDK_VERIFY. If the text is not valid, changes nothing and returns false. The name of a file or a
+ * rule ends at the next comma.
  */
 bool verify_setting_parse(const char *text, struct verify_setting *setting);
 

@@ -8,9 +8,9 @@
 
 /*
  * Returns the number of bytes in all SGEs. `max` is the queue's limit, or 0 if the limit is not known. If `sges` is
- * above `max`, returns 0 without reading the list: the provider could refuse the request, and then the list can have
- * fewer than `sges` elements. Must run before the provider's post, because the consumer may free the list when the
- * request has completed.
+ * above `max`, returns 0 without reading the list. The provider refuses such a request without reading the list, so the
+ * list may have fewer than `sges` elements. Must run before the provider's post, because the consumer may free the list
+ * when the request has completed.
  */
 static uint32_t traced_sge_bytes(const NDK_SGE *sgl, ULONG sges, ULONG max)
 {

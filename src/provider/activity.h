@@ -16,7 +16,7 @@ struct adapter;
  * closed.
  */
 void activity_add_closed(struct adapter *a);
-/* Adds the process's sum of closed adapters to *sum. Any thread may call this function, at any IRQL. */
+/* Adds to *sum the counters of all adapters that the process has closed. Any thread may call this, at any IRQL. */
 void provider_add_closed_activity(struct activity *sum);
 /*
  * Adds the counters of an open adapter and of its open queue pairs to *sum. `adapter` must be the provider's object,

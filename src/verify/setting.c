@@ -42,7 +42,7 @@ static void setting_apply(const struct verify_setting *setting)
     atomic_store(&is_full, setting->full);
     report_set_exit_status(setting->exit_status);
     verify_set_mode((enum verify_mode)setting->mode);
-    stall_set_limit_ms(setting->stall_ms); /* wakes the doctor, which reads the mode */
+    stall_set_limit_ms(setting->stall_ms); /* last: wakes the thread that finds stalls, which reads the mode */
 }
 
 /*

@@ -34,7 +34,7 @@ struct lane {
     uint64_t sent, credited;      /* numbers of sends since the start: posted, and confirmed by credits */
     uint32_t uncredited;          /* number of messages received since the last credit was sent */
     uint32_t owed;                /* number of answers that wait until an earlier answer has completed */
-    uint64_t answered, confirmed; /* numbers of answers posted and completed since the start */
+    uint64_t answered, confirmed; /* numbers of answers since the start: posted, and completed */
     uint64_t flushes;             /* number of flushes (flow.h) received since the start */
 };
 

@@ -2,7 +2,7 @@
 /*
  * Prepares the environment that a run may need: a network namespace (--net), and AddressSanitizer's runtime, which must
  * be loaded before all other libraries. If the process lacks one of them, ndkrun executes itself again, in a new
- * namespace or with the runtime preloaded.
+ * namespace, or with the runtime preloaded, or both.
  */
 #ifndef NDKRUN_REEXEC_H
 #define NDKRUN_REEXEC_H

@@ -10,8 +10,8 @@
 #include "trace_reader/value.h"
 
 /*
- * Calls that the program of the side c->finder made for the region or window of a token. Each member is the index of a
- * call.
+ * The calls about the region or window of one token. The side that found the error (diagnose_culprit.finder) made them.
+ * Each member is the index of a call.
  */
 struct diagnose_region {
     size_t token;    /* the last call that returned this token */

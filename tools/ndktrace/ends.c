@@ -68,7 +68,7 @@ static struct end_key *ends_find_key(struct ends_search *s, const struct trace_r
     return NULL;
 }
 
-/* Adds a new end, which begins with the record `r`. Returns false if out of memory. */
+/* Adds a new end of a connection, whose first record is `r`. Returns false if out of memory. */
 static bool ends_begin(struct ends_search *s, const struct trace_record *r, size_t index, struct end_key *key)
 {
     struct ends *e = s->ends;

@@ -239,7 +239,7 @@ static bool explain_was_killed(const struct traces *traces, const struct calls *
     return false;
 }
 
-/* Prints the processes whose adapters are still open. Such a process still runs, or was killed. */
+/* Prints the processes whose adapters are still open. Such a process still runs, or did not end properly. */
 static bool explain_open_adapters(FILE *out, const struct traces *traces, const struct calls *calls, bool any)
 {
     for (size_t i = 0; i < traces->n_files; i++) {

@@ -103,8 +103,8 @@ static bool qp_claim_overflow(void *owner)
 }
 
 /*
- * Queues the task that ends the queue pair after a CQ overflow. The task must not run in this thread: it may wait until
- * no thread protects some memory, and this thread may protect that memory.
+ * Queues the task that ends the queue pair after a CQ overflow. The task may wait until no thread accesses a memory
+ * region. The task must not run in this thread, because this thread may be accessing that region.
  */
 static void qp_on_overflow(void *owner)
 {

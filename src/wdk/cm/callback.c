@@ -50,7 +50,7 @@ struct callback_call {
     const struct callback_call *outer; /* the enclosing call on this thread, or NULL */
 };
 
-/* Guards the lists `callbacks` and `contexts` with the members of their entries, and last_cookie. */
+/* Guards the lists `callbacks` and `contexts`, the members of their entries, and last_cookie. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* a routine has returned, or an object was revived */
 static struct callback *callbacks;

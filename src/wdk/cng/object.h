@@ -74,7 +74,7 @@ void *cng_lookup(const char *routine, BCRYPT_HANDLE handle, enum cng_kind kind);
 /* Returns the algorithm with this name, or NULL. */
 const struct cng_algorithm *cng_find_algorithm(const WCHAR *name);
 bool cng_name_is(const WCHAR *name, const WCHAR *other);
-/* Returns what the provider of a hash algorithm computes. */
+/* Returns the kind of digest that the provider of a hash algorithm computes: the algorithm, and whether an HMAC. */
 struct digest cng_provider_digest(const struct cng_provider *p);
 
 /* The size of the buffer that a hash or key of the provider needs. Returns 0 if the provider has neither. */

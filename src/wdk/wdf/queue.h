@@ -89,8 +89,8 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival);
 void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r);
 void wdf_queue_finish_one(struct wdf_queue *q);
 /*
- * Moves a request of the driver to another queue, or to the front of its own queue. Returns STATUS_WDF_BUSY as
- * wdf_queue_insert does.
+ * Moves a request that the driver owns (it is in `owned` of the queue `from`) to the queue `to`, or to the front of
+ * `from`. Returns STATUS_WDF_BUSY as wdf_queue_insert does.
  */
 NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf_request *r, bool at_front);
 /*
