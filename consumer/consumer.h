@@ -2,7 +2,7 @@
 /*
  * One connection of a small NDK consumer, with the objects that it needs. Each function waits until its NDK calls have
  * completed (sync.h). The time limits of these waits are the provider's, unless the function has a time limit as
- * parameter. Only one thread at a time may use a consumer.
+ * parameter. Only one thread at a time may use a consumer, except that any thread may call consumer_cancel.
  */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H

@@ -336,7 +336,7 @@ struct fabric_qp_info {
     uint64_t out_bytes, in_bytes, out_frames, in_frames; /* since the creation */
     struct rdma_counts requests[RDMA_KINDS];             /* since the creation */
     uint32_t initiators, receives;                       /* posted requests that have not completed */
-    bool accepts;                                        /* initiator requests are accepted */
+    bool accepts;                                        /* the consumer can post initiator requests */
 };
 
 struct fabric_listener_info {

@@ -21,9 +21,9 @@
  *
  * Requests from head to tx.next have been passed to the transport, or carried out. A request other than a read is done
  * when the transport has taken it, so only reads are in flight. A request that is done stays in the queue while an
- * earlier read is in flight. A request from tx.next on is ENTRY_QUEUED, except for local requests that were carried
- * out when an earlier batch was framed. The invariant: requests complete in order, so if head differs from tx.next,
- * the request at head is the oldest read in flight.
+ * earlier read is in flight. The requests from tx.next to tail are ENTRY_QUEUED, except for local requests that were
+ * carried out when an earlier batch was framed. The invariant: if head differs from tx.next, the request at head is the
+ * oldest read in flight, because requests complete in order.
  *
  * A lookup protects memory until the lookup is released (memory.h). The end of a registration waits for the release.
  */

@@ -19,7 +19,7 @@ enum {
     QUEUE_CONNECTING, /* NdkConnect was called */
     QUEUE_LINKED,     /* NdkCompleteConnect or NdkAccept was called: the queue pair may be connected */
 };
-enum { QUEUE_POLL, QUEUE_MODERATE }; /* indexes of `exclusive` in a completion queue: see struct queue */
+enum { QUEUE_POLL, QUEUE_MODERATE }; /* indexes into `exclusive` of a completion queue's struct queue */
 
 /*
  * The limits that the consumer passed when it created a queue: number of requests, and number of SGEs of one request.

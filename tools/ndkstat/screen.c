@@ -264,7 +264,7 @@ static enum key screen_handle_key(const char *key, size_t page)
     case 'g':
         return screen_move(&screen.top, screen.top, true);
     case 'G':
-        /* screen_draw then reduces the position to the last page */
+        /* beyond the end: the next screen_draw shows the last page */
         return screen_move(&screen.top, SIZE_MAX / 4, false);
     case 'Z' - '@':
         return KEY_SUSPEND;

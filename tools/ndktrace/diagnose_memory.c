@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnoses accesses to memory that the other side does not allow: see diagnose_internal.h. `finder` is the side that
- * owns the memory and refused the access.
+ * Diagnoses refused accesses to the other side's memory: see diagnose_internal.h. `finder` is the side that owns the
+ * memory and refused the access.
  */
 #include <inttypes.h>
 #include <string.h>
