@@ -5,8 +5,6 @@
  */
 #include "front/last_events.h"
 
-#include <stdio.h>
-
 #include "openndk/trace.h"
 #include "trace/last.h"
 #include "verify/report_forms.h"
@@ -18,25 +16,15 @@ _Static_assert((int)REPORT_EVENTS <= (int)TRACE_MAX_LAST_EVENTS, "the trace retu
  * Reads the last events of the trace. Prefers the events that are related to `object`: see trace_last. If `object` is a
  * proxy of the verify layer, also prefers the events that are related to the provider's object behind the proxy.
  */
-static unsigned last_events_read(const void *object, struct report_event *events, unsigned max)
+static unsigned last_events_read(const void *object, struct last_event *events, unsigned max)
 {
     const void *real = object ? verify_unwrap((void *)(uintptr_t)object) : NULL;
     const uint64_t addresses[2] = { (uintptr_t)object, real != object ? (uintptr_t)real : 0 };
-    struct trace_last_event last[TRACE_MAX_LAST_EVENTS];
-    unsigned count = trace_last(addresses, last, max);
 
-    for (unsigned i = 0; i < count; i++) {
-        events[i] = (struct report_event){ .seconds = last[i].seconds,
-                                           .thread = last[i].thread,
-                                           .connection = last[i].connection,
-                                           .is_related = last[i].is_related };
-        snprintf(events[i].name, sizeof events[i].name, "%s", last[i].name);
-        snprintf(events[i].fields, sizeof events[i].fields, "%s", last[i].fields);
-    }
-    return count;
+    return trace_last(addresses, events, max);
 }
 
-static unsigned last_events_of(const void *object, struct report_event events[REPORT_EVENTS])
+static unsigned last_events_of(const void *object, struct last_event events[REPORT_EVENTS])
 {
     return last_events_read(object, events, REPORT_EVENTS);
 }
@@ -48,7 +36,7 @@ void last_events_start(void)
 
 uint32_t ondk_trace_print_last(FILE *out, uint32_t max_events)
 {
-    struct report_event events[TRACE_MAX_LAST_EVENTS];
+    struct last_event events[TRACE_MAX_LAST_EVENTS];
     unsigned count = last_events_read(NULL, events,
                                       max_events < TRACE_MAX_LAST_EVENTS ? max_events : TRACE_MAX_LAST_EVENTS);
 

@@ -246,7 +246,7 @@ static void report_print_counts(FILE *out, const struct close_report *r)
 static void report_print_last_events(FILE *out, const struct close_report *r)
 {
     const uint64_t addresses[2] = { (uintptr_t)r->self.object };
-    struct trace_last_event events[MAX_EVENTS];
+    struct last_event events[MAX_EVENTS];
     unsigned count = trace_last(addresses, events, MAX_EVENTS);
 
     if (count)

@@ -76,7 +76,7 @@ static bool last_acquire(void)
     return false;
 }
 
-static void last_copy(struct trace_last_event *to, const struct tail_event *e)
+static void last_copy(struct last_event *to, const struct tail_event *e)
 {
     const struct trace_record *r = &e->record;
 
@@ -91,7 +91,7 @@ static void last_copy(struct trace_last_event *to, const struct tail_event *e)
     print_fields(to->fields, sizeof to->fields, r);
 }
 
-unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max)
+unsigned trace_last(const uint64_t addresses[2], struct last_event *events, unsigned max)
 {
     struct last_state *s;
     struct stat now;

@@ -6,19 +6,11 @@
 #ifndef TRACE_LAST_H
 #define TRACE_LAST_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-enum { TRACE_MAX_LAST_EVENTS = 32 };
+#include "base/last_event.h"
 
-/* An event in the form in which `ndktrace show` prints it. */
-struct trace_last_event {
-    double seconds; /* time since the start of the trace, in seconds */
-    uint32_t thread, connection;
-    bool is_related;
-    char name[32];
-    char fields[208];
-};
+enum { TRACE_MAX_LAST_EVENTS = 32 };
 
 /*
  * Writes up to `max` of the last events of this process to `events`, the oldest first. If one of `addresses` is not 0,
@@ -26,7 +18,7 @@ struct trace_last_event {
  * another event of its connection, contains one of the addresses. Returns the number of events, which is 0 if the
  * process does not record. May be called in a signal handler.
  */
-unsigned trace_last(const uint64_t addresses[2], struct trace_last_event *events, unsigned max);
+unsigned trace_last(const uint64_t addresses[2], struct last_event *events, unsigned max);
 
 /*
  * Prepares trace_last for the file or ring of the descriptor `fd`. Must run before tracing is on. If memory runs out,

@@ -40,7 +40,7 @@ static char junit_path[MAX_JUNIT_PATH];
 static pid_t reporting_process;
 
 static report_events *event_source;
-static struct report_event last_events[REPORT_EVENTS];
+static struct last_event last_events[REPORT_EVENTS];
 
 /* The object, the notes and the stacks for the next report of this thread. */
 static _Thread_local struct {

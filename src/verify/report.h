@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/last_event.h"
 #include "base/private_export.h"
 #include "verify/open_line.h"
 #include "verify/stack.h"
@@ -186,20 +187,11 @@ void report_set_printer(report_printer *printer) PRIVATE_EXPORT(report_set_print
 
 enum { REPORT_EVENTS = 20 };
 
-/* An event that the process recorded before a report: see ONDK_TRACE. */
-struct report_event {
-    double seconds; /* time since the recording began, in seconds */
-    uint32_t thread, connection;
-    bool is_related; /* the event is about the object of the report */
-    char name[32];
-    char fields[208]; /* for example "from=IDLE event=start to=TCP_CONNECTING" */
-};
-
 /*
  * Stores the latest events of the process in `events`, and returns their number. `object` is the object of the report,
  * or NULL. Must not allocate.
  */
-typedef unsigned report_events(const void *object, struct report_event events[REPORT_EVENTS]);
+typedef unsigned report_events(const void *object, struct last_event events[REPORT_EVENTS]);
 /* Sets the function that supplies the latest events of the process, which are added to each report. */
 void report_set_events(report_events *events);
 

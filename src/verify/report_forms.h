@@ -23,7 +23,7 @@ struct report {
     char notes[REPORT_NOTES][MAX_NOTE]; /* the notes of report_add_note; breach.object.notes points to them */
     uint32_t repeat;                    /* number of this report among the reports of its place, from 1; 0: not known */
     struct timespec time;
-    const struct report_event *events; /* the latest events of the process */
+    const struct last_event *events; /* the latest events of the process */
     unsigned event_count;
     bool stops; /* the process stops after the report */
 };
@@ -34,7 +34,7 @@ void report_print_repeated_text(FILE *out, const struct repeated *r);
 /* These functions print parts of a report: the stack of the call, the earlier stacks, and the events. */
 void report_print_call(FILE *out, const struct stack *call);
 void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int count);
-void report_print_events(FILE *out, const struct report_event *events, unsigned count);
+void report_print_events(FILE *out, const struct last_event *events, unsigned count);
 
 void report_print_json(FILE *out, const struct report *r);
 void report_print_repeated_json(FILE *out, const struct repeated *r);

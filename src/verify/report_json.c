@@ -84,7 +84,7 @@ static void json_put_stack(FILE *out, const char *title, const struct stack *s)
     fputs("]}", out);
 }
 
-static void json_put_event(FILE *out, const struct report_event *e)
+static void json_put_event(FILE *out, const struct last_event *e)
 {
     fprintf(out, "{\"seconds\":%.9f,\"thread\":%u,\"connection\":", e->seconds, (unsigned)e->thread);
     if (e->connection)

@@ -19,7 +19,7 @@ enum { MAX_JUNIT_RULES = 8 };
 static struct junit_events {
     const struct rule *rule;
     unsigned count;
-    struct report_event events[REPORT_EVENTS];
+    struct last_event events[REPORT_EVENTS];
 } junit_events[MAX_JUNIT_RULES];
 static unsigned junit_event_rules;
 
@@ -89,7 +89,7 @@ static void junit_put_events(int fd, const struct rule *rule)
             continue;
         dprintf(fd, "last events before the first report: seconds, thread, connection, event\n");
         for (unsigned k = 0; k < junit_events[i].count; k++) {
-            const struct report_event *e = &junit_events[i].events[k];
+            const struct last_event *e = &junit_events[i].events[k];
 
             dprintf(fd, "%.6f %u %u ", e->seconds, (unsigned)e->thread, (unsigned)e->connection);
             junit_put(fd, e->name);

@@ -51,7 +51,7 @@ void report_print_earlier(FILE *out, const struct earlier_stack *earlier, int co
     }
 }
 
-void report_print_events(FILE *out, const struct report_event *events, unsigned count)
+void report_print_events(FILE *out, const struct last_event *events, unsigned count)
 {
     bool has_related = false;
 
@@ -61,7 +61,7 @@ void report_print_events(FILE *out, const struct report_event *events, unsigned 
         fprintf(out, "  last events: seconds, thread, connection, event%s\n",
                 has_related ? "; those with * are of the object" : "");
     for (unsigned i = 0; i < count; i++) {
-        const struct report_event *e = &events[i];
+        const struct last_event *e = &events[i];
         char connection[16] = "-";
 
         if (e->connection)

@@ -27,7 +27,7 @@
 
 enum { OBJECT = 0x1000, PROXY = 0x2000, CONNECTION = 7, MAX = 20 };
 
-static struct trace_last_event events[TRACE_MAX_LAST_EVENTS];
+static struct last_event events[TRACE_MAX_LAST_EVENTS];
 
 static void begin(void)
 {
@@ -142,7 +142,7 @@ static void start_timer(void)
 
 static void on_signal(int number)
 {
-    static struct trace_last_event last[MAX];
+    static struct last_event last[MAX];
 
     (void)number;
     (void)trace_last(NULL, last, MAX);
@@ -166,7 +166,7 @@ static atomic_bool ends;
 
 static void *print_in_thread(void *unused)
 {
-    struct trace_last_event last[MAX];
+    struct last_event last[MAX];
 
     (void)unused;
     while (!atomic_load(&ends))

@@ -70,17 +70,17 @@ static void test_json_bare_and_repeated(void **state)
 
 static const void *asked_for;
 
-static unsigned two_events(const void *object, struct report_event events[REPORT_EVENTS])
+static unsigned two_events(const void *object, struct last_event events[REPORT_EVENTS])
 {
     asked_for = object;
-    events[0] = (struct report_event){ .seconds = 1.25, .thread = 11, .name = "adapter", .fields = "a=\"<b>\" c=d" };
-    events[1] = (struct report_event){
+    events[0] = (struct last_event){ .seconds = 1.25, .thread = 11, .name = "adapter", .fields = "a=\"<b>\" c=d" };
+    events[1] = (struct last_event){
         .seconds = 2.5, .thread = 12, .connection = 3, .is_related = true, .name = "last"
     };
     return 2;
 }
 
-static unsigned no_events(const void *object, struct report_event events[REPORT_EVENTS])
+static unsigned no_events(const void *object, struct last_event events[REPORT_EVENTS])
 {
     (void)object;
     (void)events;
