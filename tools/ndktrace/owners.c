@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Assigns calls to connections: see owners.h. The records are read once, in the order of time, and each record is
- * assigned an owner. An owner stands for one connection. The connection's number may not be known before a later record.
+ * assigned an owner. An owner stands for one connection. Sometimes only a later record shows the connection's number.
  * At the end, the owners' numbers are stored in the records. The invariant: only owners_destroy frees memory, so every
  * pointer remains valid.
  */

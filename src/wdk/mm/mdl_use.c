@@ -143,7 +143,7 @@ void mdl_use_end(struct mdl_use *use)
 
 /* ---- Check ------------------------------------------------------------------------------------------------------- */
 
-/* What a driver has done to an MDL. */
+/* A change of an MDL by a driver, of which a report may be made. */
 struct mdl_change {
     const char *name; /* for the report */
     bool only_unmaps;

@@ -145,9 +145,9 @@ void wdf_target_cancel(struct wdf_sent *sent);
 /* Completes the waiting requests without sending them. */
 void wdf_target_refuse_waiting(struct wdf_target *t);
 /*
- * Returns true if all requests have come back and their completion routines have returned. If the caller is a completion
- * routine of the target, running routines are ignored, because the caller would otherwise wait for its own end, or for
- * a routine that waits for the caller. Requires the lock.
+ * Returns true if all requests have come back and their completion routines have returned. If the caller is a
+ * completion routine of the target, running routines are ignored, because the caller would otherwise wait for its own
+ * end, or for a routine that waits for the caller. Requires the lock.
  */
 bool wdf_target_is_back(const struct wdf_target *t, const struct wdf_sent *sent);
 /* Creates the local target of `d`: the device below `d`. Requires that `d` is an enumerated device. */
