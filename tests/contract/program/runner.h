@@ -13,7 +13,10 @@
 /* ---- the tested provider and adapter: set before the first case ---- */
 
 extern const struct ndkconform_provider *kit_provider;
-/* The result of NdkQueryAdapterInfo for the adapter of kit_interface(). `known` is false if the adapter could not be opened or queried. */
+/*
+ * The result of NdkQueryAdapterInfo for the adapter of kit_interface(). `known` is false if the adapter could not be
+ * opened or queried.
+ */
 struct kit_adapter {
     bool known;
     NDK_ADAPTER_INFO info;
