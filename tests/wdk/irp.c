@@ -473,7 +473,7 @@ static PIRP make_for_deleted_device(void)
     PDEVICE_OBJECT device;
     PIRP irp;
 
-    kept_type = (struct _OBJECT_TYPE){ "driver", on_freed, NULL, false, NULL };
+    kept_type = (struct _OBJECT_TYPE){ .name = "driver", .destroy = on_freed };
     is_freed = false;
     owner = ob_new(&kept_type, sizeof *owner);
     assert_non_null(owner);
