@@ -61,7 +61,7 @@ typedef struct _NVME_SRB {
     ULONG BlockSize;      /* block size of the unit, in bytes */
     ULONG PartSize;       /* maximum number of data bytes in one NVMe command */
     ULONGLONG Deadline;   /* end of the time limit, in the units of KeQueryInterruptTime; 0: no limit in the SRB */
-    ULONG Left;           /* number of data bytes of a read or write that are not transferred yet */
+    ULONG Left;           /* number of data bytes of a read or write that no completed NVMe command has transferred */
     NVME_REQUEST Request;
     NVME_SCSI_REQUEST Scsi;
 } NVME_SRB;

@@ -238,7 +238,7 @@ static BOOLEAN HasData(const CDB *Cdb)
     return Cdb->AsByte[0] != SCSIOP_WRITE_SAME16 || !(Cdb->AsByte[1] & WRITE_SAME_NO_DATA);
 }
 
-/* Returns TRUE if the data, which are one block, are all zeros. NVMe cannot write other data to many blocks at once. */
+/* Returns TRUE if the data, which are one block, are all zeros. NVMe has no command that repeats other data. */
 static BOOLEAN IsZeroBlock(const NVME_SCSI_UNIT *Unit, const NVME_SCSI_REQUEST *Request)
 {
     ULONG i;

@@ -36,8 +36,8 @@
  *   thread_acquire      if OWNED is set: TOKEN. Otherwise: OWNED, and clears WAKE
  *
  * Invariants, which the interleaving explorer (tests/owner) checks after every step:
- *   1. DOORBELL implies OWNED: while DOORBELL is set, there is an owner, and the owner cannot release the token
- *      without checking again.
+ *   1. DOORBELL implies OWNED: while DOORBELL is set, there is an owner. The owner cannot release the token without
+ *      checking again, except by owner_release_to_thread, which makes the shard's thread check.
  *   2. SLEEP is WATCH or LEASED implies not WAKE: the thread does not sleep while a wake is pending.
  *   3. SLEEP is WATCH implies not LEASE; SLEEP is LEASED implies LEASE: somebody always watches the sockets.
  *   4. SLEEP is TOKEN implies OWNED.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps records of posted requests: see posted.h. The records are allocated with the queue, so that a post never
- * allocates. The memory of a record is not touched before its first use. A new request gets a record that was used
- * before, if one is free.
+ * allocates. A new request gets the first record in the free list. If the list is empty, the request gets a record that
+ * was never used. So the memory of a record is not touched before it is needed, unless the queue grows.
  */
 #include <stdlib.h>
 #include <string.h>

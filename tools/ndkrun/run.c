@@ -170,10 +170,10 @@ static uint32_t run_report_ms(void)
 
 /*
  * Sets when completions are reported. By default completions are delayed, as by the interrupts of a card. Some
- * published drivers depend on this delay, because they access a request's memory shortly after the post. If completions
- * are delayed, the function also sets SCHED_BATCH. With SCHED_BATCH, a thread that wakes up does not preempt a running
- * thread, as at DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of sched_setscheduler is ignored,
- * because drivers work without SCHED_BATCH. --schedule overrides the environment; the default does not.
+ * published drivers depend on this delay, because they access a request's memory shortly after the post. Unless the
+ * schedule is eager or random, the function also sets SCHED_BATCH. With SCHED_BATCH, a thread that wakes up does not
+ * preempt a running thread, as at DISPATCH_LEVEL. All later threads inherit SCHED_BATCH. An error of sched_setscheduler
+ * is ignored, because drivers work without SCHED_BATCH. --schedule overrides the environment; the default does not.
  */
 static bool run_set_timing(const struct options *o)
 {

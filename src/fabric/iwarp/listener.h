@@ -60,8 +60,8 @@ enum fabric_reason listener_refusal(const struct fabric_listener *l);
  */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 /*
- * Clears waits_for_drop, and accepts peers again. Releases the caller's reference on the listener. Any thread may call
- * this function.
+ * Makes the owner of the home shard clear waits_for_drop and accept peers again, perhaps after the return. Releases the
+ * caller's reference on the listener. Any thread may call this function.
  */
 void listener_resume(struct fabric_listener *l);
 /*

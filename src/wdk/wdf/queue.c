@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inserts, delivers and cancels requests. See queue.h. A thread that calls the driver holds no lock of the framework,
- * except the lock that serializes callbacks (wdf_callback_sync). wdf_queue_dispatch returns only after it has found
- * nothing to deliver while it held the queue's lock. Each insertion is followed by a call of wdf_queue_dispatch, so no
- * request that can be delivered stays in the queue.
+ * except the lock that serializes callbacks (wdf_callback_sync). wdf_queue_dispatch returns only after it has found,
+ * while it held the queue's lock, that nothing can be delivered, or that another call or a worker will deliver it. Each
+ * insertion is followed by a call of wdf_queue_dispatch, so no request that can be delivered stays in the queue.
  */
 #include <limits.h>
 

@@ -139,8 +139,8 @@ static void send_drop(struct wdf_send *s)
 }
 
 /*
- * Called when the target's driver has completed the request. Drops the target as a holder. Also drops the timer as a
- * holder, unless the timer has expired: then send_expire does this.
+ * Called when the target's driver has completed the request, or when a waiting request is refused. Drops the target as
+ * a holder. Also drops the timer as a holder, unless the timer has expired: then send_expire does this.
  */
 static void send_return(struct wdf_send *s)
 {
