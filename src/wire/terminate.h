@@ -83,7 +83,4 @@ size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
  */
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
 
-/* Returns a text, never NULL. All unknown codes have the same text. */
-const char *wire_error_name(enum wire_error e);
-
 #endif

@@ -14,9 +14,48 @@
 #include "provider/reason.h"
 #include "wire/terminate.h"
 
-static bool wire_names(uint32_t error)
+/* The compiler warns if an error is missing. */
+static bool is_wire_error(uint32_t error)
 {
-    return strcmp(wire_error_name((enum wire_error)error), "unknown wire error") != 0;
+    switch ((enum wire_error)error) {
+    case WIRE_RDMAP_CATASTROPHIC:
+    case WIRE_RDMAP_INVALID_STAG:
+    case WIRE_RDMAP_BOUNDS:
+    case WIRE_RDMAP_ACCESS:
+    case WIRE_RDMAP_STAG_NOT_ASSOCIATED:
+    case WIRE_RDMAP_TO_WRAP:
+    case WIRE_RDMAP_STAG_NOT_INVALIDATED:
+    case WIRE_RDMAP_PROTECTION:
+    case WIRE_RDMAP_VERSION:
+    case WIRE_RDMAP_OPCODE:
+    case WIRE_RDMAP_STREAM_CATASTROPHIC:
+    case WIRE_RDMAP_GLOBAL_CATASTROPHIC:
+    case WIRE_RDMAP_CANNOT_INVALIDATE:
+    case WIRE_RDMAP_OPERATION:
+    case WIRE_DDP_CATASTROPHIC:
+    case WIRE_DDP_TAGGED_STAG:
+    case WIRE_DDP_TAGGED_BOUNDS:
+    case WIRE_DDP_TAGGED_STREAM:
+    case WIRE_DDP_TAGGED_WRAP:
+    case WIRE_DDP_TAGGED_VERSION:
+    case WIRE_DDP_UNTAGGED_QN:
+    case WIRE_DDP_UNTAGGED_NO_BUFFER:
+    case WIRE_DDP_UNTAGGED_MSN_RANGE:
+    case WIRE_DDP_UNTAGGED_MO:
+    case WIRE_DDP_UNTAGGED_TOO_LONG:
+    case WIRE_DDP_UNTAGGED_VERSION:
+    case WIRE_MPA_TCP_LOST:
+    case WIRE_MPA_CRC:
+    case WIRE_MPA_MARKER:
+    case WIRE_MPA_FRAME:
+    case WIRE_MPA_LOCAL_CATASTROPHIC:
+    case WIRE_MPA_INSUFFICIENT_IRD:
+    case WIRE_MPA_NO_RTR:
+        return true;
+    case WIRE_OK:
+        return false;
+    }
+    return false;
 }
 
 static void check_texts(uint32_t code)
@@ -144,7 +183,7 @@ static void test_every_wire_error_is_told(void **state)
 
         if (error == FABRIC_NO_TERMINATE)
             continue;
-        assert_int_equal(other, !wire_names(error));
+        assert_int_equal(other, !is_wire_error(error));
         check_texts(code);
         if (other)
             continue;
