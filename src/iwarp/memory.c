@@ -289,8 +289,8 @@ void slot_free(struct mem_region *r)
     group_unref(parent_group);
 }
 
-int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
-                    uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag)
+int mem_register(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
+                 uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag)
 {
     struct mem_region *r;
     int error = slot_alloc(t, &r, stag);
@@ -307,12 +307,6 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
     if (error)
         slot_abandon(r);
     return error;
-}
-
-int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
-                 struct mem_region **out, uint32_t *stag)
-{
-    return mem_register_in(t, NULL, domain, memory, len, base_to, access, out, stag);
 }
 
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context)

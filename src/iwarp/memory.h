@@ -100,16 +100,13 @@ void mem_group_kill(struct mem_group *g);
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
- * Registers `len` bytes at `memory`. Peers and requests address the first byte as base_to. Only lookups with the same
- * domain (a protection domain) find the region. The STag is never 0 and cannot be predicted. The table uses it again
- * only after some million registrations. Returns 0, ENOMEM, or ENOSPC if the table is full (about a million regions).
- * Any thread may call this function.
+ * Registers `len` bytes at `memory` as a member of the group. Peers and requests address the first byte as base_to.
+ * Only lookups with the same domain (a protection domain) find the region. The STag is never 0 and cannot be predicted.
+ * The table uses it again only after some million registrations. Returns 0, ENOMEM, ENOSPC if the table is full (about
+ * a million regions), or ECANCELED if the group is closed. Any thread may call this function.
  */
-int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to, unsigned access,
-                 struct mem_region **out, uint32_t *stag);
-/* Registers memory as a member of the group. Returns what mem_register returns, or ECANCELED if the group is closed. */
-int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
-                    uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
+int mem_register(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
+                 uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
  * Ends (kills) the region, so that no new lookup finds it. Returns true if nothing protects the region; the region has
  * then been freed. Otherwise returns false. The thread that releases the last protection then frees the region and

@@ -90,9 +90,10 @@ bool pages_are_valid(const struct rdma_pages *p);
  */
 int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r);
 
-/* Functions of memory_request.c. If a slot belongs to no group, `g` is NULL. */
+/* Functions of memory_request.c. */
 /* Publishes the slot as a member of the group. Returns 0, or ECANCELED if the group is closed. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
+/* The next two functions do nothing if g is NULL: a mapping belongs to no group. */
 void group_unlink(struct mem_group *g, struct mem_region *r); /* removes r from the list; r keeps its reference on g */
 void group_unref(struct mem_group *g); /* releases a reference; afterwards the group may be freed */
 

@@ -159,8 +159,6 @@ static int group_ref(struct mem_group *g)
 {
     int error = 0;
 
-    if (!g)
-        return 0;
     spin_lock(&g->lock);
     if (g->closed)
         error = ECANCELED;
@@ -174,10 +172,6 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
 {
     int error;
 
-    if (!g) {
-        slot_publish(r, prepared);
-        return 0;
-    }
     spin_lock(&g->lock);
     error = g->closed ? ECANCELED : 0;
     if (!error) {

@@ -33,7 +33,7 @@ struct fuzz {
     struct iw_scratch *scratch;
     struct iw_qp *qp;
     struct iw_srq *srq; /* or NULL */
-    struct mem_group fast, window;
+    struct mem_group fast, window, lasting;
     struct mem_region *regions[AREAS], *map;
     uint8_t *memory[AREAS]; /* LEN bytes between guards; the fast registration covers PAGED */
     uint64_t base[TOKENS];
@@ -405,12 +405,13 @@ static void open_memory(struct fuzz *f)
 
     mem_group_init(&f->fast);
     mem_group_init(&f->window);
+    mem_group_init(&f->lasting);
     for (int i = 0; i < AREAS; i++) {
         f->memory[i] = guarded(i);
         f->base[i] = (uint64_t)(uintptr_t)f->memory[i];
         if (i != PAGED)
-            require(mem_register(f->table, i == FOREIGN ? &f->other_domain : &f->domain, f->memory[i], LEN, f->base[i],
-                                 access[i], &f->regions[i], &f->tokens[i]) == 0);
+            require(mem_register(f->table, &f->lasting, i == FOREIGN ? &f->other_domain : &f->domain, f->memory[i], LEN,
+                                 f->base[i], access[i], &f->regions[i], &f->tokens[i]) == 0);
     }
     require(mem_map(f->table, f->memory[PAGED], LEN, &f->map, &f->logical) == 0);
 }
@@ -424,6 +425,8 @@ static void close_memory(struct fuzz *f)
     for (int i = 0; i < AREAS; i++)
         if (i != PAGED)
             require(mem_invalidate(f->regions[i], NULL, NULL));
+    mem_group_kill(&f->lasting);
+    require(mem_group_close(&f->lasting, NULL, NULL));
     mem_unmap(f->map);
 }
 

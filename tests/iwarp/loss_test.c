@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "iwarp/registration.h"
 #include "iwarp/stage.h"
 #include "wire/mpa.h"
 
@@ -110,7 +111,8 @@ static void test_invalidated_under_way(void **state)
     assert_terminated(&s, &s.p.b, WIRE_DDP_TAGGED_STAG, HEADERS_DDP, fpdu + 2, DDP_TAGGED_HEADER + sizeof payload);
 
     assert_int_equal(
-        mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr, &big.stag), 0);
+        register_memory(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr, &big.stag),
+        0);
     struct rdma_sge from = one_sge(&big);
     assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, &from, 1, &s.target), 0);
     assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_MAX_IOV) > 0);

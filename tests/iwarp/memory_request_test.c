@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "iwarp/memory.h"
+#include "iwarp/registration.h"
 
 enum { PAGES = 8, REMOTE = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE };
 
@@ -162,7 +163,7 @@ static void test_who_may_revoke(void **state)
     uint32_t readable = make_alive(f, &f->others[1], RDMA_ACCESS_REMOTE_READ);
     struct mem_region *r;
 
-    assert_int_equal(mem_register(f->t, &pd_a, f->memory, 16, base, REMOTE, &r, &lasting), 0);
+    assert_int_equal(register_memory(f->t, &pd_a, f->memory, 16, base, REMOTE, &r, &lasting), 0);
     for (int peer = 0; peer < 2; peer++) {
         assert_int_equal(mem_revoke(f->t, &pd_a, 0, peer), WIRE_RDMAP_INVALID_STAG);
         assert_int_equal(mem_revoke(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
@@ -269,7 +270,7 @@ static void test_newest(void **state)
     assert_int_equal(current_stag(&f->g), stags[0]);
     assert_int_equal(mem_revoke(f->t, &pd_a, stags[0], true), WIRE_OK);
     assert_int_equal(current_stag(&f->g), stags[0]);
-    assert_int_equal(mem_register_in(f->t, &f->others[0], &pd_a, f->memory, 16, base, 0, &r, &lasting), 0);
+    assert_int_equal(mem_register(f->t, &f->others[0], &pd_a, f->memory, 16, base, 0, &r, &lasting), 0);
     assert_int_equal(current_stag(&f->others[0]), lasting);
     assert_true(mem_invalidate(r, NULL, NULL));
     assert_int_equal(current_stag(&f->others[0]), lasting);
@@ -528,7 +529,7 @@ static void test_group(void **state)
     mem_group_kill(&f->g);
     assert_false(is_known(f, live) || is_known(f, queued) || is_known(f, w));
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), ECANCELED);
-    assert_int_equal(mem_register_in(f->t, &f->g, &pd_a, f->memory, 1, base, 0, &r, &stag), ECANCELED);
+    assert_int_equal(mem_register(f->t, &f->g, &pd_a, f->memory, 1, base, 0, &r, &stag), ECANCELED);
     assert_false(mem_group_close(&f->g, count_done, &empty));
     assert_false(mem_group_close(&f->window, count_done, &window_empty));
     mem_release(&direct);
@@ -618,7 +619,7 @@ static void test_next_table(void **state)
         t = mem_table_create(5);
         assert_non_null(t);
         if (i % 2 == 0) {
-            assert_int_equal(mem_register(t, &pd_a, memory, sizeof memory, base, 0, &r, &stag), 0);
+            assert_int_equal(register_memory(t, &pd_a, memory, sizeof memory, base, 0, &r, &stag), 0);
             assert_int_equal(mem_check(t, &pd_a, stag, base, 16, 0), WIRE_OK);
             assert_true(mem_invalidate(r, NULL, NULL));
         } else {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "iwarp/memory.h"
+#include "iwarp/registration.h"
 
 enum { LEN = 4096 };
 
@@ -39,8 +40,8 @@ static int setup(void **state)
     *state = &f;
     if (!f.t)
         return -1;
-    return mem_register(f.t, &pd_a, memory, LEN, base, RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_LOCAL_WRITE, &f.r,
-                        &f.stag);
+    return register_memory(f.t, &pd_a, memory, LEN, base, RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_LOCAL_WRITE, &f.r,
+                           &f.stag);
 }
 
 static int teardown(void **state)
@@ -105,7 +106,7 @@ static void test_range_at_the_top(void **state)
     uint32_t stag;
     uint64_t to = UINT64_MAX - 15;
 
-    assert_int_equal(mem_register(f->t, &pd_a, memory, 16, to, 0, &r, &stag), 0);
+    assert_int_equal(register_memory(f->t, &pd_a, memory, 16, to, 0, &r, &stag), 0);
     assert_int_equal(mem_lookup(f->t, &pd_a, stag, to, 16, 0, &ref), WIRE_OK);
     mem_release(&ref);
     assert_int_equal(mem_lookup(f->t, &pd_a, stag, to + 1, 16, 0, &ref), WIRE_DDP_TAGGED_WRAP);
@@ -123,7 +124,7 @@ static void test_rights(void **state)
         struct mem_region *r;
         uint32_t stag;
 
-        assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, granted, &r, &stag), 0);
+        assert_int_equal(register_memory(f->t, &pd_a, memory, LEN, base, granted, &r, &stag), 0);
         for (unsigned asked = 0; asked < 8; asked++)
             assert_int_equal(lookup(f, &pd_a, stag, base, 1, asked),
                              (asked & granted) == asked ? WIRE_OK : WIRE_RDMAP_ACCESS);
@@ -207,7 +208,7 @@ static void test_tokens_are_new_and_without_order(void **state)
     for (int i = 0; i < N; i++) {
         struct mem_region *r;
 
-        assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &r, &stags[i]), 0);
+        assert_int_equal(register_memory(f->t, &pd_a, memory, LEN, base, 0, &r, &stags[i]), 0);
         assert_int_not_equal(stags[i], 0);
         steps[i] = i > 0 ? stags[i] - stags[i - 1] : 0;
         assert_true(mem_invalidate(r, NULL, NULL));
@@ -237,11 +238,11 @@ static void test_secret(void **state)
 
     assert_non_null(other);
     for (int i = 0; i < N; i++)
-        assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &r[i], &a[i]), 0);
+        assert_int_equal(register_memory(f->t, &pd_a, memory, LEN, base, 0, &r[i], &a[i]), 0);
     for (int i = 0; i < N; i++) {
         struct mem_region *q;
 
-        assert_int_equal(mem_register(other, &pd_a, memory, LEN, base, 0, &q, &b), 0);
+        assert_int_equal(register_memory(other, &pd_a, memory, LEN, base, 0, &q, &b), 0);
         for (int k = 0; k < N; k++)
             same += b == a[k];
         assert_true(mem_invalidate(q, NULL, NULL));
@@ -275,14 +276,14 @@ static void test_full_table(void **state)
     int error = 0, n = 0;
 
     assert_non_null(regions);
-    while (n < MOST && (error = mem_register(f->t, &pd_a, memory, LEN, base, 0, &regions[n], &stag)) == 0)
+    while (n < MOST && (error = register_memory(f->t, &pd_a, memory, LEN, base, 0, &regions[n], &stag)) == 0)
         n++;
     assert_int_equal(error, ENOSPC);
     assert_in_range(n, 1000000, MOST);
     assert_int_equal(lookup(f, &pd_a, stag, base, 1, 0), WIRE_OK);
     assert_true(mem_invalidate(regions[--n], NULL, NULL));
-    assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &regions[n++], &stag), 0);
-    assert_int_equal(mem_register(f->t, &pd_a, memory, LEN, base, 0, &more, &stag), ENOSPC);
+    assert_int_equal(register_memory(f->t, &pd_a, memory, LEN, base, 0, &regions[n++], &stag), 0);
+    assert_int_equal(register_memory(f->t, &pd_a, memory, LEN, base, 0, &more, &stag), ENOSPC);
     while (n > 0)
         assert_true(mem_invalidate(regions[--n], NULL, NULL));
     free(regions);
@@ -322,7 +323,7 @@ static void *owner_main(void *arg)
 
         memset(b->bytes, i, BLOCK);
         atomic_store_explicit(&b->released, false, memory_order_relaxed);
-        if (mem_register(race.t, &pd_a, b->bytes, BLOCK, base, RDMA_ACCESS_REMOTE_READ, &r, &stag) != 0)
+        if (register_memory(race.t, &pd_a, b->bytes, BLOCK, base, RDMA_ACCESS_REMOTE_READ, &r, &stag) != 0)
             abort();
         atomic_store_explicit(&b->stag, stag, memory_order_relaxed);
         if (i % 4 == 0)
@@ -402,7 +403,7 @@ static void *churn_main(void *arg)
             if (!mem_invalidate(regions[k], NULL, NULL))
                 abort();
         }
-        if (mem_register(t, &regions[k], memory, LEN, base, 0, &regions[k], &stag) != 0)
+        if (register_memory(t, &regions[k], memory, LEN, base, 0, &regions[k], &stag) != 0)
             abort();
         stags[k] = stag;
     }

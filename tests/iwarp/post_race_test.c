@@ -19,6 +19,7 @@
 
 #include "iwarp/memory.h"
 #include "iwarp/qp.h"
+#include "iwarp/registration.h"
 
 enum { POSTERS = 3, POSTS = 20000 };
 
@@ -137,7 +138,7 @@ static void *churn_region(void *argument)
         atomic_bool done = false;
         struct mem_region *mr;
         uint32_t stag;
-        if (mem_register(r->memory, &r->domain, r->unstable, sizeof r->unstable, r->transient_to, 7, &mr, &stag))
+        if (register_memory(r->memory, &r->domain, r->unstable, sizeof r->unstable, r->transient_to, 7, &mr, &stag))
             break;
         atomic_store_explicit(&r->transient_stag, stag, memory_order_relaxed);
         for (int i = 0; i < 50; i++)
@@ -231,7 +232,7 @@ static void test_race(void **state)
     r->sge = (struct rdma_sge){ (uint64_t)(uintptr_t)r->data, sizeof r->data, 0 };
     r->transient_to = (uint64_t)(uintptr_t)r->unstable;
     assert_int_equal(
-        mem_register(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr, &r->sge.token), 0);
+        register_memory(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr, &r->sge.token), 0);
     r->a = open_qp(r);
     r->b = open_qp(r);
     atomic_store(&r->running, POSTERS);

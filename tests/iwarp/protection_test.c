@@ -15,6 +15,7 @@
 
 #include "iwarp/pump.h"
 #include "iwarp/qp_internal.h"
+#include "iwarp/registration.h"
 #include "wire/mpa.h"
 
 enum {
@@ -36,7 +37,7 @@ static void alike_open(struct pump *p, struct alike *r, unsigned access, int fir
 {
     for (int i = 0; i < ROOM; i++)
         r->memory[i] = (uint8_t)(first + i);
-    assert_int_equal(mem_register(p->memory, &p->domain, r->memory, ROOM, BASE, access, &r->mr, &r->stag), 0);
+    assert_int_equal(register_memory(p->memory, &p->domain, r->memory, ROOM, BASE, access, &r->mr, &r->stag), 0);
 }
 
 static void alike_close(struct alike *r)
@@ -196,7 +197,8 @@ static void test_listed_lasts(void **state)
         struct rdma_sge from = { .address = BASE, .length = 1000 };
 
         assert_int_equal(
-            mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, RDMA_ACCESS_LOCAL_READ, &mr[i], &from.token), 0);
+            register_memory(p.memory, &p.domain, memory[i], LARGE, BASE, RDMA_ACCESS_LOCAL_READ, &mr[i], &from.token),
+            0);
         assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
     int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_MAX_IOV);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "iwarp/registration.h"
 #include "wire/crc32c.h"
 
 enum { CANARY = 64 };
@@ -323,7 +324,7 @@ void region_open(struct pump *p, struct region *r, uint32_t len, unsigned access
     r->at = all + CANARY;
     r->len = len;
     assert_int_equal(
-        mem_register(p->memory, &p->domain, r->at, len, (uint64_t)(uintptr_t)r->at, access, &r->mr, &r->stag), 0);
+        register_memory(p->memory, &p->domain, r->at, len, (uint64_t)(uintptr_t)r->at, access, &r->mr, &r->stag), 0);
 }
 
 void region_close(struct region *r)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "iwarp/registration.h"
 #include "iwarp/stage.h"
 #include "wire/mpa.h"
 
@@ -17,9 +18,10 @@ void stage_open(struct stage *s, bool crc, uint64_t seed)
     region_open(&s->p, &s->source, LEN, RDMA_ACCESS_REMOTE_READ);
     region_open(&s->p, &s->foreign, LEN, RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE);
     assert_true(mem_invalidate(s->foreign.mr, NULL, NULL));
-    assert_int_equal(mem_register(s->p.memory, &s->other_domain, s->foreign.at, LEN, (uint64_t)(uintptr_t)s->foreign.at,
-                                  RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE, &s->foreign.mr, &s->foreign.stag),
-                     0);
+    assert_int_equal(
+        register_memory(s->p.memory, &s->other_domain, s->foreign.at, LEN, (uint64_t)(uintptr_t)s->foreign.at,
+                        RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE, &s->foreign.mr, &s->foreign.stag),
+        0);
     into = one_sge(&s->receive);
     assert_int_equal(post(&s->p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
 }

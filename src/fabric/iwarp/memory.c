@@ -76,7 +76,7 @@ bool iwarp_mr_close(struct fabric_mr *mr, void (*done)(void *context), void *con
 int iwarp_mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                       uint32_t *token)
 {
-    return mem_register_in(mr->table, &mr->group, mr->domain, memory, len, base_address, access, &mr->region, token);
+    return mem_register(mr->table, &mr->group, mr->domain, memory, len, base_address, access, &mr->region, token);
 }
 
 bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
