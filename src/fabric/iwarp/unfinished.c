@@ -172,13 +172,3 @@ struct fabric_conn *unfinished_pop_victim(unsigned limit)
     free(empty);
     return c;
 }
-
-unsigned unfinished_count(void)
-{
-    unsigned count;
-
-    spin_lock(&table.lock);
-    count = table.count;
-    spin_unlock(&table.lock);
-    return count;
-}

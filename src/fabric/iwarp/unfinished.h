@@ -43,6 +43,5 @@ void unfinished_remove(struct fabric_conn *c);
  * table. Any thread may call this function.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
-unsigned unfinished_count(void);
 
 #endif
