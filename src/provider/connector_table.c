@@ -35,7 +35,7 @@
  * Two actions (connector_table.h) end the fabric's connection: RETIRE after a failed NdkConnect, END_FABRIC when the
  * connector is closed.
  *
- * Invariants, which connector_check_table checks:
+ * Invariants, which tests/provider/connector_table_test.c checks:
  *   1. A refused call and an impossible event do not change the phase.
  *   2. Close leads from every phase to CLOSING. Nothing leads out of CLOSING, and every event of the fabric is possible
  *      there.
@@ -168,124 +168,9 @@ bool connector_has_qp(enum connector_phase phase)
            phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE || phase == CONNECTOR_DISCONNECTING;
 }
 
-/* Returns true if a connector in this phase has a pending request of the consumer. */
-static bool connector_has_request(enum connector_phase phase)
-{
-    return phase == CONNECTOR_CONNECTING || phase == CONNECTOR_FAILING || phase == CONNECTOR_COMPLETING ||
-           phase == CONNECTOR_ACCEPTING || phase == CONNECTOR_DISCONNECTING;
-}
-
 bool connector_is_refusal(enum connector_action action)
 {
     return action == CONNECTOR_REFUSE_STATE || action == CONNECTOR_REFUSE_INVALID;
-}
-
-/* ---- invariants ---- */
-
-static bool cell_reports(enum connector_action action)
-{
-    return action == CONNECTOR_REPORT_CONNECTED || action == CONNECTOR_REPORT_FAILED ||
-           action == CONNECTOR_REPORT_ESTABLISHED || action == CONNECTOR_REPORT_DISCONNECTED;
-}
-
-static bool cell_starts(enum connector_action action)
-{
-    return action == CONNECTOR_START_CONNECT || action == CONNECTOR_START_COMPLETE ||
-           action == CONNECTOR_START_ACCEPT || action == CONNECTOR_START_REJECT || action == CONNECTOR_START_DISCONNECT;
-}
-
-static bool cell_may_start(enum connector_phase phase, enum connector_event event)
-{
-    switch (event) {
-    case CONNECTOR_CONNECT:
-        return phase == CONNECTOR_IDLE;
-    case CONNECTOR_COMPLETE:
-        return phase == CONNECTOR_REPLIED;
-    case CONNECTOR_ACCEPT:
-        return phase == CONNECTOR_REQUESTED;
-    case CONNECTOR_REJECT:
-        return phase == CONNECTOR_REPLIED || phase == CONNECTOR_REQUESTED;
-    case CONNECTOR_DISCONNECT:
-        return phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE;
-    default:
-        return false;
-    }
-}
-
-static const char *connector_check_close(enum connector_phase phase, enum connector_event event,
-                                         struct connector_cell cell)
-{
-    bool ends = cell.action == CONNECTOR_END_FABRIC || cell.action == CONNECTOR_RETIRE;
-    bool must_end = event == CONNECTOR_CLOSE && connector_has_fabric(phase);
-
-    if (event == CONNECTOR_CLOSE && cell.next != CONNECTOR_CLOSING)
-        return "close leads to CLOSING from everywhere";
-    if (phase == CONNECTOR_CLOSING && (cell.next != phase || cell.action == CONNECTOR_IMPOSSIBLE))
-        return "nothing leads out of CLOSING, and every event is possible there";
-    if (phase == CONNECTOR_ENDED && event != CONNECTOR_CLOSE && cell.next != phase)
-        return "only close leads out of ENDED";
-    if (must_end && cell.action != CONNECTOR_END_FABRIC)
-        return "close ends a living connection of the fabric";
-    if (ends && !must_end && !(phase == CONNECTOR_CONNECTING && cell.action == CONNECTOR_RETIRE))
-        return "a connection of the fabric is ended once";
-    return NULL;
-}
-
-static const char *connector_check_request(enum connector_phase phase, struct connector_cell cell)
-{
-    bool keeps_request = cell.action == CONNECTOR_RETIRE || cell.action == CONNECTOR_END_FABRIC;
-    bool takes_back = cell.next == CONNECTOR_IDLE || cell.next == CONNECTOR_REQUESTED;
-
-    if (connector_has_request(phase) && cell.next != phase && !cell_reports(cell.action) && !keeps_request &&
-        !takes_back)
-        return "a pending request is reported, taken back, or stays pending";
-    if (cell_reports(cell.action) && !connector_has_request(phase) && phase != CONNECTOR_CLOSING)
-        return "only a pending request is reported";
-    if ((cell.action == CONNECTOR_REPORT_CANCELLED || cell.action == CONNECTOR_REPORT_NOT_ESTABLISHED) &&
-        phase != CONNECTOR_CLOSING)
-        return "only close cancels";
-    return NULL;
-}
-
-static const char *connector_check_cell(enum connector_phase phase, enum connector_event event)
-{
-    struct connector_cell cell = connector_cell(phase, event);
-    bool refused = connector_is_refusal(cell.action) || cell.action == CONNECTOR_IMPOSSIBLE;
-    const char *broken = connector_check_close(phase, event, cell);
-
-    if (broken)
-        return broken;
-    broken = connector_check_request(phase, cell);
-    if (broken)
-        return broken;
-    if (refused && cell.next != phase)
-        return "a refused call or an impossible event does not change the phase";
-    if (event < CONNECTOR_CLOSE && cell_starts(cell.action) != cell_may_start(phase, event))
-        return "a call starts something only in its own phases";
-    if (event < CONNECTOR_CLOSE && !cell_starts(cell.action) && !connector_is_refusal(cell.action))
-        return "a call starts something or is refused";
-    if (event >= CONNECTOR_CLOSE && (cell_starts(cell.action) || connector_is_refusal(cell.action)))
-        return "an event neither starts a call nor is refused";
-    if ((cell.action == CONNECTOR_REPORT_PEER_ENDED) !=
-        (phase == CONNECTOR_ESTABLISHED && cell.next == CONNECTOR_PEER_GONE))
-        return "the disconnect callback is queued on the way from ESTABLISHED to PEER_GONE";
-    if (cell.next == CONNECTOR_IDLE && phase != CONNECTOR_IDLE && event != CONNECTOR_REPORTING &&
-        event != CONNECTOR_NOT_STARTED)
-        return "IDLE is reached by reporting a failure or by a call that did not start";
-    return NULL;
-}
-
-const char *connector_check_table(void)
-{
-    for (int phase = 0; phase < CONNECTOR_PHASES; phase++) {
-        for (int event = 0; event < CONNECTOR_EVENTS; event++) {
-            const char *broken = connector_check_cell((enum connector_phase)phase, (enum connector_event)event);
-
-            if (broken)
-                return broken;
-        }
-    }
-    return NULL;
 }
 
 /* ---- names ---- */
@@ -334,21 +219,6 @@ static const char *const connector_action_names[CONNECTOR_ACTIONS] = {
     [CONNECTOR_IMPOSSIBLE] = "-",
 };
 /* clang-format on */
-
-const char *connector_phase_name(enum connector_phase phase)
-{
-    return connector_phase_names[phase];
-}
-
-const char *connector_event_name(enum connector_event event)
-{
-    return connector_event_names[event];
-}
-
-const char *connector_action_name(enum connector_action action)
-{
-    return connector_action_names[action];
-}
 
 static void connector_print_cell(FILE *out, enum connector_phase phase, struct connector_cell cell)
 {

@@ -91,12 +91,6 @@ bool connector_has_qp(enum connector_phase phase);
 /* Returns true if the action refuses a call. */
 bool connector_is_refusal(enum connector_action action);
 
-const char *connector_phase_name(enum connector_phase phase);
-const char *connector_event_name(enum connector_event event);
-const char *connector_action_name(enum connector_action action);
-
-/* Checks the invariants of the table. Returns NULL if all hold, otherwise a sentence about the first violation. */
-const char *connector_check_table(void);
 /* Prints the table in Markdown. */
 void connector_print_table(FILE *out);
 
