@@ -34,11 +34,6 @@ void stack_end_call(const struct stack_call *outer)
     entered = *outer;
 }
 
-struct stack_call stack_entered(void)
-{
-    return entered;
-}
-
 /* Returns the index of the frame with the return address `by`. Returns 0 if none of the first `limit` frames has it. */
 static int stack_find(void *const *frames, int limit, const void *by)
 {

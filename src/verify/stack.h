@@ -36,8 +36,6 @@ struct stack_call {
  */
 struct stack_call stack_begin_call(const void *by, const char *routine);
 void stack_end_call(const struct stack_call *outer);
-/* Returns the call that the calling thread is in. */
-struct stack_call stack_entered(void);
 
 /*
  * Begins a call with stack_begin_call, and ends it when the enclosing routine returns. Must be the first line of a
