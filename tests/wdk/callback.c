@@ -14,8 +14,8 @@
 
 #include "wdm.h"
 
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 
 static NTSTATUS open_object(PCALLBACK_OBJECT *object, PCWSTR name, ULONG attributes, bool create, bool several)
 {

@@ -17,9 +17,9 @@
 
 #include "bcrypt.h"
 
+#include "live_count.h"
 #include "report.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/live.h"
 
 /* Bytes with exactly as much memory as they have, so that a sanitizer sees accesses behind them. */
 struct bytes {

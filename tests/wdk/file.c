@@ -23,8 +23,8 @@
 #include "ntifs.h"
 
 #include "child.h"
+#include "live_count.h"
 #include "openndk/wdk.h"
-#include "wdk/common/live.h"
 #include "openndk/verify.h"
 
 static char root[] = "/tmp/ondk-files-XXXXXX";

@@ -16,9 +16,9 @@
 
 #include "ntifs.h"
 
+#include "live_count.h"
 #include "openndk/wdk.h"
 #include "report.h"
-#include "wdk/common/live.h"
 #include "wdk/io/irp.h"
 #include "wdk/ob/object.h"
 

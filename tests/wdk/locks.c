@@ -10,7 +10,7 @@
 #include "wdm.h"
 
 #include "contend.h"
-#include "wdk/common/live.h"
+#include "live_count.h"
 #include "wdk/ke/thread.h"
 
 struct shared {

@@ -12,12 +12,12 @@
 #include "ntddk.h"
 #include "ndkpi.h"
 
+#include "live_count.h"
 #include "modes.h"
 #include "provider/mdl.h"
 #include "report.h"
 #include "verify/rules.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool.h"

@@ -15,8 +15,8 @@
 #include "ntifs.h"
 
 #include "child.h"
+#include "live_count.h"
 #include "threads.h"
-#include "wdk/common/live.h"
 
 static void test_share(void **state)
 {

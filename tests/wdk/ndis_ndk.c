@@ -11,9 +11,9 @@
 
 #include "ndisndk.h"
 
+#include "live_count.h"
 #include "openndk/verify.h"
 #include "report.h"
-#include "wdk/common/live.h"
 
 static const NDIS_HANDLE loopback = (NDIS_HANDLE)1;
 static NDIS_NDK_PROVIDER_CHARACTERISTICS provider;

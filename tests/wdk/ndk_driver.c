@@ -16,8 +16,8 @@
 
 #include "ndk_driver.h"
 
+#include "live_count.h"
 #include "openndk/wdk.h"
-#include "wdk/common/live.h"
 #include "openndk/verify.h"
 
 enum { LOOPBACK = 1 };

@@ -18,8 +18,8 @@
 #include "netioapi.h"
 #include "wdm.h"
 
+#include "live_count.h"
 #include "openndk/wdk.h"
-#include "wdk/common/live.h"
 
 static NET_LUID loopback(void)
 {

@@ -12,9 +12,9 @@
 
 #include "ntifs.h"
 
+#include "live_count.h"
 #include "openndk/wdk.h"
 #include "report.h"
-#include "wdk/common/live.h"
 #include "wdk/ps/process.h"
 
 static char calls[16];

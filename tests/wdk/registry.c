@@ -14,8 +14,8 @@
 
 #include "wdm.h"
 
+#include "live_count.h"
 #include "openndk/wdk.h"
-#include "wdk/common/live.h"
 #include "wdk/mm/pool.h"
 #include "openndk/verify.h"
 

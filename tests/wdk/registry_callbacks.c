@@ -14,8 +14,8 @@
 
 #include "ntifs.h"
 
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 
 /* A routine that records its notifications, for example "<a createKey", and reacts to one of them. */
 struct watcher {

@@ -14,8 +14,8 @@
 
 #include "ntifs.h"
 
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 
 static const UNICODE_STRING key_name = RTL_CONSTANT_STRING(L"\\Registry\\Machine\\Contexts");
 static const UNICODE_STRING altitude = RTL_CONSTANT_STRING(L"2");

@@ -17,8 +17,8 @@
 #include "ntifs.h"
 
 #include "child.h"
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 
 enum { GRANULARITY = 0x10000 };
 

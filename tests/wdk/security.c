@@ -11,9 +11,9 @@
 
 #include "ntifs.h"
 
+#include "live_count.h"
 #include "threads.h"
 #include "threads_more.h"
-#include "wdk/common/live.h"
 
 static LUID privilege(ULONG number)
 {

@@ -11,7 +11,7 @@
 #include "wdm.h"
 
 #include "contend.h"
-#include "wdk/common/live.h"
+#include "live_count.h"
 #include "wdk/ke/thread.h"
 #include "openndk/verify.h"
 

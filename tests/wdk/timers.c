@@ -12,8 +12,8 @@
 
 #include "wdm.h"
 
+#include "live_count.h"
 #include "threads.h"
-#include "wdk/common/live.h"
 
 static LARGE_INTEGER in_ms(LONGLONG milliseconds)
 {

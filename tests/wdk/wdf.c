@@ -12,9 +12,9 @@
 
 #include "wdf.h"
 
+#include "live_count.h"
 #include "report.h"
 #include "threads.h"
-#include "wdk/common/live.h"
 #include "wdk/wdf/device.h"
 #include "wdk/wdf/object.h"
 

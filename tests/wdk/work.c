@@ -12,8 +12,8 @@
 
 #include "wdm.h"
 
+#include "live_count.h"
 #include "threads.h"
-#include "wdk/common/live.h"
 #include "wdk/ob/object.h"
 
 static atomic_int destroyed;

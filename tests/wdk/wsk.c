@@ -15,8 +15,8 @@
 #include "wsk.h"
 #include "wskndk.h"
 
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 #include "openndk/verify.h"
 
 static const NTSTATUS bad_version = (NTSTATUS)0xC0010004; /* NDIS_STATUS_BAD_VERSION, of ndis.h */

@@ -19,8 +19,8 @@
 #include "ws2ipdef.h"
 #include "wsk.h"
 
+#include "live_count.h"
 #include "report.h"
-#include "wdk/common/live.h"
 #include "wdk/wsk/socket.h"
 
 enum { KIT_PATIENCE_SECONDS = 20 };

@@ -185,18 +185,6 @@ static void live_collect(void *context, enum live_kind kind, const void *thing, 
     s->count++;
 }
 
-uint32_t live_count(void)
-{
-    struct shown shown = { 0 };
-    uint32_t n;
-
-    live_walk_all_sources(live_collect, &shown);
-    pthread_mutex_lock(&lock);
-    n = HASH_COUNT(entries);
-    pthread_mutex_unlock(&lock);
-    return n + shown.count;
-}
-
 static void live_add_to_kind(void *context, enum live_kind kind, const void *thing, const char *what,
                              const struct stack *made)
 {

@@ -61,7 +61,6 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
 /* Ends the registration of a thing. Returns false if the thing was not registered. */
 bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
 bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
-uint32_t live_count(void);
 /* Stores the number of live things of each kind. */
 void live_count_kinds(uint32_t counts[LIVE_KINDS]);
 /* Returns the name of a kind as one word, for example "system-thread". The name is in static storage. */
