@@ -104,10 +104,11 @@ struct rdma_completion {
     enum rdma_status status;
     uint32_t length; /* receives: number of received bytes */
     uint32_t token;  /* RDMA_OP_RECEIVE_AND_INVALIDATE: the token that the send invalidated */
-    /* If the request failed, the protocol core sets `error`. The fabric then replaces `error` and sets `reason`. */
-    uint32_t error;  /* protocol core: enum wire_error; fabric: Terminate code or FABRIC_NO_TERMINATE */
-    uint16_t reason; /* enum fabric_reason: why the request failed, for example because the stream ended */
-    bool solicited;  /* the completion notifies a CQ that is armed for solicited completions */
+    /* If the request failed, the protocol core sets `error`, and the fabric sets `terminate` and `reason`. */
+    uint32_t error;     /* enum wire_error; for the fabric */
+    uint16_t terminate; /* the code of the Terminate that ended the request, or FABRIC_NO_TERMINATE */
+    uint8_t reason;     /* enum fabric_reason: why the request failed, for example because the stream ended */
+    bool solicited;     /* the completion notifies a CQ that is armed for solicited completions */
 };
 
 #endif

@@ -159,7 +159,7 @@ NTSTATUS status_of_errno(int error)
 
 uint32_t status_provider_error(const struct rdma_completion *c)
 {
-    return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, (uint16_t)c->error);
+    return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, c->terminate);
 }
 
 /* clang-format off */

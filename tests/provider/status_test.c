@@ -52,7 +52,7 @@ static void test_completions(void **state)
 {
     (void)state;
     for (int status = RDMA_STATUS_OK; status <= RDMA_STATUS_REMOTE_RANGE; status++) {
-        struct rdma_completion c = { .status = status, .error = 0, .reason = FABRIC_LOCAL_FLUSH };
+        struct rdma_completion c = { .status = status, .terminate = 0, .reason = FABRIC_LOCAL_FLUSH };
         check_named(status_of_completion(status));
         assert_int_equal(status_provider_error(&c) == 0, status == RDMA_STATUS_OK);
         assert_int_equal(NT_SUCCESS(status_of_completion(status)), status == RDMA_STATUS_OK);

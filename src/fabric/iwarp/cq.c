@@ -261,6 +261,7 @@ static void completion_copy(struct rdma_completion *to, const struct rdma_comple
     to->length = from->length;
     to->token = from->token;
     to->error = from->error;
+    to->terminate = from->terminate;
     to->reason = from->reason;
     to->solicited = from->solicited;
 }

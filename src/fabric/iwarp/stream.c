@@ -33,16 +33,20 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
+static_assert(FABRIC_REASON_COUNT <= UINT8_MAX, "rdma_completion.reason has room for every reason");
+
 /* Sets the reason of a failed request. The reason of a stopped or flushed request is qp->stopped. */
 static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
 
-    c->reason = (uint16_t)iwarp_reason_completion(c, end, qp->stopped);
+    c->reason = (uint8_t)iwarp_reason_completion(c, end, qp->stopped);
     if (c->status == RDMA_STATUS_FLUSHED || (c->status == RDMA_STATUS_LOST && end == IW_END_NONE))
-        c->error = qp->terminate;
+        c->terminate = qp->terminate;
     else if (c->status == RDMA_STATUS_LOCAL_ACCESS || c->error == WIRE_OK)
-        c->error = FABRIC_NO_TERMINATE;
+        c->terminate = FABRIC_NO_TERMINATE;
+    else
+        c->terminate = (uint16_t)c->error;
     c->solicited = true;
 }
 
