@@ -6,31 +6,8 @@
 
 #include "openndk/config.h"
 #include "verify/setting.h"
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
-
-/* Windows' bug check codes. Driver Verifier reports with code 0xC4. */
-enum {
-    IRQL_NOT_LESS_OR_EQUAL = 0x0a,
-    SPIN_LOCK_ALREADY_OWNED = 0x0f,
-    SPIN_LOCK_NOT_OWNED = 0x10,
-    REFERENCE_BY_POINTER = 0x18,
-    BAD_POOL_HEADER = 0x19,
-    KMODE_EXCEPTION_NOT_HANDLED = 0x1e,
-    MULTIPLE_IRP_COMPLETE_REQUESTS = 0x44,
-    INVALID_KERNEL_HANDLE = 0x93,
-    IRQL_UNEXPECTED_VALUE = 0xc8,
-    ATTEMPTED_SWITCH_FROM_DPC = 0xb8,
-    BAD_POOL_CALLER = 0xc2,
-    DRIVER_VERIFIER_DETECTED_VIOLATION = 0xc4,
-    DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
-    TIMER_OR_DPC_INVALID = 0xc7,
-    DRIVER_VERIFIER_IOMANAGER_VIOLATION = 0xc9,
-    WORKER_INVALID = 0xe4,
-    DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
-    SCSI_VERIFIER_DETECTED_VIOLATION = 0xf1,
-    WDF_VIOLATION = 0x10d,
-    KERNEL_SECURITY_CHECK_FAILURE = 0x139,
-};
 
 /* The kernel's rules do not set the last members of struct rule: page, sentence, advice and kind. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

@@ -10,6 +10,7 @@
 
 #include "wdm.h"
 
+#include "wdk/common/bug_code.h"
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/dpc.h"
@@ -68,7 +69,7 @@ PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG A
 
     irql_check_max("ExAllocateTimer", DISPATCH_LEVEL);
     if ((Attributes & EX_TIMER_HIGH_RESOLUTION) && (Attributes & EX_TIMER_NO_WAKE))
-        check_bug(0xc7 /* TIMER_OR_DPC_INVALID */, 4, Attributes, 0, 0);
+        check_bug(TIMER_OR_DPC_INVALID, 4, Attributes, 0, 0);
     t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
@@ -113,7 +114,7 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
 
     irql_check_max("ExDeleteTimer", Wait ? APC_LEVEL : DISPATCH_LEVEL);
     if (Wait && !Cancel)
-        check_bug(0xc7, 5, (uintptr_t)Timer, 0, 0);
+        check_bug(TIMER_OR_DPC_INVALID, 5, (uintptr_t)Timer, 0, 0);
     if (Parameters)
         Timer->last = *Parameters;
     if (!Cancel && ex_timer_delete_on_expire(Timer))

@@ -7,6 +7,7 @@
 #include "wdm.h"
 
 #include "base/schedule.h"
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
 #include "wdk/common/kernel_call.h"
 #include "wdk/common/live.h"
@@ -25,7 +26,6 @@ enum {
     HAS_BLOCK = 0x80,  /* in AllocationFlags: a struct irp_block precedes the IRP */
     HEADER = 256,      /* distance in bytes from the block to its IRP; a multiple of 16, the IRP's alignment */
     MAX_RELEASED = 64, /* number of the last released IRPs whose memory is not freed while checks are on */
-    NO_MORE_IRP_STACK_LOCATIONS = 0x35,
 };
 _Static_assert(sizeof(struct irp_block) <= HEADER, "the block precedes the IRP");
 

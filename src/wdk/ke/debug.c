@@ -14,14 +14,12 @@
 
 #include "wdm.h"
 
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
 #include "wdk/common/format.h"
 #include "wdk/ke/thread.h"
 
 enum { COMPONENTS = 256, TEXT_SHORT = 512 };
-#ifndef KMODE_EXCEPTION_NOT_HANDLED
-#define KMODE_EXCEPTION_NOT_HANDLED 0x1e
-#endif
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 

@@ -8,11 +8,10 @@
 
 #include "wdm.h"
 
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/seh.h"
 #include "wdk/ke/thread.h"
-
-enum { KMODE_EXCEPTION_NOT_HANDLED = 0x1e };
 
 C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 

@@ -14,6 +14,7 @@
 
 #include "openndk/adapter.h"
 #include "verify/stack_intern.h"
+#include "wdk/common/bug_code.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/clock.h"
@@ -468,7 +469,7 @@ static bool wait_check_count(ULONG count, const KWAIT_BLOCK *array)
 {
     if (count > 0 && count <= (array ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS))
         return true;
-    check_bug(0x0c /* MAXIMUM_WAIT_OBJECTS_EXCEEDED */, count, (uintptr_t)array, 0, 0);
+    check_bug(MAXIMUM_WAIT_OBJECTS_EXCEEDED, count, (uintptr_t)array, 0, 0);
 }
 
 NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,

@@ -10,6 +10,7 @@
 
 #include "storport.h"
 
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/timer.h"
@@ -113,7 +114,7 @@ static void port_notify(struct port_adapter *a, SCSI_NOTIFICATION_TYPE type, va_
         port_notice(a, type, args);
         break;
     case BufferOverrunDetected:
-        check_bug(0xf7, 0, 0, 0, 0); /* DRIVER_OVERRAN_STACK_BUFFER */
+        check_bug(DRIVER_OVERRAN_STACK_BUFFER, 0, 0, 0, 0);
     case NextRequest:
     case NextLuRequest:
     case WMIEvent:

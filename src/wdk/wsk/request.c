@@ -10,6 +10,7 @@
 
 #include "wdm.h"
 
+#include "wdk/common/bug_code.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/common/outside.h"
@@ -17,8 +18,6 @@
 #include "wdk/ke/thread.h"
 #include "wdk/mm/mdl_use.h"
 #include "wdk/wsk/socket.h"
-
-enum { NO_MORE_IRP_STACK_LOCATIONS = 0x35 };
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
