@@ -8,7 +8,7 @@
 
 #include "endpoint.h"
 
-enum { MAX_STATES = 16, MAX_OBJECT_TYPES = 16, MAX_STATES_TEXT = 256 };
+enum { MAX_STATES = 16, MAX_STATES_TEXT = 256 };
 
 struct options {
     bool connections, counters, failures, objects; /* the view; at most one is set; none: the default view */
