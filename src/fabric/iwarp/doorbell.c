@@ -9,6 +9,8 @@
 
 #include "fabric/iwarp/qp.h"
 
+#include <assert.h>
+
 enum {
     MIN_UNREAD = 2,           /* a consumer with this many unread completions is busy and will poll again */
     MAX_POLLS = 4,            /* while requests wait, at least one of this many polls of a CQ drives the shard */
@@ -22,17 +24,23 @@ enum {
 
 enum verdict { TRANSMIT, WAIT };
 
-/* The first rule whose condition holds decides. If none holds, the request is transmitted. */
+/*
+ * RULE(condition, verdict, format of the text, ...): the first rule whose condition holds decides. If none holds, the
+ * request is transmitted.
+ */
 #define DOORBELL_RULES(RULE)                                                                                           \
     RULE(is_local, TRANSMIT, "It is a fast registration, a bind or an invalidation, which send nothing.")              \
-    RULE(is_full, TRANSMIT, "64 requests wait.")                                                                       \
+    RULE(is_full, TRANSMIT, "%d requests wait.", MAX_UNSENT)                                                           \
     RULE(is_remote, TRANSMIT, "A poll of the initiator CQ does not drive the queue pair's shard.")                     \
-    RULE(is_long, TRANSMIT, "It has more than 4 KiB.")                                                                 \
+    RULE(is_long, TRANSMIT, "It has more than %d KiB.", MAX_REQUEST_BYTES / 1024)                                      \
     RULE(has_unread, WAIT, "The initiator CQ has two or more completions that the consumer has not read.")             \
-    RULE(fills_window, WAIT, "The last transmission had 32 or more requests; since then, no poll found the CQ empty.") \
+    RULE(fills_window, WAIT, "The last transmission had %d or more requests; since then, no poll found the CQ empty.", \
+         MIN_WINDOW)                                                                                                   \
     RULE(follows_reads, WAIT,                                                                                          \
-         "It is a read, more requests are in flight behind a read than wait, and the reads that "                      \
-         "wait ask for at most 32 KiB.")
+         "It is a read, more requests are in flight behind a read than wait, and the reads that wait ask for at most " \
+         "%d KiB.",                                                                                                    \
+         MAX_READ_BYTES / 1024)
+static_assert(MIN_UNREAD == 2, "the text of has_unread says two");
 
 static uint32_t doorbell_unsent(struct fabric_qp *qp)
 {
@@ -116,7 +124,7 @@ static bool doorbell_is_overdue(struct fabric_qp *qp)
 
 bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post)
 {
-#define RULE(condition, verdict, text)                                                                                 \
+#define RULE(condition, verdict, ...)                                                                                  \
     if (doorbell_##condition(qp, post))                                                                                \
         return (verdict) == WAIT && !doorbell_is_overdue(qp);
     DOORBELL_RULES(RULE)
@@ -149,14 +157,23 @@ void doorbell_note_transmission(struct fabric_qp *qp)
     atomic_store_explicit(&d->n_waiting, 0, memory_order_relaxed);
 }
 
+static void doorbell_print_verdict(FILE *out, enum verdict verdict)
+{
+    if (verdict == WAIT)
+        fprintf(out, " | waits, unless one has waited for %d us |\n", MAX_WAIT_NS / 1000);
+    else
+        fputs(" | is transmitted |\n", out);
+}
+
 void doorbell_print_table(FILE *out)
 {
-    const char *waits = "waits, unless one has waited for 20 us";
-
     fputs("| the first of these that holds | the request |\n|---|---|\n", out);
-#define RULE(condition, verdict, text)                                                                                 \
-    fprintf(out, "| %s | %s |\n", text, (verdict) == WAIT ? waits : "is transmitted");
+#define RULE(condition, verdict, ...)                                                                                  \
+    fputs("| ", out);                                                                                                  \
+    fprintf(out, __VA_ARGS__);                                                                                         \
+    doorbell_print_verdict(out, verdict);
     DOORBELL_RULES(RULE)
 #undef RULE
-    fputs("| none | is transmitted |\n", out);
+    fputs("| none", out);
+    doorbell_print_verdict(out, TRANSMIT);
 }
