@@ -284,8 +284,8 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes)
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_prefetch(q, tail + 1);
         /*
-         * `deferred` is stored with release, after the tail. iw_qp_ring reads `deferred` with acquire. So if iw_qp_ring
-         * finds `deferred` set, the owner that transmits next reads this tail or a newer one.
+         * `deferred` is stored with release, after the tail. iw_qp_clear_deferred reads `deferred` with acquire. So if
+         * iw_qp_clear_deferred finds `deferred` set, the owner that transmits next reads this tail or a newer one.
          */
         if (r->flags & RDMA_FLAG_DEFER)
             atomic_store_explicit(&q->deferred, true, memory_order_release);
@@ -314,7 +314,7 @@ uint32_t iw_qp_outstanding(const struct iw_qp *qp)
     return queue_count(&qp->sq);
 }
 
-void iw_qp_ring(struct iw_qp *qp)
+void iw_qp_clear_deferred(struct iw_qp *qp)
 {
     /*
      * A post may set `deferred` again between the load and the exchange. The exchange synchronizes with that post. So

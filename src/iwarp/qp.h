@@ -187,21 +187,21 @@ enum iw_end iw_qp_end(const struct iw_qp *qp);
  *   ENOTCONN    an initiator request while no stream runs, or before the first FPDU if post_after_first_fpdu is set
  *   EOPNOTSUPP  a read although ORD is 0
  * After the post of an initiator request the caller must make the owner call tx_want. With RDMA_FLAG_DEFER, the owner
- * need not call tx_want until the caller posts a request without the flag, or calls iw_qp_ring.
+ * need not call tx_want until the caller posts a request without the flag, or calls iw_qp_clear_deferred.
  * The request may complete before iw_qp_post returns, and the consumer may then destroy the queue pair. iw_qp_destroy
  * waits until iw_qp_post has ended. So the caller needs no reference if it does not access the queue pair afterwards.
  */
 int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r, uint32_t *bytes);
 /*
- * Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring. Any thread may call this
- * function.
+ * Returns true if a request was posted with RDMA_FLAG_DEFER since the last iw_qp_clear_deferred. Any thread may call
+ * this function.
  */
 bool iw_qp_has_deferred(struct iw_qp *qp);
 /*
  * Ends the deferral of the posted requests. The caller must then make the owner call tx_want. Any thread may call this
  * function.
  */
-void iw_qp_ring(struct iw_qp *qp);
+void iw_qp_clear_deferred(struct iw_qp *qp);
 /*
  * The next three functions return counts of posted requests or of their bytes. Any thread may call them. The values may
  * be a moment old. iw_qp_posted and iw_qp_read_bytes are never reset.

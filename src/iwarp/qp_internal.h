@@ -87,7 +87,7 @@ struct entry {
 struct queue {
     struct spin lock;     /* held by each post; guards `open`; a post does not access the queue pair after its unlock */
     bool open;            /* posts are accepted */
-    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER since the last iw_qp_ring */
+    atomic_bool deferred; /* a request was posted with RDMA_FLAG_DEFER since the last iw_qp_clear_deferred */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;

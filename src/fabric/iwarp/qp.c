@@ -238,7 +238,7 @@ void iwarp_qp_ring(struct fabric_qp *qp)
 {
     if (!iw_qp_has_deferred(qp->iw))
         return;
-    iw_qp_ring(qp->iw);
+    iw_qp_clear_deferred(qp->iw);
     shard_post_once(qp->home->shard, &qp->transmit);
 }
 
@@ -249,7 +249,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 
     if (result != 0 || r->op == RDMA_OP_RECEIVE || r->flags & RDMA_FLAG_DEFER)
         return result; /* qp is not used here: it may have been freed if the caller has no reference (fabric.h) */
-    iw_qp_ring(qp->iw);
+    iw_qp_clear_deferred(qp->iw);
     if (doorbell_may_wait(qp, &post))
         doorbell_defer_to_poll(qp);
     else
