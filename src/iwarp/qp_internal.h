@@ -10,6 +10,7 @@
  *   progress.c   detects a peer that does not finish what it began
  *   tx_plan.c    chooses the message that is sent next, and plans the headers of its next FPDU
  *   tx.c         sending: divides messages into FPDUs
+ *   tx_commit.c  sending: commits what the transport has taken
  *   local.c      local requests, which send nothing: fast register, bind, invalidate
  *   reads.c      RDMA read, both directions
  *   terminate.c  Terminate, both directions
@@ -302,7 +303,7 @@ bool entry_copy_sges(struct entry *e, const struct rdma_request *r, uint32_t len
 /* Calls `ended`, closes the stream, and completes everything outstanding. Does nothing if no stream runs. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 
-/* tx.c */
+/* tx_commit.c */
 /* Copies the bytes [begin, end) of the batch to `to`. Returns their number. */
 size_t tx_batch_copy(const struct tx_batch *b, size_t begin, size_t end, uint8_t *to);
 
@@ -397,8 +398,11 @@ static inline bool entry_is_local(const struct entry *e)
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* must be called if a local request is flushed */
 
+/* tx_commit.c */
+void tx_drop_rest(struct iw_qp *qp); /* drops the rest of a half-sent FPDU */
+
 /* tx.c */
-void tx_drop_rest(struct iw_qp *qp);
+void tx_batch_release(struct tx_batch *b); /* ends the protection of the memory that the batch references */
 /* Completes an FPDU around the ULPDU at bytes + MPA_FPDU_LENGTH. Returns the FPDU's size. */
 size_t fpdu_finish(bool crc, uint8_t *bytes, size_t ulpdu);
 
