@@ -77,8 +77,9 @@ static void live_add_duration(struct live_text *x, const char *before, uint64_t 
 /* ---- calls and callbacks ---- */
 
 /*
- * Adds a frame to the thread for a call or callback that begins. If the frame is visible, holds back the line `x` until
- * the return. If live.holds is false or the thread has no room for the frame, writes the line at once instead.
+ * Adds a frame to the thread for a call or callback that begins. If the frame is visible, holds back the line `x`, so
+ * that live_print_result can append the result. The line is written earlier if another line is written first, or after
+ * LIVE_HOLD_MS. If live.holds is false or there is no room for the frame, writes the line at once.
  */
 static void live_begin_frame(const struct live_event *e, struct live_text *x, struct live_frame frame)
 {

@@ -8,7 +8,7 @@
 /*
  * Waits until all objects and mappings of the adapter are closed, and then returns true. If nothing was closed during
  * the last stall_ms, and the consumer can close at least one object or mapping, reports what is open. Reports only
- * once. Returns false if nothing is closed during stall_ms after the report.
+ * once. After the report, returns false when nothing was closed during another stall_ms.
  */
 bool objects_left_wait(const struct proxy *adapter, const char *routine);
 

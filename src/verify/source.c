@@ -14,7 +14,7 @@
 #include "verify/source.h"
 
 enum {
-    MIN_BYTES = 9,         /* shorter data is not checked: it may be a counter that changes legally during the send */
+    MIN_BYTES = 9,         /* shorter data is not checked: a counter of 8 bytes may change legally during its send */
     MAX_BYTES = 256 << 10, /* maximum number of bytes of a request in the checksum; the rest is not checked */
     CHUNK = 4096,
 };

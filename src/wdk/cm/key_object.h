@@ -4,7 +4,8 @@
  * the notifications and contexts of callbacks (callback.h) belong to one open, not to the key.
  *
  * An object that has contexts is never destroyed. Each thread that passes a context back has a reference on the object
- * meanwhile, so no thread waits for another one. The states of an object:
+ * meanwhile. So the thread that has dropped the last reference need not wait for CmUnRegisterCallback, which passes
+ * contexts back on another thread. The states of an object:
  *
  *   state     references  contexts  next state
  *   alive     > 0         any       released: the last reference was dropped

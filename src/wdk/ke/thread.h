@@ -53,7 +53,7 @@ struct kernel_thread {
     /*
      * The state of the thread's current wait. While the thread waits, the dispatcher's lock guards the members from
      * `wait_ended` to `mutants`. Before and after the wait, the thread itself accesses these members without the lock.
-     * Only `all` and `mutants` always require the lock.
+     * Only `all`, `waiting` and `mutants` always require the lock.
      */
     atomic_uint woken; /* WOKEN_...; the futex that the thread sleeps on */
     bool wait_ended, wait_all;

@@ -29,8 +29,8 @@ void mdl_use_end(struct mdl_use *use);
 
 /*
  * Reports CHECK_MDL_MISUSED if a pending request uses the MDL. Also reports if a pending request uses a partial MDL
- * (IoBuildPartialMdl) of the MDL's buffer, and the pages of the partial MDL are no longer locked. Must be called after
- * locked_pages_remove.
+ * (IoBuildPartialMdl) of the MDL's buffer, and the first page of the partial MDL is no longer locked. Must be called
+ * after locked_pages_remove.
  */
 void mdl_use_check_unlocked(const char *routine, const MDL *mdl);
 /*

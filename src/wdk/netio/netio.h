@@ -19,8 +19,8 @@
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found);
 /*
  * Finds an interface by `luid`, or by the driver's index if `luid` is 0. Returns false if there is no such interface.
- * If no interface has the driver's index, also prints a message. `routine` is the name of the function that the driver
- * has called.
+ * If `luid` is 0 and no interface has the driver's index, also prints a message. `routine` is the name of the function
+ * that the driver has called.
  */
 bool netio_find_for_driver(const char *routine, NET_LUID luid, NET_IFINDEX driver_index, struct netio_interface *found);
 NET_LUID netio_luid(const struct netio_interface *i);

@@ -35,8 +35,8 @@ void ob_ref(void *object);
 void ob_unref(void *object);
 /*
  * Works like ob_ref, but returns false if the last reference has been dropped. The caller has found the object in a
- * list, and holds the list's lock. The type's `destroy` must remove the object from the list under the same lock. The
- * type's `revive` may add a reference only under this lock.
+ * list, and holds the list's lock. Either the type's `destroy` removes the object from the list under the same lock, or
+ * `revive` returns true for an object in the list. `revive` may add a reference only under this lock.
  */
 bool ob_try_ref(void *object);
 POBJECT_TYPE ob_type(void *object);

@@ -11,7 +11,8 @@
 /*
  * Reads a list: D:, flags (P, AR, AI) and entries (type;flags;rights;;;account) of types A and D. Microsoft's reference
  * allows only this form in the descriptor of a device. Writes the list to *acl, which must have room for MAXUSHORT
- * bytes, and sets *control. Returns false if the text is not valid or the list does not fit. Any IRQL.
+ * bytes. acl->AclSize becomes the number of bytes that the list uses. Sets *control. Returns false if the text is not
+ * valid or the list does not fit. Any IRQL.
  */
 bool sddl_read(const WCHAR *text, size_t length, PACL acl, SECURITY_DESCRIPTOR_CONTROL *control);
 

@@ -8,8 +8,8 @@
 #include "wdk/wdf/device.h"
 
 /*
- * Enables the interfaces that were registered before the first start and that the driver has not disabled, or disables
- * all interfaces of the device.
+ * If `enabled` is true, enables the interfaces that were registered before this call and that the driver has not
+ * disabled. Otherwise disables all interfaces of the device.
  */
 void wdf_interfaces_set_state(struct wdf_device *d, bool enabled);
 void wdf_interfaces_free(struct wdf_device *d);

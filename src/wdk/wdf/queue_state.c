@@ -283,8 +283,8 @@ static const char *queue_refusal(const struct wdf_queue *q, const struct change 
 }
 
 /*
- * Sets the queue's flags for the change. Unless the change is a start, also stores in q->waits the notice or the thread
- * that waits for the goal. Requires the lock.
+ * Sets the queue's flags for the change. Unless the change is a start, also stores in q->waits the notice, if there is
+ * one, and whether a thread waits for the goal. Requires the lock.
  */
 static void queue_apply_change(struct wdf_queue *q, const struct change *c)
 {

@@ -140,7 +140,10 @@ void wdf_send_resume(struct wdf_send *s);
 void wdf_send_refuse(struct wdf_send *s, NTSTATUS status);
 /* Returns the target, or NULL if the handle is wrong. Reports an IRQL above `irql`. */
 struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql);
-/* Cancels the requests in `sent` that have not come back. Does not cancel requests that are sent later. */
+/*
+ * Cancels the requests in `sent` that have not come back. Cancels at most as many requests as are in `sent` at the
+ * beginning, because a completion routine may send its request again.
+ */
 void wdf_target_cancel(struct wdf_sent *sent);
 /* Completes the waiting requests without sending them. */
 void wdf_target_refuse_waiting(struct wdf_target *t);

@@ -2,7 +2,8 @@
 /*
  * Implements the framework's timers and work items. After a timer or work item has been deleted, its callback does not
  * run. Exception: if a callback of a work item deletes the item, this callback and the item's other callbacks that have
- * already begun may return after the deletion.
+ * already begun may return after the deletion. If the callback of a passive timer deletes the timer, this is reported,
+ * and the timer's callbacks may also return after the deletion.
  */
 #include <pthread.h>
 #include <stdatomic.h>
