@@ -148,7 +148,7 @@ static NTSTATUS MailboxCreateQueues(WDFDEVICE Device)
     return WdfIoQueueCreate(Device, &Config, WDF_NO_OBJECT_ATTRIBUTES, WDF_NO_HANDLE);
 }
 
-/* Deletes nothing after a failure, because the framework then deletes the driver object and the device. */
+/* After a failure the framework deletes the driver object and the device, so this function deletes no object. */
 static NTSTATUS MailboxCreateDevice(WDFDRIVER Driver)
 {
     DECLARE_CONST_UNICODE_STRING(Security, L"D:P(A;;GA;;;SY)(A;;GA;;;BA)"); /* SDDL_DEVOBJ_SYS_ALL_ADM_ALL */

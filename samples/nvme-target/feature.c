@@ -80,7 +80,7 @@ static uint16_t feature_set_queues(struct target_command *command)
 
     if (submission == 0xffff || completion == 0xffff)
         return TARGET_REJECT_FIELD(command, cdw11);
-    if (controller->n_queues > 1) /* the number of queues cannot be set after an I/O queue was connected */
+    if (controller->n_queues > 1) /* the number of queues cannot be set while an I/O queue is connected */
         return target_reject(command, NVME_COMMAND_SEQUENCE_ERROR, offsetof(struct nvme_command, cdw10));
     if (count >= controller->subsystem->max_io_queues)
         count = controller->subsystem->max_io_queues - 1u;

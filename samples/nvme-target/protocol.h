@@ -338,7 +338,8 @@ enum target_action target_command_next(struct target_command *command, uint16_t 
 bool target_disk_begin(struct target_command *command);
 /*
  * Ends the disk operation of a command whose queue was closed. Must be called when the operation has returned or will
- * not be executed. A call after target_command_next has no effect, because target_command_next ends the operation, too.
+ * not be executed. Has no effect if no operation is in progress: target_command_next also ends the operation, but may
+ * begin another one.
  */
 void target_disk_end(struct target_command *command);
 

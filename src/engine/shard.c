@@ -275,10 +275,11 @@ void shard_post_once(struct shard *s, struct task *task)
 
 /*
  * Posts a task that may wait for a poll (see shard.h). If another thread calls shard_post_once for the task at the same
- * time, the task must not wait for a poll. But if the task is already queued, shard_post_once only sets URGENT. Each of
- * the two functions first sets its bit in task->queued, then accesses the owner word. If shard_post_lazy accesses the
- * word first, shard_post_once drives the shard, which runs the task. If shard_post_once accesses the word first,
- * shard_post_lazy reads URGENT, or the task has already run.
+ * time, the task must not wait for a poll. But if the task is already queued, shard_post_once does not queue the task
+ * again: it sets URGENT, and then drives the shard or rings the doorbell. Each of the two functions first sets its bit
+ * in task->queued, then accesses the owner word. If shard_post_lazy accesses the word first, shard_post_once makes the
+ * owner run the task. If shard_post_once accesses the word first, shard_post_lazy reads URGENT, or the task has already
+ * run.
  */
 bool shard_post_lazy(struct shard *s, struct task *task)
 {

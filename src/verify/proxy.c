@@ -16,7 +16,7 @@
 enum { MAX_CLOSED = 1024 }; /* maximum number of closed proxies that are kept, to report later calls on them */
 
 TAILQ_HEAD(proxy_list, proxy);
-static struct spin list_lock;
+static struct spin list_lock; /* guards both lists, closed_count, and closed_by of each proxy */
 static struct proxy_list open_list = TAILQ_HEAD_INITIALIZER(open_list);
 static struct proxy_list closed_list = TAILQ_HEAD_INITIALIZER(closed_list);
 static unsigned closed_count;

@@ -49,7 +49,7 @@ enum answer_code {
 struct answer {
     uint32_t version;
     uint32_t code;   /* enum answer_code */
-    uint32_t value;  /* if `code` reports an exceeded limit: the limit */
+    uint32_t value;  /* if `code` reports an exceeded limit: the limit; for ANSWER_VERSION as `version` */
     uint32_t window; /* in the answer to the control connection: the window that the server grants */
     uint32_t token;
     uint64_t address;

@@ -47,8 +47,8 @@ void peers_end_round(FILE *out);
 void peers_end(FILE *out);
 
 /*
- * Returns true if a command could not be started, or ended with an exit status other than 0, or if a client has not
- * ended in time. Ignores the exit statuses that peers_begin_end excludes.
+ * Returns true if a command could not be started, was killed by a signal, or ended with an exit status other than 0, or
+ * if a client has not ended in time. Ignores the commands that end after peers_begin_end.
  */
 bool peers_have_failed(void);
 /* Returns an array with an object for each command, or NULL if there is none. */

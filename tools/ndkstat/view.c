@@ -272,7 +272,10 @@ static const struct column counter_columns[] = {
     OF_COUNTERS("Dropped Peers", "dropped_peers", false),
 };
 
-/* Prints the heading of an adapter's block. Shortens the texts that the process has published to MAX_TEXT bytes. */
+/*
+ * Prints the heading of an adapter's block. Shortens each text that the process has published to MAX_TEXT bytes, and
+ * replaces the characters that are not printable.
+ */
 static void counters_print_heading(FILE *out, const json_t *process, const json_t *adapter)
 {
     const char *netns = json_string_value(json_object_get(process, "netns_name"));

@@ -392,7 +392,10 @@ static void owner_bind_qp(struct owners *o, const struct trace_record *r, struct
 
     if (!qp)
         return;
-    /* If is_bound is set, an earlier connector has failed with this queue pair. The earlier calls keep their owner. */
+    /*
+     * If is_bound is set, an earlier attempt to connect with this queue pair has failed. The calls of that attempt keep
+     * their owner.
+     */
     if (qp->is_bound)
         qp->owner = owner_new(o, 0, connector);
     else

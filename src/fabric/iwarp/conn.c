@@ -6,7 +6,8 @@
  *
  *   file            members that it writes                  calls                       returns
  *   conn.c          state, home, ops and their arguments,   all below, the listener     a reason, to the provider
- *                   ended, events, owner
+ *                   scheduled, posted_to, ended, active,
+ *                   events, owner
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
  *   conn_effects.c  short_linger; see below                 stream, passive, limit,     nothing: no effect can fail
  *                                                           consumer's events, net
@@ -26,7 +27,9 @@
  * readable, blocked, early_len, eof and shut are written by the file whose functions run in the connection's state.
  * conn.c also sets readable and clears blocked when the transport reports the socket. conn_effects.c sets `ended` in
  * DO_FORGIVE and `result` in DO_ANSWER, and frees `startup` and `reservation` when they are no longer needed.
- * listener.c fills an accepted connection before it calls conn_adopted.
+ * listener.c fills an accepted connection before it calls conn_adopted. It also writes `unanswered`, is_unfinished and
+ * unfinished_link. unfinished.c writes `unfinished`. conn_trace.c and conn_trace.h write traced_by and send_began_ns.
+ * conn_object.c sets the initial values and `number`. conn_move in conn.c also changes shard_link.
  *
  * In a step, state and event select a cell of the table, and the new state is set. If the connection began or ended,
  * the observer gets a report. Then the effects are carried out in their order, and the invariants are checked.

@@ -74,7 +74,7 @@ enum conn_effect {
     DO_CLOSE_TCP = 1 << 7,
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
-    DO_FORGIVE = 1 << 10, /* set c->ended to OK: a disconnect after this failure succeeds */
+    DO_FORGIVE = 1 << 10, /* set c->ended to OK: the peer half-closed before the failure, so a disconnect succeeds */
     REPORT_CONNECTED = 1 << 11,
     REPORT_REQUEST = 1 << 12,
     REPORT_ESTABLISHED = 1 << 13,

@@ -27,8 +27,8 @@ struct fabric_cq {
     struct fabric_cq_config config;
     atomic_bool overflowed; /* written with the lock held */
     /*
-     * The number of polls until one must drive the shard even if that poll finds completions, because requests wait to
-     * be sent. 0 if no request waits.
+     * The number of polls until one must drive the shard even if that poll finds completions. 0: no poll must. Set by
+     * doorbell_defer_to_poll. While it is 0, no request waits for a poll.
      */
     atomic_uint polls_left;
     atomic_uint empty_polls; /* polls that drove the shard and still found nothing */

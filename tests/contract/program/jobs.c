@@ -353,8 +353,8 @@ static void jobs_count(struct jobs *j, const struct run_result *r)
 }
 
 /*
- * Starts cases on free jobs. Waits until a running case prints output or ends, and handles the event. Returns false if
- * no case runs any more.
+ * Starts cases on free jobs. Waits at most one second until a running case prints output or ends, and handles the
+ * event. Returns false if no case runs any more.
  */
 static bool jobs_step(struct jobs *j)
 {
