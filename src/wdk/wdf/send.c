@@ -159,16 +159,20 @@ static NTSTATUS send_completed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
 
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
-/* Adds a holder if the request is SENT or WAITING. */
-static bool send_try_ref(struct wdf_send *s)
+bool wdf_send_try_ref(struct wdf_send *s)
 {
-    bool sent;
+    bool sent = atomic_load(&s->state) != SEND_IDLE && s->holders;
 
-    pthread_mutex_lock(&wdf_target_lock);
-    sent = atomic_load(&s->state) != SEND_IDLE && s->holders;
     s->holders += sent;
-    pthread_mutex_unlock(&wdf_target_lock);
     return sent;
+}
+
+bool wdf_send_cancel_and_unref(struct wdf_send *s)
+{
+    bool cancelled = IoCancelIrp(s->request->irp);
+
+    send_drop(s);
+    return cancelled;
 }
 
 bool wdf_send_is_sent(const struct wdf_request *r)
@@ -178,13 +182,12 @@ bool wdf_send_is_sent(const struct wdf_request *r)
 
 bool wdf_send_cancel(struct wdf_request *r)
 {
-    bool cancelled;
+    bool sent;
 
-    if (!r->send || !send_try_ref(r->send))
-        return false;
-    cancelled = IoCancelIrp(r->irp);
-    send_drop(r->send);
-    return cancelled;
+    pthread_mutex_lock(&wdf_target_lock);
+    sent = r->send && wdf_send_try_ref(r->send);
+    pthread_mutex_unlock(&wdf_target_lock);
+    return sent && wdf_send_cancel_and_unref(r->send);
 }
 
 /* The routine of the timer's DPC. Cancels a request that has timed out, and drops the timer as a holder. */

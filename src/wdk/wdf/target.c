@@ -37,7 +37,7 @@ static bool target_is_unused(const struct wdf_target *t)
 
 /*
  * If several threads close the target, the first one whose wait is over releases the device. The driver may then open
- * the target again. So the other threads release nothing if the target was opened meanwhile.
+ * the target again. So the other threads cancel and release nothing if the target was opened meanwhile.
  */
 static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
 {
@@ -51,9 +51,9 @@ static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
         t->state = state;
     opens = t->opens;
     pthread_mutex_unlock(&wdf_target_lock);
-    wdf_target_refuse_waiting(t);
-    wdf_target_cancel(&t->sent);
-    wdf_target_cancel(&t->ignoring);
+    wdf_target_refuse_waiting(t, opens);
+    wdf_target_cancel(t, &t->sent, opens);
+    wdf_target_cancel(t, &t->ignoring, opens);
     pthread_mutex_lock(&wdf_target_lock);
     while (t->opens == opens && !target_is_unused(t))
         pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);

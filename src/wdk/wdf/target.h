@@ -117,6 +117,10 @@ NTSTATUS wdf_send_format(struct wdf_target *t, struct wdf_request *r, const stru
 bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEND_OPTIONS *options);
 /* Cancels a request. Returns false if the request is not sent, or has no cancel routine. */
 bool wdf_send_cancel(struct wdf_request *r);
+/* Adds a holder. Returns false if the request is IDLE, or has no holder any more. Requires the lock. */
+bool wdf_send_try_ref(struct wdf_send *s);
+/* Cancels the request, and drops the holder that wdf_send_try_ref has added. Returns what IoCancelIrp returns. */
+bool wdf_send_cancel_and_unref(struct wdf_send *s);
 bool wdf_send_is_sent(const struct wdf_request *r);
 /* Prepares the request for a new use (WdfRequestReuse): removes its format and completion routine, sets its status. */
 void wdf_send_reset(struct wdf_send *s, NTSTATUS status);
@@ -141,12 +145,12 @@ void wdf_send_refuse(struct wdf_send *s, NTSTATUS status);
 /* Returns the target, or NULL if the handle is wrong. Reports an IRQL above `irql`. */
 struct wdf_target *wdf_target_of(const char *routine, WDFIOTARGET target, KIRQL irql);
 /*
- * Cancels the requests in `sent` that have not come back. Cancels at most as many requests as are in `sent` at the
- * beginning, because a completion routine may send its request again.
+ * Cancels the requests in `sent` that have not come back. Does not cancel requests that are sent later. If t->opens is
+ * not `opens`, the target was opened again. Then all earlier requests have come back, and nothing is cancelled.
  */
-void wdf_target_cancel(struct wdf_sent *sent);
-/* Completes the waiting requests without sending them. */
-void wdf_target_refuse_waiting(struct wdf_target *t);
+void wdf_target_cancel(struct wdf_target *t, struct wdf_sent *sent, unsigned opens);
+/* Completes the waiting requests without sending them, unless t->opens is not `opens`. */
+void wdf_target_refuse_waiting(struct wdf_target *t, unsigned opens);
 /*
  * Returns true if all requests have come back and their completion routines have returned. If the caller is a
  * completion routine of the target, running routines are ignored, because the caller would otherwise wait for its own

@@ -12,61 +12,68 @@
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-/* Returns a sent request with a reference on it, or NULL. Requires the lock. */
-static struct wdf_request *target_first_sent(struct wdf_sent *sent)
+/* Moves the first sent request to the end of the list, so that the next call returns another one. Requires the lock. */
+static struct wdf_send *target_rotate_sent(struct wdf_sent *sent)
 {
-    struct wdf_request *r;
+    struct wdf_send *s = CONTAINING_RECORD(sent->requests.Flink, struct wdf_send, link);
 
-    if (IsListEmpty(&sent->requests))
-        return NULL;
-    r = CONTAINING_RECORD(sent->requests.Flink, struct wdf_send, link)->request;
-    wdf_object_ref(&r->object);
-    /* Moves the request to the end of the list, so that the next call returns another request. */
-    RemoveEntryList(&r->send->link);
-    InsertTailList(&sent->requests, &r->send->link);
-    return r;
+    RemoveEntryList(&s->link);
+    InsertTailList(&sent->requests, &s->link);
+    return s;
 }
 
+/* Requires the lock. */
 static unsigned target_count_sent(const struct wdf_sent *sent)
 {
     unsigned n = 0;
 
-    pthread_mutex_lock(&wdf_target_lock);
     for (const LIST_ENTRY *e = sent->requests.Flink; e != &sent->requests; e = e->Flink)
         n++;
-    pthread_mutex_unlock(&wdf_target_lock);
     return n;
 }
 
-void wdf_target_cancel(struct wdf_sent *sent)
-{
-    for (unsigned n = target_count_sent(sent); n; n--) {
-        struct wdf_request *r;
-
-        pthread_mutex_lock(&wdf_target_lock);
-        r = target_first_sent(sent);
-        pthread_mutex_unlock(&wdf_target_lock);
-        if (!r)
-            break;
-        (void)wdf_send_cancel(r);
-        wdf_object_unref(&r->object);
-    }
-}
-
-/* Returns a request that waited and is now SENT, or NULL. */
-static struct wdf_send *target_pop_waiting(struct wdf_target *t, bool only_if_started)
+/* While a request has a holder, the target is not opened again, so no other use of the request is cancelled. */
+void wdf_target_cancel(struct wdf_target *t, struct wdf_sent *sent, unsigned opens)
 {
     struct wdf_send *s;
 
     pthread_mutex_lock(&wdf_target_lock);
-    s = only_if_started && t->state != WdfIoTargetStarted ? NULL : wdf_send_pop_waiting(t);
+    for (unsigned n = target_count_sent(sent); n && t->opens == opens && !IsListEmpty(&sent->requests); n--) {
+        s = target_rotate_sent(sent);
+        if (!wdf_send_try_ref(s))
+            continue;
+        pthread_mutex_unlock(&wdf_target_lock);
+        (void)wdf_send_cancel_and_unref(s);
+        pthread_mutex_lock(&wdf_target_lock);
+    }
+    pthread_mutex_unlock(&wdf_target_lock);
+}
+
+/* Returns a request that waited and is now SENT, or NULL. */
+static struct wdf_send *target_pop_to_start(struct wdf_target *t)
+{
+    struct wdf_send *s;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    s = t->state == WdfIoTargetStarted ? wdf_send_pop_waiting(t) : NULL;
     pthread_mutex_unlock(&wdf_target_lock);
     return s;
 }
 
-void wdf_target_refuse_waiting(struct wdf_target *t)
+/* Works like target_pop_to_start, for a request that is refused. */
+static struct wdf_send *target_pop_to_refuse(struct wdf_target *t, unsigned opens)
 {
-    for (struct wdf_send *s = target_pop_waiting(t, false); s; s = target_pop_waiting(t, false))
+    struct wdf_send *s;
+
+    pthread_mutex_lock(&wdf_target_lock);
+    s = t->opens == opens ? wdf_send_pop_waiting(t) : NULL;
+    pthread_mutex_unlock(&wdf_target_lock);
+    return s;
+}
+
+void wdf_target_refuse_waiting(struct wdf_target *t, unsigned opens)
+{
+    for (struct wdf_send *s = target_pop_to_refuse(t, opens); s; s = target_pop_to_refuse(t, opens))
         wdf_send_refuse(s, STATUS_WDF_DEVICE_REMOVED_NOT_SENT);
 }
 
@@ -85,17 +92,18 @@ static void target_report(const char *routine, struct wdf_target *t, const char 
 }
 
 /*
- * Begins a change of the state. Returns false if the target is closed or deleted; its state then stays. On success the
- * caller must call target_end_change. Until then the change has a reference, because a completion routine that it calls
- * may delete the target.
+ * Begins a change of the state, and sets *opens to t->opens. Returns false if the target is closed or deleted; its
+ * state then stays. On success the caller must call target_end_change. Until then the change has a reference, because a
+ * completion routine that it calls may delete the target.
  */
-static bool target_begin_change(const char *routine, struct wdf_target *t, WDF_IO_TARGET_STATE state)
+static bool target_begin_change(const char *routine, struct wdf_target *t, WDF_IO_TARGET_STATE state, unsigned *opens)
 {
     bool overlaps, is_open;
 
     pthread_mutex_lock(&wdf_target_lock);
     is_open = t->state == WdfIoTargetStarted || t->state == WdfIoTargetStopped || t->state == WdfIoTargetPurged;
     overlaps = t->changes != 0;
+    *opens = t->opens;
     if (is_open) {
         t->state = state;
         t->changes++;
@@ -128,22 +136,23 @@ static bool target_may_wait(const char *routine, struct wdf_target *t)
 NTSTATUS WdfIoTargetStart(WDFIOTARGET IoTarget)
 {
     struct wdf_target *t = wdf_target_of("WdfIoTargetStart", IoTarget, DISPATCH_LEVEL);
+    unsigned opens;
 
     if (!t)
         return STATUS_INVALID_PARAMETER;
-    if (!target_begin_change("WdfIoTargetStart", t, WdfIoTargetStarted))
+    if (!target_begin_change("WdfIoTargetStart", t, WdfIoTargetStarted, &opens))
         return STATUS_INVALID_DEVICE_STATE;
-    for (struct wdf_send *s = target_pop_waiting(t, true); s; s = target_pop_waiting(t, true))
+    for (struct wdf_send *s = target_pop_to_start(t); s; s = target_pop_to_start(t))
         wdf_send_resume(s);
     target_end_change(t);
     return STATUS_SUCCESS;
 }
 
-/* Waits until the sent requests are back, except those that ignore the target's state. */
-static void target_wait_for_sent(struct wdf_target *t)
+/* Waits until the sent requests are back, except those that ignore the target's state or were sent after an open. */
+static void target_wait_for_sent(struct wdf_target *t, unsigned opens)
 {
     pthread_mutex_lock(&wdf_target_lock);
-    while (!wdf_target_is_back(t, &t->sent))
+    while (t->opens == opens && !wdf_target_is_back(t, &t->sent))
         pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
     pthread_mutex_unlock(&wdf_target_lock);
 }
@@ -154,17 +163,18 @@ VOID WdfIoTargetStop(WDFIOTARGET IoTarget, WDF_IO_TARGET_SENT_IO_ACTION Action)
     struct wdf_target *t = wdf_target_of("WdfIoTargetStop", IoTarget,
                                          Action == WdfIoTargetLeaveSentIoPending ? DISPATCH_LEVEL : PASSIVE_LEVEL);
     bool waits = Action == WdfIoTargetCancelSentIo;
+    unsigned opens;
 
     if (!t || Action <= WdfIoTargetSentIoUndefined || Action > WdfIoTargetLeaveSentIoPending)
         return;
     if (Action == WdfIoTargetWaitForSentIoToComplete)
         waits = target_may_wait("WdfIoTargetStop", t);
-    if (!target_begin_change("WdfIoTargetStop", t, WdfIoTargetStopped))
+    if (!target_begin_change("WdfIoTargetStop", t, WdfIoTargetStopped, &opens))
         return;
     if (Action == WdfIoTargetCancelSentIo)
-        wdf_target_cancel(&t->sent);
+        wdf_target_cancel(t, &t->sent, opens);
     if (waits)
-        target_wait_for_sent(t);
+        target_wait_for_sent(t, opens);
     target_end_change(t);
 }
 
@@ -172,16 +182,17 @@ VOID WdfIoTargetPurge(WDFIOTARGET IoTarget, WDF_IO_TARGET_PURGE_IO_ACTION Action
 {
     struct wdf_target *t = wdf_target_of("WdfIoTargetPurge", IoTarget,
                                          Action == WdfIoTargetPurgeIo ? DISPATCH_LEVEL : PASSIVE_LEVEL);
+    unsigned opens;
     bool waits;
 
     if (!t || Action <= WdfIoTargetPurgeIoUndefined || Action > WdfIoTargetPurgeIo)
         return;
     waits = Action == WdfIoTargetPurgeIoAndWait && target_may_wait("WdfIoTargetPurge", t);
-    if (!target_begin_change("WdfIoTargetPurge", t, WdfIoTargetPurged))
+    if (!target_begin_change("WdfIoTargetPurge", t, WdfIoTargetPurged, &opens))
         return;
-    wdf_target_refuse_waiting(t);
-    wdf_target_cancel(&t->sent);
+    wdf_target_refuse_waiting(t, opens);
+    wdf_target_cancel(t, &t->sent, opens);
     if (waits)
-        target_wait_for_sent(t);
+        target_wait_for_sent(t, opens);
     target_end_change(t);
 }

@@ -33,6 +33,7 @@ enum wdfqueues_case {
     WDFQUEUES_TARGET_DELETE_WAITS,  /* and so does the deletion */
     WDFQUEUES_TARGET_CLOSED_INSIDE, /* a completion routine closes its target */
     WDFQUEUES_TARGET_REOPENED_INSIDE, /* a completion routine closes and opens a target that is being closed */
+    WDFQUEUES_TARGET_CLOSE_LATE, /* a close goes on after the target was closed and opened again */
     WDFQUEUES_TARGET_CLEANUP_FIRST, /* EvtCleanupCallback comes before the requests are cancelled */
     WDFQUEUES_TARGET_NOT_REOPENED,  /* after the deletion */
     WDFQUEUES_TARGET_FILE,          /* a target with a file object */

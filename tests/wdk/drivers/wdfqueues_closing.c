@@ -163,6 +163,66 @@ static ULONG check_reopened_inside(VOID)
     return 0;
 }
 
+static WDFREQUEST later;
+
+/* Closes the target, opens it again and sends `later`. */
+static VOID reopen_and_send(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                            WDFCONTEXT Context)
+{
+    WDF_IO_TARGET_OPEN_PARAMS open;
+
+    UNREFERENCED_PARAMETER(Request);
+    UNREFERENCED_PARAMETER(Params);
+    UNREFERENCED_PARAMETER(Context);
+    WdfIoTargetClose(Target);
+    KeClearEvent(&completed.done);
+    WDF_IO_TARGET_OPEN_PARAMS_INIT_REOPEN(&open);
+    if (NT_SUCCESS(WdfIoTargetOpen(Target, &open)) && NT_SUCCESS(send_marked(&later)))
+        InterlockedIncrement(&scene.first);
+}
+
+/* The stop, the purge or the close has two requests to cancel. The completion routine of the first one reopens. */
+static ULONG check_late(VOID (*Change)(VOID))
+{
+    WDFREQUEST second;
+
+    scene.first = 0;
+    CHECK(NT_SUCCESS(send_marked_with(&request, reopen_and_send)));
+    CHECK(NT_SUCCESS(send_marked(&second)));
+    Change();
+    CHECK(scene.first == 1 && WdfRequestGetStatus(second) == STATUS_CANCELLED);
+    CHECK(!KeReadStateEvent(&completed.done) && WdfIoTargetGetState(target) == WdfIoTargetStarted);
+    CHECK(WdfRequestCancelSentRequest(later) && KeReadStateEvent(&completed.done));
+    WdfObjectDelete(later);
+    WdfObjectDelete(second);
+    WdfObjectDelete(request);
+    return 0;
+}
+
+static VOID close_now(VOID)
+{
+    WdfIoTargetClose(target);
+}
+
+static VOID purge_now(VOID)
+{
+    WdfIoTargetPurge(target, WdfIoTargetPurgeIo);
+}
+
+static VOID stop_now(VOID)
+{
+    WdfIoTargetStop(target, WdfIoTargetCancelSentIo);
+}
+
+static ULONG check_close_late(VOID)
+{
+    ULONG line = check_late(close_now);
+
+    if (!line)
+        line = check_late(purge_now);
+    return line ? line : check_late(stop_now);
+}
+
 /* ---- The deletion ------------------------------------------------------------------------------------------------ */
 
 static WDFIOTARGET deleted;
@@ -326,6 +386,8 @@ ULONG check_target_state(ULONG Case)
         return check_closed_inside();
     case WDFQUEUES_TARGET_REOPENED_INSIDE:
         return check_reopened_inside();
+    case WDFQUEUES_TARGET_CLOSE_LATE:
+        return check_close_late();
     case WDFQUEUES_TARGET_CLEANUP_FIRST:
         return check_cleanup_first();
     case WDFQUEUES_TARGET_NOT_REOPENED:
