@@ -96,6 +96,15 @@ static void test_stops_delivered(void **state)
     end("APDIRSqsRtidpfcx");
 }
 
+/* EvtDeviceD0Exit comes after an EvtIoQueueState that EvtIoStop has made due. */
+static void test_notice_due(void **state)
+{
+    (void)state;
+    begin(WDFPNP_NOTICE_DUE);
+    host_unload(host_load("wdfpnp"));
+    end("APDIRSqsRtnidpfcx");
+}
+
 /* EvtDeviceSelfManagedIoCleanup comes after the callbacks of all queues. */
 static void test_notice_at_end(void **state)
 {
@@ -240,10 +249,13 @@ static void test_deletes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_works),    cmocka_unit_test(test_stops),           cmocka_unit_test(test_stops_delivered),
-        cmocka_unit_test(test_creates),  cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
-        cmocka_unit_test(test_counter),  cmocka_unit_test(test_refuses_removal), cmocka_unit_test(test_adds_nothing),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_deletes),         cmocka_unit_test(test_notice_at_end),
+        cmocka_unit_test(test_works),           cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_stops_delivered), cmocka_unit_test(test_creates),
+        cmocka_unit_test(test_local_target),    cmocka_unit_test(test_forgets_create),
+        cmocka_unit_test(test_counter),         cmocka_unit_test(test_refuses_removal),
+        cmocka_unit_test(test_adds_nothing),    cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_deletes),         cmocka_unit_test(test_notice_at_end),
+        cmocka_unit_test(test_notice_due),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Starts and stops power-managed queues. A stopped queue accepts requests and delivers none. The invariant: when the
- * stop has ended, each request that the driver still owns is one whose stop the driver has acknowledged.
+ * stop has ended, each request that the driver still owns is one whose stop the driver has acknowledged, and no notice
+ * runs or is due because of the stop.
  */
 #include "wdf.h"
 
@@ -69,6 +70,24 @@ static void queue_stop_requests(struct wdf_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
+/* Returns true if a thread will call a notice, because its goal is reached. Requires the lock. */
+static bool queue_has_due_notice(const struct wdf_queue *q)
+{
+    for (enum wdf_goal goal = 0; goal < GOALS; goal++)
+        if (q->waits[goal].notice.routine && wdf_queue_has_reached(q, goal))
+            return true;
+    return false;
+}
+
+/* EvtIoStop may have made notices due, also of other queues. Other threads call them. */
+static void queue_wait_for_due_notices(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->notices || queue_has_due_notice(q))
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
 static void queue_start(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
@@ -119,6 +138,7 @@ void wdf_device_set_power(struct wdf_device *d, bool on)
     }
     device_for_managed_queues(d, queue_stop_delivery);
     device_for_managed_queues(d, queue_stop_requests);
+    device_for_managed_queues(d, queue_wait_for_due_notices);
 }
 
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r)

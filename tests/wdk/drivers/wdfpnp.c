@@ -255,6 +255,24 @@ static VOID parked_stopped(WDFQUEUE Queue, WDFCONTEXT Context)
     note('n');
 }
 
+/* EvtDeviceD0Exit must not be called meanwhile. A shorter time only weakens the test. */
+static VOID default_stopped(WDFQUEUE Queue, WDFCONTEXT Context)
+{
+    LARGE_INTEGER time = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    UNREFERENCED_PARAMETER(Queue);
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &time);
+    note('n');
+}
+
+static VOID complete_request(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfRequestComplete(held, STATUS_CANCELLED);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
 static VOID stop_parked(PVOID Context)
 {
     WdfIoQueueStop(parked, parked_stopped, Context);
@@ -290,6 +308,8 @@ static NTSTATUS self_managed_suspend(WDFDEVICE Device)
     }
     if (mode == WDFPNP_NOTICE_RUNS)
         begin_callback(stop_parked, NULL);
+    if (mode == WDFPNP_NOTICE_DUE)
+        WdfIoQueueStop(WdfDeviceGetDefaultQueue(Device), default_stopped, NULL);
     return STATUS_SUCCESS;
 }
 
@@ -418,6 +438,8 @@ static VOID stop(WDFQUEUE Queue, WDFREQUEST Request, ULONG ActionFlags)
         WdfRequestStopAcknowledge(Request, FALSE);
     else if (mode == WDFPNP_REQUEUES)
         WdfRequestStopAcknowledge(Request, TRUE);
+    else if (mode == WDFPNP_NOTICE_DUE)
+        run_thread(complete_request, NULL);
     else
         WdfRequestComplete(Request, STATUS_CANCELLED);
 }

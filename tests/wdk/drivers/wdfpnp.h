@@ -21,6 +21,7 @@ enum wdfpnp_mode {
     WDFPNP_NOTICE_RUNS,     /* an EvtIoQueueState runs when its queue stops */
     WDFPNP_NOTICE_AT_END,   /* an EvtIoQueueState of a queue that is not power-managed runs during the removal */
     WDFPNP_CANCELLED,       /* a request that was not delivered is being cancelled when its queue stops */
+    WDFPNP_NOTICE_DUE,      /* another thread completes the request of EvtIoStop, so an EvtIoQueueState becomes due */
     WDFPNP_CREATES,         /* queues are created while the device starts */
     WDFPNP_FORGETS_CREATE,  /* a create request with a file object is sent and forgotten */
     WDFPNP_DELETES,         /* deletes its device, which is the framework's to delete */
