@@ -336,8 +336,7 @@ const char *port_adapter_start(struct port_adapter *a)
     }
     port_adapter_query_controls(a);
     a->device->AlignmentRequirement = a->config.AlignmentMask;
-    atomic_store(&a->running, true);
-    port_scan(a);
+    port_scan_first(a);
     return NULL;
 }
 

@@ -194,8 +194,8 @@ void port_end_waiting(struct port_adapter *a);
 
 /* ---- scan.c, device.c, adapter.c ----------------------------------------------------- */
 
-/* Scans on the caller's thread. Requires PASSIVE_LEVEL. */
-void port_scan(struct port_adapter *a);
+/* Starts the processing of requests, and scans on the caller's thread. Requires PASSIVE_LEVEL. */
+void port_scan_first(struct port_adapter *a);
 /*
  * Queues a work item that scans. If a scan is running, instead requests another scan after the running scan. Returns
  * false if the adapter is not started, or is being removed.

@@ -168,11 +168,15 @@ static VOID port_scan_run(PVOID context)
     } while (again);
 }
 
-/* Scans on the calling thread. Sets `scanning`, so that a bus change during the scan causes another scan afterwards. */
-void port_scan(struct port_adapter *a)
+/*
+ * Sets `scanning` together with `running`. A thread of the miniport may report a change at any time. If it does so
+ * after this point, the report causes another scan after the first one.
+ */
+void port_scan_first(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
     a->scanning = true;
+    atomic_store(&a->running, true);
     pthread_mutex_unlock(&a->lock);
     port_scan_run(a);
 }
