@@ -84,9 +84,61 @@ static void test_not_listed(void **state)
     stop();
 }
 
+/* ---- Notices of state changes ------------------------------------------------------------------------------------ */
+
+static void notify_last(void)
+{
+    start();
+    order(RAMDISK_NOTIFIES_LAST);
+    ondk_wdk_close(port);
+    host_unload(driver);
+}
+
+/* A notice that the port accepts during the last scan before the removal ends once, without a scan. */
+static void test_notice_at_removal(void **state)
+{
+    char *text = host_reported(notify_last);
+
+    (void)state;
+    if (host_count(text) || !strstr(text, "ramdisk: notice ended with 0xC1000001, another one is refused") ||
+        strstr(text, "ramdisk: notice refused"))
+        fail_msg("%s", text);
+    free(text);
+}
+
+static void notify_always(void)
+{
+    const uint32_t on = 1;
+
+    if (ondk_wdk_registry_set("\\Registry\\Machine\\System\\CurrentControlSet\\Services\\ramdisk", "NotifiesAlways", 4,
+                              &on, sizeof on))
+        _exit(3);
+    for (useconds_t i = 0; i < 25 && !ondk_verify_breaches(); i++) {
+        driver = host_load("ramdisk");
+        usleep(i * 40);
+        host_unload(driver);
+    }
+}
+
+/* Each accepted notice ends once, and no other one ends, also if the adapter starts or is removed meanwhile. */
+static void test_notices_always(void **state)
+{
+    char *text = host_reported(notify_always);
+
+    (void)state;
+    if (host_count(text))
+        fail_msg("%s", strstr(text, "driver rule broken"));
+    free(text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_listed), cmocka_unit_test(test_not_listed) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_notice_at_removal), /* these two fork, so they run before this process has threads */
+        cmocka_unit_test(test_notices_always),
+        cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_not_listed),
+    };
 
     return cmocka_run_group_tests_name("storport_scan", tests, NULL, NULL);
 }

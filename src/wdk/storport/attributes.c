@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements the routines with which a miniport reports its features, its units and their changes. The port has no
- * class driver above it, so it answers every change with a scan.
+ * class driver above it, so it answers every change with a scan. The section "Notices" has the table of a notice's
+ * states.
  */
 #include <pthread.h>
 
@@ -75,19 +76,23 @@ ULONG StorPortSetUnitAttributes(PVOID HwDeviceExtension, PSTOR_ADDRESS Address, 
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Requests a scan, which ends the notice. `pending` points to the member of a->notices that is true until then. If no
- * scan is possible, sets *pending to false.
+ * The adapter has at most one notice of each kind. scan.c processes the notices in rounds, of which at most one runs at
+ * a time. All changes of a notice's state happen with the adapter's lock held:
+ *
+ *     state      event                                     next state  what the port does
+ *     none       the miniport's call, a scan is possible   accepted    requests a round, returns STOR_STATUS_SUCCESS
+ *     none       the call, no scan is possible             none        returns STOR_STATUS_UNSUCCESSFUL
+ *     accepted   a round begins                            in process  copies the notice, and scans
+ *     accepted,  the call                                  the same    returns STOR_STATUS_BUSY or, for a state
+ *     in process                                                       change, STOR_STATUS_UNSUCCESSFUL
+ *     in process the round ends                            none        then calls HwStateChange
+ *
+ * The flag in a->notices is set while the notice is accepted or in process. The invariant: the flag is set only
+ * together with a successful request of a round. No round can be requested after the removal has set `no_scan`, and the
+ * removal waits for the rounds that were requested before. Therefore HwStateChange is called exactly once for each
+ * accepted notice, before the miniport is stopped, and is not called for any other notice. A round that begins after
+ * `no_scan` was set does not scan, and passes STOR_STATUS_UNSUCCESSFUL to HwStateChange.
  */
-static ULONG port_notice_scan(struct port_adapter *a, bool *pending)
-{
-    if (port_scan_later(a))
-        return STOR_STATUS_SUCCESS;
-    pthread_mutex_lock(&a->lock);
-    *pending = false;
-    pthread_mutex_unlock(&a->lock);
-    return STOR_STATUS_UNSUCCESSFUL;
-}
-
 ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULONGLONG flags)
 {
     ULONG status = STOR_STATUS_SUCCESS;
@@ -101,34 +106,36 @@ ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULO
         status = STOR_STATUS_INVALID_DEVICE_REQUEST;
     else if (a->notices.async)
         status = STOR_STATUS_BUSY;
+    else if (!port_scan_later_locked(a))
+        status = STOR_STATUS_UNSUCCESSFUL;
     else
         a->notices.async = true;
     pthread_mutex_unlock(&a->lock);
-    return status ? status : port_notice_scan(a, &a->notices.async);
+    return status;
 }
 
 ULONG port_notice_state(struct port_adapter *a, ULONG entities, STOR_ADDRESS *address, PHW_STATE_CHANGE routine,
                         void *context)
 {
-    bool busy;
+    bool accepted;
 
     if (!port_address_is_valid(address) || !entities ||
         entities & ~(ULONG)(STATE_CHANGE_LUN | STATE_CHANGE_TARGET | STATE_CHANGE_BUS))
         return STOR_STATUS_INVALID_PARAMETER;
     pthread_mutex_lock(&a->lock);
-    busy = a->notices.state;
-    if (!busy) {
+    accepted = !a->notices.state && port_scan_later_locked(a);
+    if (accepted) {
         a->notices.state = true;
         a->notices.routine = routine;
         a->notices.context = context;
         a->notices.address = address;
     }
     pthread_mutex_unlock(&a->lock);
-    return busy ? STOR_STATUS_UNSUCCESSFUL : port_notice_scan(a, &a->notices.state);
+    return accepted ? STOR_STATUS_SUCCESS : STOR_STATUS_UNSUCCESSFUL;
 }
 
 /* The notices end before the call of the miniport's routine, which may make the next notice. */
-void port_end_notices(struct port_adapter *a, const struct port_notices *notices)
+void port_end_notices(struct port_adapter *a, const struct port_notices *notices, ULONG status)
 {
     struct port_inside inside;
 
@@ -142,8 +149,7 @@ void port_end_notices(struct port_adapter *a, const struct port_notices *notices
         return;
     inside = port_enter(DISPATCH_LEVEL);
     KeAcquireSpinLockAtDpcLevel(&a->start_io_lock);
-    notices->routine(a->extension->data, notices->context, (SHORT)notices->address->Type, notices->address,
-                     STOR_STATUS_SUCCESS);
+    notices->routine(a->extension->data, notices->context, (SHORT)notices->address->Type, notices->address, status);
     KeReleaseSpinLockFromDpcLevel(&a->start_io_lock);
     port_exit(&inside, "HwStateChange", (const void *)(uintptr_t)notices->routine);
 }

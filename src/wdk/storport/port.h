@@ -66,7 +66,7 @@ enum { PORT_MAX_RECENT = 64 };
 /* Whether the adapter has received IRP_MN_START_DEVICE and IRP_MN_REMOVE_DEVICE. */
 enum port_pnp { PNP_NEW, PNP_STARTED, PNP_REMOVED };
 
-/* Reports from the miniport. The next scan processes these reports. */
+/* Reports from the miniport. The next scan processes these reports. attributes.c has the table of states. */
 struct port_notices {
     bool async; /* StorPortAsyncNotificationDetected */
     bool state; /* StorPortStateChangeDetected; the members below are its arguments */
@@ -201,8 +201,10 @@ void port_scan_first(struct port_adapter *a);
  * false if the adapter is not started, or is being removed.
  */
 bool port_scan_later(struct port_adapter *a);
-/* Ends the notices, and calls the miniport's routine. Called after a scan that began after the notices. */
-void port_end_notices(struct port_adapter *a, const struct port_notices *notices);
+/* Like port_scan_later, but requires the lock. */
+bool port_scan_later_locked(struct port_adapter *a);
+/* Ends the notices, and passes `status` to the miniport's routine. Called for each notice once. */
+void port_end_notices(struct port_adapter *a, const struct port_notices *notices, ULONG status);
 /* These functions implement StorPortNotification for the two kinds of notices. They return a STOR_STATUS. */
 ULONG port_notice_async(struct port_adapter *a, const STOR_ADDRESS *address, ULONGLONG flags);
 ULONG port_notice_state(struct port_adapter *a, ULONG entities, STOR_ADDRESS *address, PHW_STATE_CHANGE routine,

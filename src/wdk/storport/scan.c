@@ -138,28 +138,34 @@ static void port_scan_all(struct port_adapter *a)
             port_scan_target(a, (UCHAR)path, (UCHAR)target);
 }
 
-/* Scans, and ends the notices that were made before the scan. */
-static void port_scan_and_end_notices(struct port_adapter *a)
+/*
+ * Scans, and ends the notices that were accepted before the scan. If the removal has begun, ends the notices without a
+ * scan.
+ */
+static void port_scan_round(struct port_adapter *a)
 {
     struct port_notices notices;
+    bool must_scan;
 
     pthread_mutex_lock(&a->lock);
     notices = a->notices;
+    must_scan = !a->no_scan;
     pthread_mutex_unlock(&a->lock);
-    port_scan_all(a);
-    port_end_notices(a, &notices);
+    if (must_scan)
+        port_scan_all(a);
+    port_end_notices(a, &notices, must_scan ? STOR_STATUS_SUCCESS : STOR_STATUS_UNSUCCESSFUL);
 }
 
-/* Scans, and scans again if another scan was requested meanwhile. */
+/* Runs a round, and another one if it was requested meanwhile. */
 static VOID port_scan_run(PVOID context)
 {
     struct port_adapter *a = context;
     bool again;
 
     do {
-        port_scan_and_end_notices(a);
+        port_scan_round(a);
         pthread_mutex_lock(&a->lock);
-        again = a->scan_again && !a->no_scan;
+        again = a->scan_again;
         a->scan_again = false;
         if (!again)
             a->scanning = false;
@@ -181,20 +187,27 @@ void port_scan_first(struct port_adapter *a)
     port_scan_run(a);
 }
 
-bool port_scan_later(struct port_adapter *a)
+bool port_scan_later_locked(struct port_adapter *a)
 {
-    bool possible, queue;
-
-    pthread_mutex_lock(&a->lock);
-    possible = a->running && !a->no_scan;
-    queue = possible && !a->scanning;
-    a->scan_again = a->scanning;
-    a->scanning = a->scanning || queue;
-    pthread_mutex_unlock(&a->lock);
-    if (!queue)
-        return possible;
+    if (!a->running || a->no_scan)
+        return false;
+    if (a->scanning) {
+        a->scan_again = true;
+        return true;
+    }
+    a->scanning = true;
     worker_add_own_routine(port_scan_run);
     ExInitializeWorkItem(&a->scan_item, port_scan_run, a);
     (void)worker_queue(&a->scan_item, NULL, NULL);
     return true;
+}
+
+bool port_scan_later(struct port_adapter *a)
+{
+    bool possible;
+
+    pthread_mutex_lock(&a->lock);
+    possible = port_scan_later_locked(a);
+    pthread_mutex_unlock(&a->lock);
+    return possible;
 }

@@ -81,6 +81,7 @@ static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         data.DeviceType = 0x1f; /* unknown */
     }
     ramdisk_announce(d, srb->Lun);
+    ramdisk_notify_in_scan(d);
     RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
     RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
     RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);
@@ -193,6 +194,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         return lock_and_count(d);
     case RAMDISK_NOTIFIES:
         ramdisk_notify(d);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_NOTIFIES_LAST:
+        ramdisk_notify_last(d);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_HANGS_UNTIL_RESET:
     case RAMDISK_HANGS_UNTIL_BUS_RESET:
@@ -390,6 +394,7 @@ static BOOLEAN initialize(PVOID DeviceExtension)
     d->told.initialize_irql = KeGetCurrentIrql();
     ramdisk_init_later(d);
     ramdisk_enable_interface(d);
+    ramdisk_notify_always(d);
     return StorPortEnablePassiveInitialization(d, passive);
 }
 
@@ -492,6 +497,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
         return status;
     }
     ramdisk_hook_pnp(DriverObject, RegistryPath);
+    ramdisk_read_notices(RegistryPath);
     port_unload = DriverObject->DriverUnload;
     DriverObject->DriverUnload = unload;
     return status;

@@ -36,7 +36,8 @@ enum ramdisk_command {
     RAMDISK_NOTIFIES,      /* the port of changes */
     RAMDISK_LINGERS,       /* in HwStartIo on its own thread, when the adapter is removed */
     RAMDISK_HIDES_FIRST,   /* INQUIRY of unit 0 has the peripheral qualifier 3; or shows unit 0 again */
-    RAMDISK_LISTS_NOTHING  /* REPORT LUNS is not supported; or is supported again */
+    RAMDISK_LISTS_NOTHING, /* REPORT LUNS is not supported; or is supported again */
+    RAMDISK_NOTIFIES_LAST  /* the port of a change, whose scan the removal prevents */
 };
 
 struct ramdisk_told {

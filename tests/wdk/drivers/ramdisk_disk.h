@@ -20,6 +20,7 @@ struct disk {
     LONG link_down;
     LONG busy_tries; /* of RAMDISK_BUSY_WITH_ALL */
     LONG inside; /* threads in count_inquiry() */
+    LONG notifies_last; /* the next INQUIRY notifies the port */
     LONG ready;  /* threads that are about to complete the unit's requests */
     BOOLEAN first_hidden, no_list, announced;
     BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
@@ -32,6 +33,12 @@ VOID ramdisk_set_features(struct disk *d, PDEVICE_OBJECT physical);
 VOID ramdisk_enable_interface(struct disk *d);
 VOID ramdisk_announce(struct disk *d, UCHAR lun);
 VOID ramdisk_notify(struct disk *d);
+
+VOID ramdisk_read_notices(PUNICODE_STRING path);
+VOID ramdisk_removal_begins(VOID);
+VOID ramdisk_notify_always(struct disk *d);
+VOID ramdisk_notify_last(struct disk *d);
+VOID ramdisk_notify_in_scan(struct disk *d);
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
 VOID ramdisk_init_later(struct disk *d);

@@ -35,6 +35,8 @@ static NTSTATUS dispatch_pnp(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     cancels += minor == IRP_MN_CANCEL_REMOVE_DEVICE;
     removes += minor == IRP_MN_REMOVE_DEVICE;
     if (minor == IRP_MN_REMOVE_DEVICE)
+        ramdisk_removal_begins();
+    if (minor == IRP_MN_REMOVE_DEVICE)
         DbgPrint("ramdisk: %u starts, %u queries, %u cancels, %u removes\n", starts, queries, cancels, removes);
     if (refused == RAMDISK_REFUSE_START && minor == IRP_MN_START_DEVICE)
         return complete(Irp, STATUS_INSUFFICIENT_RESOURCES);
