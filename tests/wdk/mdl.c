@@ -20,6 +20,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
+#include "wdk/mm/locked_pages.h"
 #include "wdk/mm/pool.h"
 
 enum { TAG = 'ldmT' };
@@ -178,6 +179,23 @@ static void test_partial(void **state)
     assert_ptr_equal(MmGetSystemAddressForMdlSafe(source, NormalPagePriority), buffer + 50 + PAGE_SIZE);
     MmUnlockPages(source);
     IoFreeMdl(source);
+    ExFreePool(buffer);
+}
+
+/* MmUnlockPages unlocks all pages, even if the MDL was advanced after MmProbeAndLockPages. */
+static void test_advanced(void **state)
+{
+    UCHAR *buffer = ExAllocatePoolWithTag(PagedPool, 3 * PAGE_SIZE, TAG);
+    PMDL mdl = IoAllocateMdl(buffer, 3 * PAGE_SIZE, FALSE, FALSE, NULL);
+
+    (void)state;
+    MmProbeAndLockPages(mdl, KernelMode, IoWriteAccess);
+    assert_int_equal(MmAdvanceMdl(mdl, PAGE_SIZE + 1), STATUS_SUCCESS);
+    assert_true(locked_pages_may_contain(buffer + 2 * PAGE_SIZE));
+    MmUnlockPages(mdl);
+    for (int i = 0; i < 3; i++)
+        assert_false(locked_pages_may_contain(buffer + (SIZE_T)i * PAGE_SIZE));
+    IoFreeMdl(mdl);
     ExFreePool(buffer);
 }
 
@@ -423,13 +441,21 @@ static void test_own_macro(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_macros), cmocka_unit_test(test_own_macro),
-        IN_BOTH(test_nonpaged_pool),   IN_BOTH(test_lock),
-        IN_BOTH(test_probe),           IN_BOTH(test_partial),
-        IN_BOTH(test_chains),          IN_BOTH(test_pages_of_their_own),
-        IN_BOTH(test_contiguous),      CHECKED(test_not_locked),
-        CHECKED(test_freed_locked),    CHECKED(test_misused_twice),
-        CHECKED(test_misused_memory),  CHECKED(test_misused_parts),
+        cmocka_unit_test(test_macros),
+        cmocka_unit_test(test_own_macro),
+        IN_BOTH(test_nonpaged_pool),
+        IN_BOTH(test_lock),
+        IN_BOTH(test_probe),
+        IN_BOTH(test_partial),
+        IN_BOTH(test_advanced),
+        IN_BOTH(test_chains),
+        IN_BOTH(test_pages_of_their_own),
+        IN_BOTH(test_contiguous),
+        CHECKED(test_not_locked),
+        CHECKED(test_freed_locked),
+        CHECKED(test_misused_twice),
+        CHECKED(test_misused_memory),
+        CHECKED(test_misused_parts),
         CHECKED(test_freed_in_use),
     };
 

@@ -11,6 +11,7 @@
 enum { MAX_RANGES = 64, PAGE_BYTES = 4096 };
 
 struct page_range {
+    const void *mdl;
     uintptr_t first, count; /* number of the first page; count of pages */
 };
 
@@ -19,30 +20,29 @@ static struct page_range ranges[MAX_RANGES];
 static unsigned range_count;
 static unsigned unrecorded; /* number of locked MDLs for which the table had no room */
 
-static struct page_range page_range_of(const void *start, size_t size)
+static struct page_range page_range_of(const void *mdl, const void *start, size_t size)
 {
     uintptr_t first = (uintptr_t)start / PAGE_BYTES;
 
-    return (struct page_range){ first, ((uintptr_t)start + size + PAGE_BYTES - 1) / PAGE_BYTES - first };
+    return (struct page_range){ mdl, first, ((uintptr_t)start + size + PAGE_BYTES - 1) / PAGE_BYTES - first };
 }
 
-void locked_pages_add(const void *start, size_t size)
+void locked_pages_add(const void *mdl, const void *start, size_t size)
 {
     spin_lock(&lock);
     if (range_count < MAX_RANGES)
-        ranges[range_count++] = page_range_of(start, size);
+        ranges[range_count++] = page_range_of(mdl, start, size);
     else
         unrecorded++;
     spin_unlock(&lock);
 }
 
-void locked_pages_remove(const void *start, size_t size)
+void locked_pages_remove(const void *mdl)
 {
-    struct page_range range = page_range_of(start, size);
     unsigned i = 0;
 
     spin_lock(&lock);
-    while (i < range_count && (ranges[i].first != range.first || ranges[i].count != range.count))
+    while (i < range_count && ranges[i].mdl != mdl)
         i++;
     if (i < range_count)
         ranges[i] = ranges[--range_count];

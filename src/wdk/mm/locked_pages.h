@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Adds the pages of [start, start + size). Each call needs a locked_pages_remove with the same arguments. */
-void locked_pages_add(const void *start, size_t size);
-void locked_pages_remove(const void *start, size_t size);
+/*
+ * Adds the pages of [start, start + size), which the MDL has locked. Each call needs a locked_pages_remove. The MDL
+ * itself is not accessed.
+ */
+void locked_pages_add(const void *mdl, const void *start, size_t size);
+void locked_pages_remove(const void *mdl);
 /* Returns true if the address may be in a locked page. */
 bool locked_pages_may_contain(const void *address);
 /* Returns the number of ranges that contain the address's page. May return a larger number, never a smaller one. */

@@ -146,7 +146,7 @@ VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, 
     if (!mdl_allows(mdl, Operation != IoReadAccess))
         ExRaiseStatus(STATUS_ACCESS_VIOLATION);
     mdl_set_flags(mdl, MDL_PAGES_LOCKED | (Operation != IoReadAccess ? MDL_WRITE_OPERATION : 0), 0);
-    locked_pages_add(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
+    locked_pages_add(mdl, MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
     mdl_fill_pages(mdl);
 }
 
@@ -159,7 +159,7 @@ VOID MmUnlockPages(PMDL MemoryDescriptorList)
         mdl_report(CHECK_MDL_NOT_LOCKED, __func__, mdl, "unlocked, but MmProbeAndLockPages has not locked it");
         return;
     }
-    locked_pages_remove(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
+    locked_pages_remove(mdl);
     mdl_use_check_unlocked(__func__, mdl);
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
