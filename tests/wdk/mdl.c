@@ -199,6 +199,41 @@ static void test_advanced(void **state)
     ExFreePool(buffer);
 }
 
+/* Each routine that ends the mapping of an MDL also ends its record. */
+static void test_mapped_pages(void **state)
+{
+    PMDL pages = MmAllocatePagesForMdl(lowest, highest, lowest, PAGE_SIZE), part;
+    UCHAR *at = MmGetMdlVirtualAddress(pages);
+
+    (void)state;
+    assert_ptr_equal(MmGetSystemAddressForMdlSafe(pages, NormalPagePriority), at);
+    assert_true(mapped_pages_may_contain(at));
+    MmUnmapLockedPages(at, pages);
+    assert_false(mapped_pages_may_contain(at));
+
+    part = IoAllocateMdl(at, PAGE_SIZE, FALSE, FALSE, NULL);
+    for (int i = 0; i < 2; i++) {
+        IoBuildPartialMdl(pages, part, at, PAGE_SIZE);
+        assert_false(mapped_pages_may_contain(at));
+        assert_ptr_equal(MmGetSystemAddressForMdlSafe(part, NormalPagePriority), at);
+        assert_true(mapped_pages_may_contain(at));
+    }
+    IoFreeMdl(part);
+    assert_false(mapped_pages_may_contain(at));
+
+    part = IoAllocateMdl(at, PAGE_SIZE, FALSE, FALSE, NULL);
+    MmProbeAndLockPages(part, KernelMode, IoReadAccess);
+    assert_ptr_equal(MmGetSystemAddressForMdlSafe(part, NormalPagePriority), at);
+    MmUnlockPages(part);
+    assert_false(mapped_pages_may_contain(at));
+    IoFreeMdl(part);
+
+    assert_ptr_equal(MmGetSystemAddressForMdlSafe(pages, NormalPagePriority), at);
+    MmFreePagesFromMdl(pages);
+    assert_false(mapped_pages_may_contain(at));
+    ExFreePool(pages);
+}
+
 static void test_chains(void **state)
 {
     UCHAR *buffer = ExAllocatePoolWithTag(NonPagedPoolNx, 6000, TAG);
@@ -441,21 +476,14 @@ static void test_own_macro(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_macros),
-        cmocka_unit_test(test_own_macro),
-        IN_BOTH(test_nonpaged_pool),
-        IN_BOTH(test_lock),
-        IN_BOTH(test_probe),
-        IN_BOTH(test_partial),
-        IN_BOTH(test_advanced),
-        IN_BOTH(test_chains),
-        IN_BOTH(test_pages_of_their_own),
-        IN_BOTH(test_contiguous),
-        CHECKED(test_not_locked),
-        CHECKED(test_freed_locked),
-        CHECKED(test_misused_twice),
-        CHECKED(test_misused_memory),
-        CHECKED(test_misused_parts),
+        cmocka_unit_test(test_macros), cmocka_unit_test(test_own_macro),
+        IN_BOTH(test_nonpaged_pool),   IN_BOTH(test_lock),
+        IN_BOTH(test_probe),           IN_BOTH(test_partial),
+        IN_BOTH(test_advanced),        IN_BOTH(test_mapped_pages),
+        IN_BOTH(test_chains),          IN_BOTH(test_pages_of_their_own),
+        IN_BOTH(test_contiguous),      CHECKED(test_not_locked),
+        CHECKED(test_freed_locked),    CHECKED(test_misused_twice),
+        CHECKED(test_misused_memory),  CHECKED(test_misused_parts),
         CHECKED(test_freed_in_use),
     };
 

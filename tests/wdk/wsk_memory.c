@@ -233,17 +233,33 @@ static void mdl_unmap(PMDL mdl)
     MmUnmapLockedPages(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), mdl);
 }
 
+static void unmap_is_reported(PMDL mdl)
+{
+    struct report *r = report_start();
+
+    mdl_unmap(mdl);
+    report_says(r, "mdl-misused in MmUnmapLockedPages", "unmapped, but the pending WskReceive");
+}
+
+static void unmap_is_allowed(PMDL mdl)
+{
+    struct report *r = report_start();
+
+    mdl_unmap(mdl);
+    report_is_empty(r);
+}
+
 /* A partial MDL of a source that was not mapped has a mapping of its own. */
 static void test_source_unmapped(void **state)
 {
     PMDL source = pages_alloc();
     struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
-    struct report *r = report_start();
 
     (void)state;
     part_start(&t, source);
-    mdl_unmap(source);
-    report_is_empty(r);
+    unmap_is_allowed(source);
+    unmap_is_reported(t.part);
+    unmap_is_allowed(source); /* although no mapping is left */
     part_stop(&t);
     MmFreePagesFromMdl(source);
     ExFreePool(source);
@@ -256,16 +272,13 @@ static void test_shared_mapping_unmapped(void **state)
     UCHAR *memory = ExAllocatePoolWithTag(PagedPool, SIZE, TAG);
     PMDL sources[2] = { pages_alloc(), IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL) };
     struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
-    struct report *r;
 
     (void)state;
     MmProbeAndLockPages(sources[1], KernelMode, IoWriteAccess);
     for (int i = 0; i < 2; i++) {
         assert_non_null(MmGetSystemAddressForMdlSafe(sources[i], NormalPagePriority));
         part_start(&t, sources[i]);
-        r = report_start();
-        mdl_unmap(sources[i]);
-        report_says(r, "mdl-misused in MmUnmapLockedPages", "unmapped, but the pending WskReceive");
+        unmap_is_reported(sources[i]);
         part_stop(&t);
     }
     MmFreePagesFromMdl(sources[0]);
@@ -276,21 +289,21 @@ static void test_shared_mapping_unmapped(void **state)
     kit_stop(&t.p);
 }
 
-/* The unmapped MDL may not be the source if another MDL has locked the same pages. */
+/* The unmapped MDL may not be the source while another MDL has a mapping of the same pages. */
 static void test_other_mapping_unmapped(void **state)
 {
     UCHAR *memory = ExAllocatePoolWithTag(PagedPool, SIZE, TAG);
     PMDL source = IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL),
          other = IoAllocateMdl(memory, SIZE, FALSE, FALSE, NULL);
     struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
-    struct report *r = report_start();
 
     (void)state;
     MmProbeAndLockPages(source, KernelMode, IoWriteAccess);
     MmProbeAndLockPages(other, KernelMode, IoWriteAccess);
     assert_non_null(MmGetSystemAddressForMdlSafe(source, NormalPagePriority));
     part_start(&t, source);
-    mdl_unmap(other);
+    unmap_is_allowed(other);
+    unmap_is_reported(source);
     part_stop(&t);
     MmUnlockPages(other);
     IoFreeMdl(other);
@@ -298,7 +311,64 @@ static void test_other_mapping_unmapped(void **state)
     IoFreeMdl(source);
     ExFreePoolWithTag(memory, TAG);
     kit_stop(&t.p);
-    report_is_empty(r);
+}
+
+/*
+ * MmAllocatePagesForMdl has allocated the pages, and a second MDL has locked them. The request uses a part of the
+ * second MDL, and then a part of the first MDL.
+ */
+static void test_allocated_pages_locked(void **state)
+{
+    PMDL pages = pages_alloc(), locked;
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+
+    (void)state;
+    locked = IoAllocateMdl(MmGetSystemAddressForMdlSafe(pages, NormalPagePriority), PAGE_SIZE, FALSE, FALSE, NULL);
+    MmProbeAndLockPages(locked, KernelMode, IoWriteAccess);
+    assert_non_null(MmGetSystemAddressForMdlSafe(locked, NormalPagePriority));
+    part_start(&t, locked);
+    unmap_is_allowed(pages);
+    unmap_is_reported(locked);
+    part_stop(&t);
+    assert_non_null(MmGetSystemAddressForMdlSafe(pages, NormalPagePriority));
+    part_start(&t, pages);
+    unmap_is_allowed(locked);
+    unmap_is_reported(pages);
+    part_stop(&t);
+    MmUnlockPages(locked);
+    IoFreeMdl(locked);
+    MmFreePagesFromMdl(pages);
+    ExFreePool(pages);
+    kit_stop(&t.p);
+}
+
+/*
+ * A partial MDL with a mapping of its own overlaps the request's partial MDL. The request uses the mapping of the
+ * source, and then that of the other partial MDL.
+ */
+static void test_part_unmapped(void **state)
+{
+    PMDL source = pages_alloc(), part;
+    struct part_receive t = { .p = kit_start(AF_INET, NULL, NULL) };
+
+    (void)state;
+    part = IoAllocateMdl(MmGetMdlVirtualAddress(source), PAGE_SIZE, FALSE, FALSE, NULL);
+    IoBuildPartialMdl(source, part, MmGetMdlVirtualAddress(source), PAGE_SIZE);
+    assert_non_null(MmGetSystemAddressForMdlSafe(part, NormalPagePriority));
+    assert_non_null(MmGetSystemAddressForMdlSafe(source, NormalPagePriority));
+    part_start(&t, source);
+    unmap_is_allowed(part);
+    unmap_is_reported(source);
+    part_stop(&t);
+    assert_non_null(MmGetSystemAddressForMdlSafe(part, NormalPagePriority));
+    part_start(&t, part);
+    unmap_is_allowed(source); /* mdl_unmap maps it first */
+    unmap_is_reported(part);
+    part_stop(&t);
+    IoFreeMdl(part);
+    MmFreePagesFromMdl(source);
+    ExFreePool(source);
+    kit_stop(&t.p);
 }
 
 /* The pages of a partial MDL in use are freed: one report. */
@@ -391,6 +461,8 @@ int main(void)
         cmocka_unit_test(test_source_unmapped),
         cmocka_unit_test(test_shared_mapping_unmapped),
         cmocka_unit_test(test_other_mapping_unmapped),
+        cmocka_unit_test(test_allocated_pages_locked),
+        cmocka_unit_test(test_part_unmapped),
         cmocka_unit_test(test_pages_freed),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_unlocked_in_completion),

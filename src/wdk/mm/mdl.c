@@ -42,6 +42,19 @@ static bool mdl_is_built(const MDL *mdl)
     return mdl_has_flags(mdl, MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL);
 }
 
+/* Returns true if the MDL is mapped, and does not share the mapping of the MDL that it describes a part of. */
+static bool mdl_has_own_mapping(const MDL *mdl)
+{
+    return mdl_has_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA) &&
+           (!mdl_has_flags(mdl, MDL_PARTIAL) || mdl_has_flags(mdl, MDL_PARTIAL_HAS_BEEN_MAPPED));
+}
+
+static void mdl_remove_mapping(const MDL *mdl)
+{
+    if (mdl_has_own_mapping(mdl))
+        mapped_pages_remove(mdl);
+}
+
 static ULONG mdl_page_count(const MDL *mdl)
 {
     return ADDRESS_AND_SIZE_TO_SPAN_PAGES(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
@@ -97,8 +110,8 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 }
 
 /*
- * Frees the MDL. Does not access the buffer, which may already be freed. Does not remove a mapping, because the mapping
- * of an MDL is the buffer itself.
+ * Frees the MDL. Does not access the buffer, which may already be freed. Removes only the record of a mapping, because
+ * the mapping of an MDL is the buffer itself.
  */
 VOID IoFreeMdl(PMDL Mdl)
 {
@@ -108,6 +121,8 @@ VOID IoFreeMdl(PMDL Mdl)
     ours = live_remove(LIVE_MDL, Mdl);
     if (ours && mdl_has_flags(Mdl, MDL_PAGES_LOCKED))
         mdl_report(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
+    if (ours)
+        mdl_remove_mapping(Mdl);
     pool_free(__func__, Mdl);
 }
 
@@ -160,6 +175,7 @@ VOID MmUnlockPages(PMDL MemoryDescriptorList)
         return;
     }
     locked_pages_remove(mdl);
+    mdl_remove_mapping(mdl);
     mdl_use_check_unlocked(__func__, mdl);
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
@@ -190,6 +206,7 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
         mdl_report(CHECK_MDL_MISUSED, __func__, TargetMdl, wrong);
         return;
     }
+    mdl_remove_mapping(TargetMdl);
     TargetMdl->Process = SourceMdl->Process;
     TargetMdl->StartVa = PAGE_ALIGN(VirtualAddress);
     TargetMdl->ByteOffset = BYTE_OFFSET(VirtualAddress);
@@ -233,6 +250,8 @@ static PVOID mdl_map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
     else if (mdl_has_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
              (mode == KernelMode && mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
         mdl_report(CHECK_MDL_MISUSED, routine, mdl, "mapped already");
+    if (!mdl_has_own_mapping(mdl))
+        mapped_pages_add(mdl, MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
     mdl->MappedSystemVa = MmGetMdlVirtualAddress(mdl);
     mdl_set_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA, 0);
     if (mdl_has_flags(mdl, MDL_PARTIAL))
@@ -264,6 +283,7 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
         mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "unmapped, but it is not mapped there");
         return;
     }
+    mdl_remove_mapping(mdl);
     mdl_use_check_unmapped(__func__, mdl);
     mdl_set_flags(mdl, 0, MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
     if (!mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL))
@@ -363,6 +383,7 @@ VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
                    "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
         return;
     }
+    mdl_remove_mapping(mdl);
     mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
     pool_free(__func__, pages);

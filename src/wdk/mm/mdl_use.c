@@ -147,17 +147,17 @@ void mdl_use_end(struct mdl_use *use)
 struct mdl_change {
     const char *name; /* for the report */
     bool only_unmaps;
-    unsigned locks; /* number of ranges of locked pages that are the MDL's own */
 };
 
 static bool mdl_in_use_is_of(const struct mdl_in_use *m, const MDL *mdl, const struct mdl_change *change)
 {
     if (m->mdl == mdl)
         return true;
-    if (change->only_unmaps ? !m->shares_mapping : !m->partial)
+    if ((uintptr_t)m->start - (uintptr_t)MmGetMdlVirtualAddress(mdl) >= MmGetMdlByteCount(mdl))
         return false;
-    return (uintptr_t)m->start - (uintptr_t)MmGetMdlVirtualAddress(mdl) < MmGetMdlByteCount(mdl) &&
-           locked_pages_count(m->start) <= change->locks;
+    if (change->only_unmaps)
+        return m->shares_mapping && !mapped_pages_may_contain(m->start);
+    return m->partial && !locked_pages_may_contain(m->start);
 }
 
 /* Finds a pending request that uses the MDL, and copies its description and stack. Returns false if there is none. */
@@ -197,7 +197,7 @@ static void mdl_use_check(const char *routine, const MDL *mdl, const struct mdl_
 
 void mdl_use_check_unlocked(const char *routine, const MDL *mdl)
 {
-    const struct mdl_change change = { "unlocked", false, 0 };
+    const struct mdl_change change = { "unlocked", false };
 
     if (check_on())
         mdl_use_check(routine, mdl, &change);
@@ -205,7 +205,7 @@ void mdl_use_check_unlocked(const char *routine, const MDL *mdl)
 
 void mdl_use_check_unmapped(const char *routine, const MDL *mdl)
 {
-    const struct mdl_change change = { "unmapped", true, (USHORT)mdl->MdlFlags & MDL_PAGES_LOCKED ? 1 : 0 };
+    const struct mdl_change change = { "unmapped", true };
 
     if (check_on())
         mdl_use_check(routine, mdl, &change);

@@ -35,8 +35,9 @@ void mdl_use_end(struct mdl_use *use);
 void mdl_use_check_unlocked(const char *routine, const MDL *mdl);
 /*
  * Reports CHECK_MDL_MISUSED if a pending request uses the MDL. Also reports if a pending request uses a partial MDL of
- * the MDL's buffer that shares the MDL's mapping. If another MDL has locked the same pages, the mapping may be that
- * MDL's, so the partial MDL is not reported.
+ * the MDL's buffer that shares the mapping of its source, and no MDL has a mapping of these pages any more. While
+ * another MDL has a mapping of the same pages, that MDL may be the source, so the partial MDL is not reported. Must be
+ * called after mapped_pages_remove.
  */
 void mdl_use_check_unmapped(const char *routine, const MDL *mdl);
 
