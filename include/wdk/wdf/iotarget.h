@@ -297,6 +297,12 @@ FORCEINLINE VOID WDF_REQUEST_REUSE_PARAMS_INIT(_Out_ PWDF_REQUEST_REUSE_PARAMS P
     Params->Status = Status;
 }
 
+FORCEINLINE VOID WDF_REQUEST_REUSE_PARAMS_SET_NEW_IRP(_Inout_ PWDF_REQUEST_REUSE_PARAMS Params, _In_opt_ PIRP NewIrp)
+{
+    Params->Flags |= WDF_REQUEST_REUSE_SET_NEW_IRP;
+    Params->NewIrp = NewIrp;
+}
+
 /* ---- Synchronous requests ---------------------------------------------------------------------------------------- */
 
 /*
@@ -333,9 +339,18 @@ NTKERNELAPI NTSTATUS WdfIoTargetSendWriteSynchronously(_In_ WDFIOTARGET IoTarget
 NTKERNELAPI NTSTATUS WdfRequestCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES RequestAttributes, _In_opt_ WDFIOTARGET IoTarget,
                                       _Out_ WDFREQUEST *Request);
 /*
+ * Works like WdfRequestCreate, with an IRP of the driver, which may have stack locations in use. If RequestFreesIrp is
+ * true, the framework frees the IRP when the request is destroyed, and replaces it if it has too few stack locations
+ * for a target. Otherwise the driver frees or completes it, after it has removed it from the request with
+ * WdfRequestReuse or has deleted the request. WdfObjectDelete restores the IRP's buffers. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI NTSTATUS WdfRequestCreateFromIrp(_In_opt_ PWDF_OBJECT_ATTRIBUTES RequestAttributes, _In_ PIRP Irp,
+                                             _In_ BOOLEAN RequestFreesIrp, _Out_ WDFREQUEST *Request);
+/*
  * Resets a created request for another send. The request's status becomes that of the parameters, and the request has
- * no format and no completion routine. Refuses received requests (STATUS_WDF_REQUEST_INVALID_STATE).
- * IRQL <= DISPATCH_LEVEL.
+ * no format and no completion routine. If the parameters have a new IRP, which may be NULL, it takes the place of the
+ * request's IRP. The new IRP is the driver's to free. Refuses received requests, and a new IRP for a request that
+ * WdfRequestCreateFromIrp has not created (STATUS_WDF_REQUEST_INVALID_STATE). IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI NTSTATUS WdfRequestReuse(_In_ WDFREQUEST Request, _In_ PWDF_REQUEST_REUSE_PARAMS ReuseParams);
 /*

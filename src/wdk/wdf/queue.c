@@ -193,6 +193,7 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
  */
 static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
 {
+    r->irp->Tail.Overlay.DriverContext[3] = r; /* the driver may have changed this member */
     (void)IoSetCancelRoutine(r->irp, queue_cancel_irp);
     if (!__atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) || !IoSetCancelRoutine(r->irp, NULL))
         return true;

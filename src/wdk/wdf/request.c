@@ -375,6 +375,7 @@ static bool request_mark(struct wdf_request *r, PFN_WDF_REQUEST_CANCEL callback)
     cancelled = r->queue && r->queue->purged;
     if (!cancelled) {
         atomic_store(&r->cancel_state, CANCEL_MARKED);
+        r->irp->Tail.Overlay.DriverContext[3] = r; /* the driver may have changed this member */
         (void)IoSetCancelRoutine(r->irp, request_cancel_irp);
         schedule_point();
         cancelled = __atomic_load_n(&r->irp->Cancel, __ATOMIC_SEQ_CST) && request_unmark(r);

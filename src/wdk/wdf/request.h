@@ -53,6 +53,9 @@ struct wdf_request {
     bool by_driver; /* the driver has put the request into the queue */
     bool is_create;
     bool created;           /* by the driver, for an I/O target */
+    bool from_irp;          /* by WdfRequestCreateFromIrp */
+    bool own_irp;           /* the framework has allocated `irp` */
+    bool frees_irp;         /* the framework frees `irp` */
     struct wdf_send *send;  /* what the request needs to be sent to an I/O target, or NULL */
     atomic_bool in_cleanup; /* the cleanup callbacks are running; they may read the request */
     _Atomic(enum wdf_cancel) cancel_state;

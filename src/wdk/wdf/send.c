@@ -349,7 +349,7 @@ bool wdf_send(struct wdf_target *t, struct wdf_request *r, const WDF_REQUEST_SEN
 
     s->failed = true;
     s->status = STATUS_INVALID_DEVICE_REQUEST;
-    if (!r->created && r->irp->CurrentLocation <= 1)
+    if (r->irp && !r->own_irp && r->irp->CurrentLocation <= 1)
         s->status = STATUS_REQUEST_NOT_ACCEPTED;
     if (!s->ready || !send_begin(t, s, options))
         return false;

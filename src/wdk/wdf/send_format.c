@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Formats requests to I/O targets: sets the buffers and the next stack location of their IRPs. See target.h. The
- * invariant: the IRP of a received request has its own buffers back when the driver completes the request.
+ * invariant: an IRP that the framework has not allocated has its own buffers back when the driver completes it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +37,16 @@ static void send_drop_span(struct wdf_span *span)
     *span = (struct wdf_span){ NULL };
 }
 
-/* Frees the buffers of the last format, and gives a received request's IRP its own buffers back. */
+/* Frees the buffers of the last format. An IRP that the framework has not allocated gets its own buffers back. */
 static void send_release(struct wdf_send *s)
 {
     PIRP irp = s->request->irp;
 
-    if (s->formatted && irp && !s->request->created) {
+    if (s->formatted && irp && !s->request->own_irp) {
         irp->AssociatedIrp.SystemBuffer = s->saved.system;
         irp->UserBuffer = s->saved.user;
         irp->MdlAddress = s->saved.mdl;
-    } else if (irp && s->request->created) {
+    } else if (irp && s->request->own_irp) {
         irp->MdlAddress = NULL;
     }
     if (s->system)
@@ -196,22 +196,36 @@ static void send_set_params(struct wdf_send *s, const struct wdf_what *what)
     }
 }
 
+void wdf_send_free_irp(struct wdf_request *r)
+{
+    if (r->irp && r->frees_irp)
+        IoFreeIrp(r->irp);
+    r->irp = NULL;
+}
+
 /*
- * Gives a created request an IRP with enough stack locations for the target. A received request keeps its IRP: returns
- * STATUS_REQUEST_NOT_ACCEPTED if this IRP has too few stack locations left.
+ * Gives the request an IRP with enough stack locations for the target. Replaces only an IRP that the framework has to
+ * free: returns STATUS_REQUEST_NOT_ACCEPTED if another IRP has too few stack locations left.
  */
 static NTSTATUS send_prepare_irp(struct wdf_request *r, PDEVICE_OBJECT target)
 {
-    if (!r->created)
-        return r->irp->CurrentLocation > target->StackSize ? STATUS_SUCCESS : STATUS_REQUEST_NOT_ACCEPTED;
-    if (r->irp && r->irp->StackCount >= target->StackSize) {
-        IoReuseIrp(r->irp, STATUS_SUCCESS);
+    PIRP irp = r->irp;
+
+    if (irp && !r->own_irp && irp->CurrentLocation > target->StackSize)
+        return STATUS_SUCCESS;
+    if (irp && !r->frees_irp)
+        return STATUS_REQUEST_NOT_ACCEPTED;
+    if (irp && r->own_irp && irp->StackCount >= target->StackSize) {
+        IoReuseIrp(irp, STATUS_SUCCESS);
         return STATUS_SUCCESS;
     }
-    if (r->irp)
-        IoFreeIrp(r->irp);
-    r->irp = IoAllocateIrp(target->StackSize, FALSE);
-    return r->irp ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+    irp = IoAllocateIrp(target->StackSize, FALSE);
+    if (!irp)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    wdf_send_free_irp(r);
+    r->irp = irp;
+    r->own_irp = r->frees_irp = true;
+    return STATUS_SUCCESS;
 }
 
 static void send_add_span(struct wdf_span *to, const struct wdf_span *from)
@@ -290,8 +304,8 @@ void wdf_send_format_current(struct wdf_send *s)
     PIRP irp = s->request->irp;
 
     send_release(s);
-    if (irp->CurrentLocation <= 1)
-        return; /* the target would have no stack location, so wdf_send refuses the request */
+    if (!irp || irp->CurrentLocation <= 1 || irp->CurrentLocation > irp->StackCount)
+        return; /* there is no location for the target, or no current one: wdf_send refuses the request */
     s->saved.system = irp->AssociatedIrp.SystemBuffer;
     s->saved.user = irp->UserBuffer;
     s->saved.mdl = irp->MdlAddress;
@@ -302,11 +316,13 @@ void wdf_send_format_current(struct wdf_send *s)
 
 void wdf_send_reset(struct wdf_send *s, NTSTATUS status)
 {
+    PIRP irp = s->request->irp;
+
     send_release(s);
     s->routine = NULL;
     s->context = NULL;
     s->status = status;
     WDF_REQUEST_COMPLETION_PARAMS_INIT(&s->params);
-    if (s->request->irp)
-        IoReuseIrp(s->request->irp, status);
+    if (irp && s->request->own_irp) /* other IRPs may have stack locations in use, and the result is the driver's */
+        IoReuseIrp(irp, status);
 }

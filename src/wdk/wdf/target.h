@@ -122,9 +122,11 @@ bool wdf_send_try_ref(struct wdf_send *s);
 /* Cancels the request, and drops the holder that wdf_send_try_ref has added. Returns what IoCancelIrp returns. */
 bool wdf_send_cancel_and_unref(struct wdf_send *s);
 bool wdf_send_is_sent(const struct wdf_request *r);
+/* Frees the IRP of a created request if the framework has to. The request then has no IRP. */
+void wdf_send_free_irp(struct wdf_request *r);
 /* Prepares the request for a new use (WdfRequestReuse): removes its format and completion routine, sets its status. */
 void wdf_send_reset(struct wdf_send *s, NTSTATUS status);
-/* Formats a received request for a target, with the parameters with which it was received. */
+/* Formats a request for a target with the parameters of its IRP's current stack location, if it has one. */
 void wdf_send_format_current(struct wdf_send *s);
 /* Returns the request if the driver has created it and it is not sent, and otherwise NULL. */
 struct wdf_request *wdf_request_created(const char *routine, WDFREQUEST request);

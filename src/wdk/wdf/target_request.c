@@ -56,12 +56,21 @@ static NTSTATUS span_of_descriptor(const char *routine, const WDF_MEMORY_DESCRIP
 
 /* ---- Requests of the driver -------------------------------------------------------------------------------------- */
 
+/*
+ * Called after the cleanup callbacks, which may use the IRP. Restores the IRP's buffers, and does not use an IRP of the
+ * driver any more, because the driver may free or complete it after the deletion.
+ */
 static void created_stop(struct wdf_object *o)
 {
     struct wdf_request *r = CONTAINING_RECORD(o, struct wdf_request, object);
 
-    if (wdf_send_is_sent(r))
+    if (wdf_send_is_sent(r)) {
         wdf_report_request("WdfObjectDelete", r, WDF_REQUEST_SENT, "is sent to an I/O target");
+        return;
+    }
+    wdf_send_end(r);
+    if (!r->frees_irp)
+        r->irp = NULL;
 }
 
 static void created_destroy(struct wdf_object *o)
@@ -69,22 +78,28 @@ static void created_destroy(struct wdf_object *o)
     struct wdf_request *r = CONTAINING_RECORD(o, struct wdf_request, object);
 
     wdf_send_free(r);
-    if (r->irp)
-        IoFreeIrp(r->irp);
+    wdf_send_free_irp(r);
 }
+
+/* The IRP that a request is created with, or NULL. */
+struct created_irp {
+    PIRP irp;
+    bool freed; /* with the request */
+};
 
 /*
  * Sets up and inserts a request that the driver has created. If `temporary` is true, the request is not deleted
- * together with its parent. Only the thread that waits for the request deletes it.
+ * together with its parent. Only the thread that waits for the request deletes it. On failure the driver keeps the IRP
+ * of `from`.
  */
-static NTSTATUS created_publish(struct wdf_object *o, bool temporary, struct wdf_request **out)
+static NTSTATUS created_publish(struct wdf_object *o, bool temporary, struct created_irp from, struct wdf_request **out)
 {
     struct wdf_request *r = CONTAINING_RECORD(o, struct wdf_request, object);
-    NTSTATUS status;
 
     o->framework = false;
     o->unmanaged = temporary;
     o->stop = created_stop;
+    o->cleans_up_first = true;
     o->destroy = created_destroy;
     r->created = true;
     atomic_store(&r->owner, OWNER_CREATED);
@@ -93,9 +108,35 @@ static NTSTATUS created_publish(struct wdf_object *o, bool temporary, struct wdf
         wdf_object_discard(o);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    status = wdf_object_publish(o);
-    if (NT_SUCCESS(status))
+    r->irp = from.irp;
+    r->from_irp = from.irp != NULL;
+    r->frees_irp = from.freed;
+    if (wdf_object_insert(o)) {
         *out = r;
+        return STATUS_SUCCESS;
+    }
+    r->irp = NULL;
+    wdf_object_discard(o);
+    return STATUS_DELETE_PENDING;
+}
+
+NTSTATUS WdfRequestCreateFromIrp(PWDF_OBJECT_ATTRIBUTES RequestAttributes, PIRP Irp, BOOLEAN RequestFreesIrp,
+                                 WDFREQUEST *Request)
+{
+    const char *routine = "WdfRequestCreateFromIrp";
+    const void *caller = __builtin_return_address(0);
+    struct wdf_request *r;
+    struct wdf_object *o;
+    NTSTATUS status;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    if (!wdf_check_pointer(routine, Irp, caller) || !wdf_check_pointer(routine, Request, caller))
+        return STATUS_INVALID_PARAMETER;
+    status = wdf_object_new_for(WDF_REQUEST, sizeof *r, RequestAttributes, caller, &o);
+    if (NT_SUCCESS(status))
+        status = created_publish(o, false, (struct created_irp){ Irp, RequestFreesIrp }, &r);
+    if (NT_SUCCESS(status))
+        *Request = (WDFREQUEST)r;
     return status;
 }
 
@@ -112,7 +153,7 @@ NTSTATUS WdfRequestCreate(PWDF_OBJECT_ATTRIBUTES RequestAttributes, WDFIOTARGET 
         return STATUS_INVALID_PARAMETER;
     status = wdf_object_new_for(WDF_REQUEST, sizeof *r, RequestAttributes, caller, &o);
     if (NT_SUCCESS(status))
-        status = created_publish(o, false, &r);
+        status = created_publish(o, false, (struct created_irp){ NULL, false }, &r);
     if (NT_SUCCESS(status))
         *Request = (WDFREQUEST)r;
     return status;
@@ -147,9 +188,14 @@ NTSTATUS WdfRequestReuse(WDFREQUEST Request, PWDF_REQUEST_REUSE_PARAMS ReusePara
     if (!r || !wdf_check_pointer("WdfRequestReuse", ReuseParams, __builtin_return_address(0)) ||
         ReuseParams->Size != sizeof *ReuseParams)
         return STATUS_INVALID_PARAMETER;
-    if (!r->created || ReuseParams->Flags & WDF_REQUEST_REUSE_SET_NEW_IRP)
+    if (!r->created || (!r->from_irp && ReuseParams->Flags & WDF_REQUEST_REUSE_SET_NEW_IRP))
         return STATUS_WDF_REQUEST_INVALID_STATE;
     wdf_send_reset(r->send, ReuseParams->Status);
+    if (ReuseParams->Flags & WDF_REQUEST_REUSE_SET_NEW_IRP) {
+        wdf_send_free_irp(r);
+        r->irp = ReuseParams->NewIrp;
+        r->own_irp = r->frees_irp = false;
+    }
     return STATUS_SUCCESS;
 }
 
@@ -218,8 +264,13 @@ NTSTATUS WdfIoTargetFormatRequestForWrite(WDFIOTARGET IoTarget, WDFREQUEST Reque
 
 VOID WdfRequestFormatRequestUsingCurrentType(WDFREQUEST Request)
 {
-    struct wdf_request *r = wdf_request_owned("WdfRequestFormatRequestUsingCurrentType", Request);
-    struct wdf_send *s = r ? wdf_send_of(r) : NULL;
+    const char *routine = "WdfRequestFormatRequestUsingCurrentType";
+    struct wdf_request *r = wdf_object_lookup(routine, Request, WDF_REQUEST);
+    struct wdf_send *s;
+
+    if (r)
+        r = r->from_irp ? request_to_send(routine, Request) : wdf_request_owned(routine, Request);
+    s = r ? wdf_send_of(r) : NULL;
 
     if (s)
         wdf_send_format_current(s);
@@ -387,7 +438,7 @@ static NTSTATUS send_synchronously(const char *routine, WDFIOTARGET target, WDFR
     if (!r) {
         status = wdf_object_new(WDF_REQUEST, sizeof *r, NULL, &t->object, &o);
         if (NT_SUCCESS(status))
-            status = created_publish(o, true, &r);
+            status = created_publish(o, true, (struct created_irp){ NULL, false }, &r);
     }
     if (NT_SUCCESS(status))
         status = wdf_send_format(t, r, what);

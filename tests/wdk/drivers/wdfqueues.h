@@ -26,6 +26,7 @@ enum wdfqueues_case {
     WDFQUEUES_TIMER_RACE,       /* timers are created below a parent that is deleted */
     WDFQUEUES_TARGET_SYNCHRONOUS, /* requests to an I/O target for which the driver waits */
     WDFQUEUES_TARGET_ASYNCHRONOUS,
+    WDFQUEUES_TARGET_FROM_IRP, /* requests with IRPs of the driver */
     WDFQUEUES_TARGET_CANCELS, /* by WdfRequestCancelSentRequest and WdfIoTargetClose */
     WDFQUEUES_TARGET_FORWARDS,
     WDFQUEUES_TARGET_REFORMATS, /* a received request is sent with other buffers */

@@ -14,6 +14,14 @@
             return __LINE__; \
     } while (0)
 
+/* Returns the line of the first failed CHECK of a part, if there is one. */
+#define CHECK_PART(part)     \
+    do {                     \
+        ULONG line = (part); \
+        if (line)            \
+            return line;     \
+    } while (0)
+
 /* Control codes: the request handler does this with a device control. */
 enum action {
     HOLD = 0x220000,   /* keeps the request in scene.held */

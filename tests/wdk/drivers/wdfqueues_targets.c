@@ -8,6 +8,8 @@ WDFIOTARGET target;
 struct completed completed;
 static BOOLEAN shrinks; /* the scene's device needs only one stack location when it forwards a request */
 
+static CHAR buffer[4] = "abc";
+
 /* ---- The target -------------------------------------------------------------------------------------------------- */
 
 static VOID complete_canceled(WDFREQUEST Request)
@@ -272,6 +274,159 @@ static ULONG check_asynchronous(VOID)
     return 0;
 }
 
+static NTSTATUS reuse_with(WDFREQUEST Request, PIRP Irp)
+{
+    WDF_REQUEST_REUSE_PARAMS reuse;
+
+    WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_NOT_SUPPORTED);
+    WDF_REQUEST_REUSE_PARAMS_SET_NEW_IRP(&reuse, Irp);
+    return WdfRequestReuse(Request, &reuse);
+}
+
+/* Reads with the request, and returns its status. */
+static NTSTATUS read_with(WDFREQUEST Request, WDFMEMORY Memory)
+{
+    NTSTATUS status = WdfIoTargetFormatRequestForRead(target, Request, Memory, NULL, NULL);
+    WDF_REQUEST_SEND_OPTIONS options;
+
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SYNCHRONOUS);
+    if (NT_SUCCESS(status))
+        (VOID)WdfRequestSend(Request, target, &options);
+    return NT_SUCCESS(status) ? WdfRequestGetStatus(Request) : status;
+}
+
+/* Forwards an IRP that has a current stack location, as a dispatch routine receives it. */
+static ULONG check_forwarded_irp(VOID)
+{
+    PIRP irp = IoAllocateIrp(2, FALSE);
+    WDF_REQUEST_SEND_OPTIONS options;
+    PIO_STACK_LOCATION current;
+    WDFREQUEST request;
+
+    CHECK(irp);
+    IoSetNextIrpStackLocation(irp);
+    current = IoGetCurrentIrpStackLocation(irp);
+    current->MajorFunction = IRP_MJ_READ;
+    irp->UserBuffer = buffer;
+    CHECK(NT_SUCCESS(WdfRequestCreateFromIrp(NULL, irp, FALSE, &request)));
+    WdfRequestFormatRequestUsingCurrentType(request);
+    WDF_REQUEST_SEND_OPTIONS_INIT(&options, WDF_REQUEST_SEND_OPTION_SYNCHRONOUS);
+    CHECK(WdfRequestSend(request, target, &options) && NT_SUCCESS(WdfRequestGetStatus(request)));
+    WdfObjectDelete(request);
+    CHECK(IoGetCurrentIrpStackLocation(irp) == current && irp->UserBuffer == buffer);
+    IoFreeIrp(irp);
+    return 0;
+}
+
+/* Deletes the request. The IRP is then the driver's, so the framework must not write it any more. */
+static VOID delete_and_use_irp(WDFREQUEST Request, WDFIOTARGET Target, PWDF_REQUEST_COMPLETION_PARAMS Params,
+                               WDFCONTEXT Context)
+{
+    PIRP irp = WdfRequestWdmGetIrp(Request), *used = Context;
+
+    UNREFERENCED_PARAMETER(Target);
+    UNREFERENCED_PARAMETER(Params);
+    WdfObjectDelete(Request);
+    if (irp->UserBuffer == buffer && !irp->AssociatedIrp.SystemBuffer && !irp->MdlAddress)
+        *used = irp;
+    irp->UserBuffer = used;
+}
+
+/* The driver has the IRP back, with its buffers, as soon as the request is deleted. */
+static ULONG check_deleted_in_completion(WDFMEMORY Memory)
+{
+    PIRP irp = IoAllocateIrp(1, FALSE), used = NULL;
+    WDFREQUEST request;
+
+    CHECK(irp);
+    irp->UserBuffer = buffer;
+    CHECK(NT_SUCCESS(WdfRequestCreateFromIrp(NULL, irp, FALSE, &request)));
+    CHECK(NT_SUCCESS(WdfIoTargetFormatRequestForRead(target, request, Memory, NULL, NULL)));
+    WdfRequestSetCompletionRoutine(request, delete_and_use_irp, &used);
+    CHECK(WdfRequestSend(request, target, WDF_NO_SEND_OPTIONS));
+    CHECK(used == irp && irp->UserBuffer == &used);
+    IoFreeIrp(irp);
+    return 0;
+}
+
+/* WdfRequestReuse leaves the result in an IRP of the driver. */
+static ULONG check_reused_irp(WDFMEMORY Memory)
+{
+    WDF_REQUEST_REUSE_PARAMS reuse;
+    PIRP irp = IoAllocateIrp(1, FALSE);
+    WDFREQUEST request;
+
+    CHECK(irp && NT_SUCCESS(WdfRequestCreateFromIrp(NULL, irp, FALSE, &request)));
+    CHECK(NT_SUCCESS(read_with(request, Memory)) && irp->IoStatus.Information == 4);
+    WDF_REQUEST_REUSE_PARAMS_INIT(&reuse, WDF_REQUEST_REUSE_NO_FLAGS, STATUS_NOT_SUPPORTED);
+    CHECK(NT_SUCCESS(WdfRequestReuse(request, &reuse)) && WdfRequestGetStatus(request) == STATUS_NOT_SUPPORTED);
+    CHECK(NT_SUCCESS(irp->IoStatus.Status) && irp->IoStatus.Information == 4);
+    WdfObjectDelete(request);
+    IoFreeIrp(irp);
+    return 0;
+}
+
+/* A second request for the IRP of a received request, or the driver itself, may change the IRP's DriverContext. */
+static ULONG check_changed_context(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+    struct sent sent;
+    WDFQUEUE queue;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(NT_SUCCESS(WdfIoQueueCreate(scene.device, &config, WDF_NO_OBJECT_ATTRIBUTES, &queue)));
+    CHECK(send(&sent, MARK) == STATUS_PENDING);
+    wait_for(&scene.arrived);
+    CHECK(NT_SUCCESS(WdfRequestUnmarkCancelable(scene.held)));
+    sent.irp->Tail.Overlay.DriverContext[3] = NULL;
+    CHECK(NT_SUCCESS(WdfRequestMarkCancelableEx(scene.held, complete_canceled)));
+    CHECK(IoCancelIrp(sent.irp) && sent_status(&sent) == STATUS_CANCELLED);
+    CHECK(send(&sent, MARK) == STATUS_PENDING);
+    wait_for(&scene.arrived);
+    CHECK(NT_SUCCESS(WdfRequestUnmarkCancelable(scene.held)));
+    sent.irp->Tail.Overlay.DriverContext[3] = NULL;
+    CHECK(NT_SUCCESS(WdfRequestForwardToIoQueue(scene.held, queue)));
+    CHECK(IoCancelIrp(sent.irp) && sent_status(&sent) == STATUS_CANCELLED);
+    WdfObjectDelete(queue);
+    return 0;
+}
+
+/* IRPs that are not freed, or freed twice, are found by the checks of the kernel. */
+static ULONG check_from_irp(VOID)
+{
+    PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
+    PIRP own = IoAllocateIrp(1, FALSE), freed = IoAllocateIrp(1, FALSE);
+    WDFREQUEST request;
+    WDFMEMORY memory;
+    PCHAR to;
+
+    CHECK(own && freed);
+    CHECK(NT_SUCCESS(WdfMemoryCreate(NULL, NonPagedPoolNx, 'tseT', 4, &memory, (PVOID *)&to)));
+    CHECK(NT_SUCCESS(WdfRequestCreateFromIrp(NULL, freed, TRUE, &request)));
+    CHECK(WdfRequestWdmGetIrp(request) == freed && NT_SUCCESS(read_with(request, memory)) && to[3] == 'r');
+    CHECK(NT_SUCCESS(reuse_with(request, own)) && WdfRequestGetStatus(request) == STATUS_NOT_SUPPORTED);
+    device->StackSize = 2;
+    CHECK(read_with(request, memory) == STATUS_REQUEST_NOT_ACCEPTED);
+    device->StackSize = 1;
+    CHECK(NT_SUCCESS(read_with(request, memory)) && WdfRequestWdmGetIrp(request) == own && !own->MdlAddress);
+    CHECK(NT_SUCCESS(reuse_with(request, NULL)) && !WdfRequestWdmGetIrp(request));
+    CHECK(NT_SUCCESS(read_with(request, memory))); /* with an IRP of the framework */
+    WdfObjectDelete(request);
+    CHECK(NT_SUCCESS(WdfRequestCreateFromIrp(NULL, own, TRUE, &request)));
+    device->StackSize = 2;
+    CHECK(NT_SUCCESS(read_with(request, memory))); /* with an IRP of the framework, which has freed the other one */
+    device->StackSize = 1;
+    WdfObjectDelete(request);
+    CHECK(NT_SUCCESS(WdfRequestCreate(NULL, target, &request)));
+    CHECK(reuse_with(request, NULL) == STATUS_WDF_REQUEST_INVALID_STATE);
+    WdfObjectDelete(request);
+    CHECK_PART(check_deleted_in_completion(memory));
+    CHECK_PART(check_reused_irp(memory));
+    WdfObjectDelete(memory);
+    CHECK_PART(check_changed_context());
+    return check_forwarded_irp();
+}
+
 NTSTATUS send_marked_with(WDFREQUEST *Request, PFN_WDF_REQUEST_COMPLETION_ROUTINE Routine)
 {
     NTSTATUS status = WdfRequestCreate(NULL, target, Request);
@@ -341,8 +496,6 @@ static ULONG check_forwarded(VOID)
     return 0;
 }
 
-static CHAR buffer[4] = "abc";
-
 NTSTATUS send_with_location(struct sent *Sent, ULONG Code)
 {
     PDEVICE_OBJECT device = WdfDeviceWdmGetDeviceObject(scene.device);
@@ -380,6 +533,9 @@ ULONG run_target_case(ULONG Case)
         break;
     case WDFQUEUES_TARGET_ASYNCHRONOUS:
         line = check_asynchronous();
+        break;
+    case WDFQUEUES_TARGET_FROM_IRP:
+        line = check_from_irp();
         break;
     case WDFQUEUES_TARGET_CANCELS:
         line = check_cancel_sent();
