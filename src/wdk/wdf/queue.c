@@ -419,6 +419,7 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
     while (queue_next_step(q, &step)) {
         q->handlers += step.request != NULL;
         q->notices += step.request == NULL;
+        q->notices_begun += step.request == NULL;
         pthread_mutex_unlock(&q->lock);
         if (step.request)
             queue_deliver(q, step.request, sync);

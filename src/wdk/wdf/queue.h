@@ -65,6 +65,7 @@ struct wdf_queue {
     unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
     unsigned notices;     /* callbacks of type EvtIoQueueState that run */
+    unsigned notices_begun;
     struct wdf_goal_wait waits[GOALS];
     struct wdf_notice on_ready; /* WdfIoQueueReadyNotify */
     bool ready_due;             /* on_ready has to be called */

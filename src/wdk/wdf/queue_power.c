@@ -79,13 +79,34 @@ static bool queue_has_due_notice(const struct wdf_queue *q)
     return false;
 }
 
-/* EvtIoStop may have made notices due, also of other queues. Other threads call them. */
-static void queue_wait_for_due_notices(struct wdf_queue *q)
+/* Waits until no notice of the queue runs or is due. Returns how many notices have begun so far. */
+static unsigned queue_wait_for_due_notices(struct wdf_queue *q)
 {
+    unsigned begun;
+
     pthread_mutex_lock(&q->lock);
     while (q->notices || queue_has_due_notice(q))
         pthread_cond_wait(&q->done, &q->lock);
+    begun = q->notices_begun;
     pthread_mutex_unlock(&q->lock);
+    return begun;
+}
+
+/*
+ * EvtIoStop may have made notices due, which other threads call. A notice may complete a request of another queue, and
+ * so make another notice due. So this function repeats until no notice has begun between two passes.
+ */
+static void device_wait_for_due_notices(struct wdf_device *d)
+{
+    unsigned begun = 0, before;
+
+    do {
+        before = begun;
+        begun = 1; /* so that a first pass never ends the loop */
+        for (struct wdf_queue *q = wdf_device_next_queue(d, NULL); q; q = wdf_device_next_queue(d, q))
+            if (q->power_managed)
+                begun += queue_wait_for_due_notices(q);
+    } while (begun != before);
 }
 
 static void queue_start(struct wdf_queue *q)
@@ -138,7 +159,7 @@ void wdf_device_set_power(struct wdf_device *d, bool on)
     }
     device_for_managed_queues(d, queue_stop_delivery);
     device_for_managed_queues(d, queue_stop_requests);
-    device_for_managed_queues(d, queue_wait_for_due_notices);
+    device_wait_for_due_notices(d);
 }
 
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r)
