@@ -70,11 +70,34 @@ static void queue_move_to_driver(struct wdf_queue *q, struct wdf_request *r)
     atomic_store(&r->owner, OWNER_DRIVER);
 }
 
+/* Returns true if a cancellation of the request calls EvtIoCanceledOnQueue. */
+static bool queue_calls_cancel(const struct wdf_queue *q, const struct wdf_request *r)
+{
+    return r->by_driver && q->config.EvtIoCanceledOnQueue;
+}
+
+/*
+ * Prepares the cancellation of a request that was moved to the list `owned` and not delivered. The caller must then
+ * call queue_cancel. This function adds a reference on the queue and, if queue_cancel calls EvtIoCanceledOnQueue, on the
+ * request, and begins an activity: a thread that deletes the queue may make this call first, and the driver may be
+ * unloaded then. Requires the lock.
+ */
+static void queue_set_cancelled(struct wdf_queue *q, struct wdf_request *r)
+{
+    wdf_object_ref(&q->object);
+    wdf_activity_begin(wdf_root_of(&q->object));
+    r->stop = STOP_CANCELLED;
+    r->unbegun = queue_calls_cancel(q, r);
+    if (r->unbegun)
+        wdf_object_ref(&r->object);
+    pthread_cond_broadcast(&q->done);
+}
+
 /* Works like queue_move_to_driver, for a request that is cancelled before it is delivered. Requires the lock. */
 static void queue_move_cancelled(struct wdf_queue *q, struct wdf_request *r)
 {
     queue_move_to_driver(q, r);
-    r->stop = STOP_CANCELLED;
+    queue_set_cancelled(q, r);
 }
 
 bool wdf_queue_retrieve_this(struct wdf_queue *q, struct wdf_request *r)
@@ -109,57 +132,75 @@ struct wdf_request *wdf_queue_retrieve(struct wdf_queue *q, PFILE_OBJECT file)
 
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
+/* Begins the callback that the request waits for. Returns false if another thread has begun it. */
+static bool queue_begin(struct wdf_queue *q, struct wdf_request *r)
+{
+    bool begun;
+
+    pthread_mutex_lock(&q->lock);
+    begun = r->unbegun;
+    r->unbegun = false;
+    pthread_mutex_unlock(&q->lock);
+    return begun;
+}
+
 /*
  * Cancels a request that was moved to the list `owned`: calls EvtIoCanceledOnQueue if the driver has put the request
- * into the queue, otherwise completes it. Called with no lock held.
+ * into the queue, otherwise completes it. The callback holds `sync`. If there is a callback, drops a reference on the
+ * request before it, so that the completion destroys the request. Called with no lock of the framework held.
  */
-static void queue_cancel_retrieved(struct wdf_queue *q, struct wdf_request *r)
+static void queue_cancel_retrieved(struct wdf_queue *q, struct wdf_request *r, struct wdf_sync *sync)
 {
     PFN_WDF_IO_QUEUE_IO_CANCELED_ON_QUEUE routine = q->config.EvtIoCanceledOnQueue;
-    struct wdf_sync *sync = wdf_callback_sync(&q->object);
     struct wdf_call call;
+    bool begun;
 
-    if (!r->by_driver || !routine) {
+    if (!queue_calls_cancel(q, r)) {
         atomic_store(&r->owner, OWNER_NONE);
         wdf_request_finish(r, STATUS_CANCELLED, 0, IO_NO_INCREMENT);
         return;
     }
-    atomic_store(&r->in_cancel, true);
     wdf_call_begin(&call, sync);
-    routine((WDFQUEUE)q, (WDFREQUEST)r);
+    begun = queue_begin(q, r);
+    wdf_object_unref(&r->object);
+    if (begun) {
+        atomic_store(&r->in_cancel, true);
+        routine((WDFQUEUE)q, (WDFREQUEST)r);
+    }
     wdf_call_end(&call, "EvtIoCanceledOnQueue", (const void *)(uintptr_t)routine);
+}
+
+/* Also ends the activity and drops the reference on the queue that queue_set_cancelled has added. */
+static void queue_cancel_now(struct wdf_queue *q, struct wdf_request *r)
+{
+    struct wdf_object *root = wdf_root_of(&q->object);
+
+    queue_cancel_retrieved(q, r, wdf_callback_sync(&q->object));
+    wdf_object_unref(&q->object);
+    wdf_activity_end(root);
 }
 
 static void queue_cancel_deferred(void *context)
 {
     struct wdf_request *r = context;
-    struct wdf_queue *q = r->queue;
 
-    queue_cancel_retrieved(q, r);
-    wdf_object_unref(&q->object);
+    queue_cancel_now(r->queue, r);
 }
 
-/* Works like queue_cancel_retrieved, but uses a worker if this thread cannot call the driver now. */
+/* Works like queue_cancel_now, but uses a worker if this thread cannot call the driver now. */
 static void queue_cancel(struct wdf_queue *q, struct wdf_request *r)
 {
-    struct wdf_object *root = wdf_root_of(&q->object);
-
-    wdf_object_ref(&q->object);
-    if (r->by_driver && q->config.EvtIoCanceledOnQueue && !wdf_can_call(&q->object, wdf_callback_sync(&q->object))) {
-        wdf_defer(&r->deferred, &q->object, queue_cancel_deferred, r);
-        return;
-    }
-    wdf_activity_begin(root);
-    queue_cancel_retrieved(q, r);
-    wdf_object_unref(&q->object);
-    wdf_activity_end(root);
+    if (queue_calls_cancel(q, r) && !wdf_can_call(&q->object, wdf_callback_sync(&q->object)))
+        wdf_defer(&r->deferred_on_queue, &q->object, queue_cancel_deferred, r);
+    else
+        queue_cancel_now(q, r);
 }
 
 /* The cancel routine of an IRP that waits in a queue. */
 static VOID queue_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
 {
     struct wdf_request *r = irp->Tail.Overlay.DriverContext[3];
-    struct wdf_queue *q = r->queue; /* valid, because only this routine may remove the request from the queue */
+    struct wdf_queue *q = r->queue; /* valid: only this routine may remove the request from the list `waiting` */
 
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
@@ -176,13 +217,39 @@ void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file)
 
     pthread_mutex_lock(&q->lock);
     for (left = q->n_waiting; left && (r = wdf_queue_retrieve(q, file)); left--) {
-        r->stop = STOP_CANCELLED;
+        queue_set_cancelled(q, r);
         pthread_mutex_unlock(&q->lock);
         atomic_store(&r->purged, true);
         queue_cancel(q, r);
         pthread_mutex_lock(&q->lock);
     }
     pthread_mutex_unlock(&q->lock);
+}
+
+struct wdf_request *wdf_queue_find_unbegun(struct wdf_queue *q)
+{
+    for (LIST_ENTRY *e = q->owned.Flink; e != &q->owned; e = e->Flink) {
+        struct wdf_request *r = queue_request_of(e);
+
+        if (r->unbegun || atomic_load(&r->cancel_state) == CANCEL_CLAIMED) {
+            wdf_object_ref(&r->object);
+            r->unbegun = r->unbegun && queue_calls_cancel(q, r); /* otherwise the request is completed */
+            return r;
+        }
+    }
+    return NULL;
+}
+
+void wdf_queue_cancel_unbegun(struct wdf_queue *q, struct wdf_request *r)
+{
+    if (atomic_load(&r->cancel_state) == CANCEL_CLAIMED) {
+        wdf_request_call_cancel(r, NULL);
+        wdf_object_unref(&r->object);
+        return;
+    }
+    if (!queue_calls_cancel(q, r))
+        wdf_object_unref(&r->object); /* this thread completes the request, which exists until then */
+    queue_cancel_retrieved(q, r, NULL);
 }
 
 /* ---- Insertion --------------------------------------------------------------------------------------------------- */
@@ -201,7 +268,21 @@ static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
     return false;
 }
 
-NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver)
+/* Requires that the request has left the list `owned`, for the list of another queue or of none. */
+static void queue_count_one_less(struct wdf_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->n_owned--;
+    pthread_cond_broadcast(&q->done);
+    pthread_mutex_unlock(&q->lock);
+}
+
+/*
+ * Works like wdf_queue_insert. If `from` is not NULL, the request comes from this queue. This queue stops counting it
+ * before the driver is called, because a thread that has the lock of callbacks may wait for this.
+ */
+static NTSTATUS queue_insert(struct wdf_queue *q, struct wdf_request *r, struct wdf_queue *from, bool at_front,
+                             bool by_driver)
 {
     bool armed;
 
@@ -225,17 +306,24 @@ NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_fr
     q->n_waiting++;
     armed = queue_arm_cancel(q, r);
     if (armed && at_front && q->purged && wdf_queue_retrieve_this(q, r)) {
-        r->stop = STOP_CANCELLED;
+        queue_set_cancelled(q, r);
         atomic_store(&r->purged, true);
         armed = false;
     }
     pthread_mutex_unlock(&q->lock);
+    if (from)
+        queue_count_one_less(from);
     if (!armed)
         queue_cancel(q, r);
     else
         wdf_queue_dispatch(q, true);
     wdf_object_unref(&q->object);
     return STATUS_SUCCESS;
+}
+
+NTSTATUS wdf_queue_insert(struct wdf_queue *q, struct wdf_request *r, bool at_front, bool by_driver)
+{
+    return queue_insert(q, r, NULL, at_front, by_driver);
 }
 
 /* ---- Delivery ---------------------------------------------------------------------------------------------------- */
@@ -274,19 +362,6 @@ static const void *queue_call_handler(struct wdf_queue *q, struct wdf_request *r
     return NULL;
 }
 
-static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf_sync *sync)
-{
-    struct frame frame = { q, true, frames };
-    struct wdf_call call;
-    const void *handler;
-
-    frames = &frame;
-    wdf_call_begin(&call, sync);
-    handler = queue_call_handler(q, r);
-    wdf_call_end(&call, "a request handler", handler);
-    frames = frame.outer;
-}
-
 static bool queue_is_orphaned(struct wdf_queue *q)
 {
     bool orphaned;
@@ -295,6 +370,24 @@ static bool queue_is_orphaned(struct wdf_queue *q)
     orphaned = q->orphaned;
     pthread_mutex_unlock(&q->lock);
     return orphaned;
+}
+
+/*
+ * Another callback may have deleted the queue while this thread waited for `sync`. Then it has also completed the
+ * request.
+ */
+static void queue_deliver(struct wdf_queue *q, struct wdf_request *r, struct wdf_sync *sync)
+{
+    struct frame frame = { q, true, frames };
+    const void *handler = NULL;
+    struct wdf_call call;
+
+    frames = &frame;
+    wdf_call_begin(&call, sync);
+    if (!sync || (!queue_is_orphaned(q) && queue_begin(q, r)))
+        handler = queue_call_handler(q, r);
+    wdf_call_end(&call, "a request handler", handler);
+    frames = frame.outer;
 }
 
 static void queue_notify(struct wdf_queue *q, const struct wdf_notice *n, struct wdf_sync *sync)
@@ -420,6 +513,8 @@ void wdf_queue_dispatch(struct wdf_queue *q, bool arrival)
         q->handlers += step.request != NULL;
         q->notices += step.request == NULL;
         q->notices_begun += step.request == NULL;
+        if (step.request)
+            step.request->unbegun = sync != NULL;
         pthread_mutex_unlock(&q->lock);
         if (step.request)
             queue_deliver(q, step.request, sync);
@@ -445,10 +540,7 @@ void wdf_queue_unlink(struct wdf_queue *q, struct wdf_request *r)
 
 void wdf_queue_finish_one(struct wdf_queue *q)
 {
-    pthread_mutex_lock(&q->lock);
-    q->n_owned--;
-    pthread_cond_broadcast(&q->done);
-    pthread_mutex_unlock(&q->lock);
+    queue_count_one_less(q);
     wdf_queue_dispatch(q, false);
     wdf_object_unref(&q->object);
 }
@@ -462,9 +554,10 @@ NTSTATUS wdf_queue_move(struct wdf_queue *from, struct wdf_queue *to, struct wdf
     NTSTATUS status;
 
     wdf_queue_unlink(from, r);
-    status = wdf_queue_insert(to, r, at_front, true);
+    status = queue_insert(to, r, from, at_front, true);
     if (NT_SUCCESS(status)) {
-        wdf_queue_finish_one(from);
+        wdf_queue_dispatch(from, false);
+        wdf_object_unref(&from->object);
         return status;
     }
     pthread_mutex_lock(&from->lock);

@@ -60,8 +60,8 @@ struct wdf_queue {
     bool purged;
     /* A retrieval has found only requests that are being cancelled. The next insertion then sets ready_due. */
     bool missed;
-    bool is_deferred;     /* `deferred` is queued */
-    bool orphaned;        /* a thread with the lock of callbacks has deleted the queue: no notice is called any more */
+    bool is_deferred; /* `deferred` is queued */
+    bool orphaned; /* a thread with the lock of callbacks deletes the queue: no handler or notice is called any more */
     unsigned dispatchers; /* calls of wdf_queue_dispatch that deliver */
     unsigned handlers;    /* request handlers that run */
     unsigned notices;     /* callbacks of type EvtIoQueueState that run */
@@ -107,6 +107,17 @@ bool wdf_queue_has_waiting(const struct wdf_queue *q, const struct wdf_request *
 bool wdf_queue_is_of_file(const struct wdf_request *r, PFILE_OBJECT file);
 /* Cancels the requests of the file (NULL: all) that wait now. */
 void wdf_queue_cancel_waiting(struct wdf_queue *q, PFILE_OBJECT file);
+/*
+ * Finds a request with a callback that has not begun, because the thread that calls it waits for the lock of the scope.
+ * Returns the request with a reference, or NULL if there is none. The caller must then call wdf_queue_cancel_unbegun.
+ * Requires the lock, and that this thread has the lock of the scope.
+ */
+struct wdf_request *wdf_queue_find_unbegun(struct wdf_queue *q);
+/*
+ * Calls the EvtRequestCancel or EvtIoCanceledOnQueue of the request, or completes it if it has neither. Drops the
+ * reference of wdf_queue_find_unbegun.
+ */
+void wdf_queue_cancel_unbegun(struct wdf_queue *q, struct wdf_request *r);
 /* Returns true if the queue has reached the goal, apart from handlers that still run. Requires the lock. */
 bool wdf_queue_has_reached(const struct wdf_queue *q, enum wdf_goal goal);
 /*

@@ -463,20 +463,36 @@ void wdf_device_shut_down_queues(struct wdf_device *d, bool power_managed)
     }
 }
 
-/*
- * Returns true if this thread has the lock that the queue's callbacks hold. A worker may wait for this lock and then
- * call a notice, so this thread does not wait for notices. Instead, the queue calls none any more.
- */
-static bool queue_orphan(struct wdf_queue *q)
+/* Returns true if this thread has the lock that the queue's callbacks hold. */
+static bool queue_has_lock(const struct wdf_queue *q)
 {
     struct wdf_sync *sync = wdf_callback_sync(&q->object);
 
-    if (!sync || !wdf_sync_is_mine(sync))
-        return false;
+    return sync && wdf_sync_is_mine(sync);
+}
+
+/*
+ * Other threads may wait for the lock that this thread has, to begin a callback of a deleted queue. They do not begin
+ * it any more: this function cancels the requests of these callbacks. If `waits` is true, also waits until the driver
+ * owns no request.
+ */
+static void queue_cancel_unbegun(struct wdf_queue *q, bool waits)
+{
+    struct wdf_request *r;
+
     pthread_mutex_lock(&q->lock);
-    q->orphaned = true;
+    /* A thread in a handler or notice of the queue is its only dispatcher. */
+    q->orphaned = q->orphaned || !wdf_queue_has_frame(q);
+    while ((r = wdf_queue_find_unbegun(q)) || (waits && !wdf_queue_has_reached(q, GOAL_EMPTIED))) {
+        if (!r) {
+            pthread_cond_wait(&q->done, &q->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&q->lock);
+        wdf_queue_cancel_unbegun(q, r);
+        pthread_mutex_lock(&q->lock);
+    }
     pthread_mutex_unlock(&q->lock);
-    return true;
 }
 
 /* Returns why the deletion must not wait for the driver's requests, or NULL. */
@@ -502,6 +518,7 @@ static const char *queue_why_not_wait(struct wdf_queue *q)
 void wdf_queue_stop_for_delete(struct wdf_object *o)
 {
     struct wdf_queue *q = CONTAINING_RECORD(o, struct wdf_queue, object);
+    bool has_lock = queue_has_lock(q);
     const char *why;
 
     queue_detach(q);
@@ -509,13 +526,19 @@ void wdf_queue_stop_for_delete(struct wdf_object *o)
     q->delivers = false;
     pthread_mutex_unlock(&q->lock);
     queue_shut_down(q);
+    if (has_lock)
+        queue_cancel_unbegun(q, false);
     why = queue_why_not_wait(q);
     if (why)
         wdf_report_queue("WdfObjectDelete", q, why);
     if (why || wdf_queue_is_in_handler(q))
         return;
+    if (has_lock) {
+        queue_cancel_unbegun(q, true);
+        return;
+    }
     queue_wait(q, GOAL_EMPTIED);
-    if (!wdf_queue_has_frame(q) && !queue_orphan(q))
+    if (!wdf_queue_has_frame(q))
         queue_wait_for_notices(q);
 }
 

@@ -286,14 +286,16 @@ VOID WdfRequestCompleteWithPriorityBoost(WDFREQUEST Request, NTSTATUS Status, CC
 
 /* ---- Cancellation ------------------------------------------------------------------------------------------------ */
 
-static void request_call_cancel(struct wdf_request *r, struct wdf_sync *sync)
+/* Another thread may have called the callback while this thread waited for `sync`. */
+void wdf_request_call_cancel(struct wdf_request *r, struct wdf_sync *sync)
 {
     PFN_WDF_REQUEST_CANCEL routine = atomic_load(&r->cancel);
+    enum wdf_cancel claimed = CANCEL_CLAIMED;
     struct wdf_call call;
 
-    atomic_store(&r->cancel_state, CANCEL_CALLED);
     wdf_call_begin(&call, sync);
-    routine((WDFREQUEST)r);
+    if (atomic_compare_exchange_strong(&r->cancel_state, &claimed, CANCEL_CALLED))
+        routine((WDFREQUEST)r);
     wdf_call_end(&call, "EvtRequestCancel", (const void *)(uintptr_t)routine);
 }
 
@@ -303,29 +305,38 @@ static struct wdf_object *request_constraints(struct wdf_request *r)
     return r->queue ? &r->queue->object : &r->device->object;
 }
 
-/* Calls the cancel callback, and drops the references of wdf_request_cancel_claimed. */
+/*
+ * Adds references and begins an activity, because the callback may complete the request, and the queue, whose lock the
+ * callback holds, may then be deleted before the callback returns. A thread that deletes the queue may call the callback
+ * first. Requires request_lock.
+ */
+static void request_set_claimed(struct wdf_request *r)
+{
+    r->claimed_with = request_constraints(r);
+    wdf_activity_begin(wdf_root_of(r->claimed_with));
+    wdf_object_ref(&r->object);
+    wdf_object_ref(r->claimed_with);
+    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    if (r->queue)
+        pthread_cond_broadcast(&r->queue->done); /* a thread that deletes the queue may have to call the callback */
+}
+
+/* Calls the cancel callback, drops the references of request_set_claimed, and ends its activity. */
 static void request_cancel_now(void *context)
 {
     struct wdf_request *r = context;
-    struct wdf_object *constraints = request_constraints(r), *root = wdf_root_of(constraints);
+    struct wdf_object *constraints = r->claimed_with, *root = wdf_root_of(constraints);
 
-    wdf_activity_begin(root);
-    request_call_cancel(r, wdf_callback_sync(constraints));
+    wdf_request_call_cancel(r, wdf_callback_sync(constraints));
     wdf_object_unref(&r->object);
     wdf_object_unref(constraints);
     wdf_activity_end(root);
 }
 
-/*
- * Adds references, because the callback may complete the request, and the queue, whose lock the callback holds, may
- * then be deleted before the callback returns.
- */
 void wdf_request_cancel_claimed(struct wdf_request *r)
 {
-    struct wdf_object *constraints = request_constraints(r);
+    struct wdf_object *constraints = r->claimed_with;
 
-    wdf_object_ref(&r->object);
-    wdf_object_ref(constraints);
     if (wdf_can_call(constraints, wdf_callback_sync(constraints)))
         request_cancel_now(r);
     else
@@ -344,7 +355,7 @@ static VOID request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
     pthread_mutex_lock(request_lock(r));
-    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    request_set_claimed(r);
     pthread_mutex_unlock(request_lock(r));
     wdf_request_cancel_claimed(r);
 }
@@ -356,7 +367,7 @@ bool wdf_request_claim(struct wdf_request *r)
     schedule_point();
     if (!IoSetCancelRoutine(r->irp, NULL))
         return false;
-    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    request_set_claimed(r);
     return true;
 }
 
@@ -403,19 +414,26 @@ static NTSTATUS request_mark_cancelable(const char *routine, WDFREQUEST request,
 VOID WdfRequestMarkCancelable(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequestCancel)
 {
     struct wdf_request *r;
+    struct wdf_object *constraints;
     struct wdf_sync *sync;
 
     if (request_mark_cancelable("WdfRequestMarkCancelable", Request, EvtRequestCancel, __builtin_return_address(0),
                                 &r) != STATUS_CANCELLED)
         return;
-    /* WdfRequestUnmarkCancelable must fail from now on, not only when the callback runs. */
-    atomic_store(&r->cancel_state, CANCEL_CLAIMED);
+    constraints = request_constraints(r);
+    sync = wdf_callback_sync(constraints);
     atomic_store(&r->purged, true);
-    sync = wdf_callback_sync(request_constraints(r));
-    if (sync && wdf_sync_is_mine(sync))
-        request_call_cancel(r, NULL); /* NULL: the handler that calls this routine already has the lock */
-    else
+    /* WdfRequestUnmarkCancelable must fail from now on, not only when the callback runs. */
+    pthread_mutex_lock(request_lock(r));
+    request_set_claimed(r);
+    pthread_mutex_unlock(request_lock(r));
+    if (!sync || !wdf_sync_is_mine(sync)) {
         wdf_request_cancel_claimed(r);
+        return;
+    }
+    wdf_request_call_cancel(r, NULL); /* NULL: the handler that calls this routine already has the lock */
+    wdf_object_unref(&r->object);
+    wdf_object_unref(constraints);
 }
 
 NTSTATUS WdfRequestMarkCancelableEx(WDFREQUEST Request, PFN_WDF_REQUEST_CANCEL EvtRequestCancel)

@@ -62,11 +62,18 @@ struct wdf_request {
     _Atomic(PFN_WDF_REQUEST_CANCEL) cancel;
     /* The request counts as cancelled even if the IRP is not cancelled, for example after a purge. */
     atomic_bool purged;
-    enum wdf_stop stop;    /* under the queue's lock */
-    atomic_bool in_cancel; /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
-    struct wdf_deferred deferred;
-    struct wdf_memory *input, *output; /* memory objects of the request's buffers, or NULL */
-    struct wdf_mdl *mdls;              /* MDLs that the framework has built for the request */
+    enum wdf_stop stop; /* under the queue's lock */
+    /*
+     * Under the queue's lock: a callback with the lock of the scope will be called for the request and has not begun.
+     * It is a request handler, or EvtIoCanceledOnQueue, which has a reference on the request until then.
+     */
+    bool unbegun;
+    atomic_bool in_cancel;           /* EvtIoCanceledOnQueue was called, so the request cannot return to a queue */
+    struct wdf_object *claimed_with; /* the object whose lock EvtRequestCancel holds; set when the request is claimed */
+    struct wdf_deferred deferred;    /* of EvtRequestCancel */
+    struct wdf_deferred deferred_on_queue; /* of EvtIoCanceledOnQueue */
+    struct wdf_memory *input, *output;     /* memory objects of the request's buffers, or NULL */
+    struct wdf_mdl *mdls;                  /* MDLs that the framework has built for the request */
 };
 
 struct wdf_mdl {
@@ -90,12 +97,17 @@ void wdf_request_fail(struct wdf_request *r, NTSTATUS status);
 /* Returns the request if the driver owns it. Otherwise reports the routine and returns NULL. */
 struct wdf_request *wdf_request_owned(const char *routine, WDFREQUEST request);
 /*
- * Claims a request that is marked cancelable, so that nobody else calls its cancel callback. Returns false if the
- * request is not marked.
+ * Claims a request that is marked cancelable: adds references on it and its queue, which wdf_request_cancel_claimed
+ * drops. Returns false if the request is not marked. Requires the queue's lock.
  */
 bool wdf_request_claim(struct wdf_request *r);
 /* Calls the cancel callback of a claimed request, now or on a worker. */
 void wdf_request_cancel_claimed(struct wdf_request *r);
+/*
+ * Calls the cancel callback of a claimed request with the lock `sync` (NULL: this thread has the lock of the scope).
+ * Does nothing if another thread has called it. Requires a reference on the request.
+ */
+void wdf_request_call_cancel(struct wdf_request *r, struct wdf_sync *sync);
 /* Reports a request that EvtIoInCallerContext has left unanswered. */
 void wdf_request_check_answered(struct wdf_request *r);
 /* Reports a request whose cancel callback may still be called, and returns false. */

@@ -13,6 +13,7 @@ enum wdfqueues_case {
     WDFQUEUES_STOP_AND_PURGE,   /* the callbacks of a stop and of a purge wait at the same time */
     WDFQUEUES_DELETED_PURGING,  /* the callback of a purge is called before the deletion ends */
     WDFQUEUES_DELETED_WITH_LOCK, /* a thread with the lock of callbacks purges and deletes a queue */
+    WDFQUEUES_DELETED_UNBEGUN,  /* the same, while other threads wait for the lock to call a callback of the queue */
     WDFQUEUES_DELETED_BESIDE_HANDLER, /* an EvtIoQueueState deletes its queue while a request handler runs */
     WDFQUEUES_RETRIEVE_FOUND,   /* WdfIoQueueRetrieveFoundRequest on a parallel queue */
     WDFQUEUES_IS_CANCELED,      /* WdfRequestIsCanceled after a purge */

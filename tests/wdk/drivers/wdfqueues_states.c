@@ -168,6 +168,143 @@ static ULONG check_deleted_with_lock(VOID)
     return 0;
 }
 
+static WDFQUEUE deleted;
+
+static VOID cancel_and_count(WDFREQUEST Request)
+{
+    InterlockedIncrement(&scene.first);
+    WdfRequestComplete(Request, STATUS_CANCELLED);
+}
+
+static VOID cancel_on_queue(WDFQUEUE Queue, WDFREQUEST Request)
+{
+    UNREFERENCED_PARAMETER(Queue);
+    cancel_and_count(Request);
+}
+
+static VOID handle_and_count(WDFQUEUE Queue, WDFREQUEST Request)
+{
+    InterlockedIncrement(&scene.second);
+    handle(Queue, Request);
+}
+
+static VOID forward_to_deleted(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    (VOID)WdfRequestForwardToIoQueue(scene.held, deleted);
+}
+
+static VOID mark_request(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfRequestMarkCancelable(scene.held, cancel_and_count);
+}
+
+/* Returns after the deletion has begun to wait. A shorter time only weakens the test. */
+static VOID wait_for_deletion(VOID)
+{
+    LARGE_INTEGER delay = { .QuadPart = WDF_REL_TIMEOUT_IN_MS(20) };
+
+    (VOID)KeDelayExecutionThread(KernelMode, FALSE, &delay);
+}
+
+static VOID mark_request_later(PVOID Context)
+{
+    wait_for_deletion();
+    mark_request(Context);
+}
+
+static VOID requeue_later(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    wait_for_deletion();
+    (VOID)WdfRequestRequeue(scene.held);
+}
+
+/* The handler of the other queue keeps the request. */
+static VOID forward_back_later(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    wait_for_deletion();
+    (VOID)WdfRequestForwardToIoQueue(scene.held, scene.queue);
+    WdfRequestComplete(scene.held, STATUS_SUCCESS);
+}
+
+static VOID count_cancel(WDFREQUEST Request)
+{
+    UNREFERENCED_PARAMETER(Request);
+    InterlockedIncrement(&scene.first);
+    KeSetEvent(&scene.go, IO_NO_INCREMENT, FALSE);
+}
+
+static VOID mark_request_to_pend(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    WdfRequestMarkCancelable(scene.held, count_cancel);
+}
+
+static VOID complete_after_cancel(PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    wait_for(&scene.go);
+    wait_for_deletion();
+    WdfRequestComplete(scene.held, STATUS_CANCELLED);
+}
+
+/*
+ * Deletes a queue with the lock of its callbacks. `Before` runs before, without the lock, and `Beside` on another
+ * thread, which waits for the lock to call the driver. If `Beside` is forward_to_deleted, it waits before the deletion.
+ */
+static NTSTATUS delete_with_lock(PWDF_IO_QUEUE_CONFIG Config, VOID (*Before)(PVOID), VOID (*Beside)(PVOID))
+{
+    ULONG owned = 0;
+    struct sent sent;
+    PVOID thread = NULL;
+
+    if (!NT_SUCCESS(WdfIoQueueCreate(scene.device, Config, NULL, &deleted)) || send(&sent, HOLD) != STATUS_PENDING)
+        return STATUS_UNSUCCESSFUL;
+    if (Beside != forward_to_deleted)
+        forward_to_deleted(NULL);
+    if (Config->DispatchType == WdfIoQueueDispatchManual && (Before || Beside))
+        (VOID)WdfIoQueueRetrieveNextRequest(deleted, (WDFREQUEST *)&scene.held);
+    if (Before)
+        Before(NULL);
+    WdfObjectAcquireLock(scene.device);
+    if (Beside)
+        thread = thread_begin(Beside);
+    while (Beside == forward_to_deleted && !owned)
+        (VOID)WdfIoQueueGetState(deleted, NULL, &owned);
+    WdfObjectDelete(deleted);
+    WdfObjectReleaseLock(scene.device);
+    if (thread)
+        thread_end(thread);
+    return sent_status(&sent);
+}
+
+/* The deletion itself calls the callbacks for which other threads cannot have the lock, except the handler. */
+static ULONG check_deleted_unbegun(VOID)
+{
+    WDF_IO_QUEUE_CONFIG config;
+
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchManual);
+    CHECK(delete_with_lock(&config, mark_request, NULL) == STATUS_CANCELLED && scene.first == 1);
+    CHECK(delete_with_lock(&config, NULL, mark_request_later) == STATUS_CANCELLED && scene.first == 2);
+    config.EvtIoCanceledOnQueue = cancel_on_queue;
+    CHECK(delete_with_lock(&config, NULL, NULL) == STATUS_CANCELLED && scene.first == 3);
+    CHECK(delete_with_lock(&config, mark_request_to_pend, complete_after_cancel) == STATUS_CANCELLED);
+    CHECK(scene.first == 4);
+    CHECK(delete_with_lock(&config, NULL, requeue_later) == STATUS_CANCELLED && scene.first == 5);
+    CHECK(delete_with_lock(&config, NULL, forward_back_later) == STATUS_SUCCESS && scene.first == 5);
+    scene.first = 3;
+    WDF_IO_QUEUE_CONFIG_INIT(&config, WdfIoQueueDispatchParallel);
+    config.EvtIoDefault = handle_and_count;
+    CHECK(delete_with_lock(&config, NULL, forward_to_deleted) == STATUS_CANCELLED && scene.first == 3);
+    config.EvtIoCanceledOnQueue = cancel_on_queue;
+    CHECK(delete_with_lock(&config, NULL, forward_to_deleted) == STATUS_CANCELLED && scene.first == 4);
+    CHECK(scene.second == 0);
+    return 0;
+}
+
 static WDFQUEUE lingering;
 
 static VOID complete_and_linger(WDFQUEUE Queue, WDFREQUEST Request)
@@ -240,7 +377,7 @@ static ULONG check_retrieve_found(VOID)
 
 ULONG run_request_case(ULONG Case)
 {
-    BOOLEAN locks = Case == WDFQUEUES_DELETED_WITH_LOCK;
+    BOOLEAN locks = Case == WDFQUEUES_DELETED_WITH_LOCK || Case == WDFQUEUES_DELETED_UNBEGUN;
     ULONG line;
 
     CHECK(NT_SUCCESS(scene_open(WdfIoQueueDispatchParallel,
@@ -265,6 +402,9 @@ ULONG run_request_case(ULONG Case)
         break;
     case WDFQUEUES_DELETED_WITH_LOCK:
         line = check_deleted_with_lock();
+        break;
+    case WDFQUEUES_DELETED_UNBEGUN:
+        line = check_deleted_unbegun();
         break;
     case WDFQUEUES_DELETED_BESIDE_HANDLER:
         line = check_deleted_beside_handler();
