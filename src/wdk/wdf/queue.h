@@ -143,6 +143,10 @@ struct wdf_queue *wdf_device_next_queue(struct wdf_device *d, struct wdf_queue *
 void wdf_device_set_power(struct wdf_device *d, bool on);
 /* Acknowledges the stop of a request that stays with the driver. Returns false if the request is not being stopped. */
 bool wdf_queue_acknowledge(struct wdf_queue *q, struct wdf_request *r);
+/* Returns the queue, or NULL if the handle is wrong. Reports an IRQL above DISPATCH_LEVEL. */
+struct wdf_queue *wdf_queue_of(const char *routine, WDFQUEUE queue);
+/* Reports a broken rule `wdf-queue`. */
+void wdf_report_queue(const char *routine, struct wdf_queue *q, const char *what);
 /* Returns true if this thread is in a request handler of the object's driver. */
 bool wdf_in_request_handler(struct wdf_object *o);
 /* Returns true if this thread runs a request handler of the queue. */
