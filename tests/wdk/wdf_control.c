@@ -73,6 +73,13 @@ static void wait_for(unsigned queue, unsigned waiting, unsigned owned)
     while ((s.waiting != waiting || s.owned != owned) && !usleep(200));
 }
 
+/* A request that is cancelled before it is marked completes without EvtRequestCancel. */
+static void wait_for_marks(unsigned marks)
+{
+    while (state_of(WDFCONTROL_QUEUE_DEFAULT).marks != marks)
+        usleep(200);
+}
+
 static void change(unsigned queue, unsigned to)
 {
     struct wdfcontrol_change c = { queue, to };
@@ -226,10 +233,12 @@ static void test_sequential(void **state)
 static void test_parallel_limit(void **state)
 {
     struct sent marked[3];
+    unsigned before = state_of(WDFCONTROL_QUEUE_DEFAULT).marks;
 
     (void)state;
     for (int i = 0; i < 3; i++)
         start(&marked[i], WDFCONTROL_MARK, 'm');
+    wait_for_marks(before + 3);
     wait_for(WDFCONTROL_QUEUE_DEFAULT, 0, 4); /* three, and the request for the state */
     ondk_wdk_cancel(device);
     for (int i = 0; i < 3; i++)
@@ -280,16 +289,17 @@ static void test_cancel_queued(void **state)
 static void test_cancel_marked(void **state)
 {
     struct sent marked;
+    unsigned before = state_of(WDFCONTROL_QUEUE_DEFAULT).marks;
 
     (void)state;
     start(&marked, WDFCONTROL_MARK, 'a');
-    wait_for(WDFCONTROL_QUEUE_DEFAULT, 0, 2);
+    wait_for_marks(before + 1);
     assert_int_equal(control(WDFCONTROL_UNMARK, "", 0), 0);
     assert_int_equal(*(unsigned *)(void *)answer, 0);
     assert_int_equal(end(&marked), 0);
     has_events("");
     start(&marked, WDFCONTROL_MARK, 'a');
-    wait_for(WDFCONTROL_QUEUE_DEFAULT, 0, 2);
+    wait_for_marks(before + 2);
     ondk_wdk_cancel(device);
     assert_int_equal(end(&marked), CANCELLED);
     has_events("k");

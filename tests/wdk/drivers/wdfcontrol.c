@@ -166,8 +166,10 @@ static NTSTATUS mark(WDFREQUEST Request)
 
     WdfSpinLockAcquire(control.lock);
     status = WdfRequestMarkCancelableEx(Request, canceled);
-    if (NT_SUCCESS(status))
+    if (NT_SUCCESS(status)) {
         control.marked = Request;
+        control.marks++;
+    }
     WdfSpinLockRelease(control.lock);
     return NT_SUCCESS(status) ? STATUS_PENDING : status;
 }
@@ -299,6 +301,9 @@ static NTSTATUS query_state(struct wdfcontrol_state *Out, ULONG Queue)
     Out->state = (ULONG)WdfIoQueueGetState(control.queues[Queue], &waiting, &owned);
     Out->waiting = waiting;
     Out->owned = owned;
+    WdfSpinLockAcquire(control.lock);
+    Out->marks = control.marks;
+    WdfSpinLockRelease(control.lock);
     return STATUS_SUCCESS;
 }
 

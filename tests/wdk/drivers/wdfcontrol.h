@@ -36,6 +36,7 @@ enum { WDFCONTROL_STOP, WDFCONTROL_DRAIN, WDFCONTROL_PURGE, WDFCONTROL_STOP_AND_
 
 struct wdfcontrol_state {
     unsigned state, waiting, owned;
+    unsigned marks; /* requests that WDFCONTROL_MARK has marked since the load */
 };
 
 struct wdfcontrol_change {

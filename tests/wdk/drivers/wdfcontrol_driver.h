@@ -27,8 +27,9 @@ struct control {
     WDFDEVICE device, unfinished;
     WDFDEVICE dispatch, passive; /* serialized by their scopes, at these levels */
     WDFQUEUE queues[4];
-    WDFSPINLOCK lock; /* guards `marked` */
+    WDFSPINLOCK lock; /* guards `marked` and `marks` */
     WDFREQUEST marked;
+    ULONG marks; /* requests that WDFCONTROL_MARK has marked */
     WDFREQUEST volatile reading;
     CHAR events[128];
     volatile LONG n_events;
