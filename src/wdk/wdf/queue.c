@@ -78,9 +78,9 @@ static bool queue_calls_cancel(const struct wdf_queue *q, const struct wdf_reque
 
 /*
  * Prepares the cancellation of a request that was moved to the list `owned` and not delivered. The caller must then
- * call queue_cancel. This function adds a reference on the queue and, if queue_cancel calls EvtIoCanceledOnQueue, on the
- * request, and begins an activity: a thread that deletes the queue may make this call first, and the driver may be
- * unloaded then. Requires the lock.
+ * call queue_cancel. Adds a reference on the queue and, if queue_cancel calls EvtIoCanceledOnQueue, on the request.
+ * Also begins an activity, because a thread that deletes the queue may make this call first, and the driver may then
+ * be unloaded. Requires the lock.
  */
 static void queue_set_cancelled(struct wdf_queue *q, struct wdf_request *r)
 {

@@ -306,9 +306,9 @@ static struct wdf_object *request_constraints(struct wdf_request *r)
 }
 
 /*
- * Adds references and begins an activity, because the callback may complete the request, and the queue, whose lock the
- * callback holds, may then be deleted before the callback returns. A thread that deletes the queue may call the callback
- * first. Requires request_lock.
+ * Adds references and begins an activity: the callback may complete the request, and the queue, whose lock the callback
+ * holds, may then be deleted before the callback returns. A thread that deletes the queue may call the callback first.
+ * Requires request_lock.
  */
 static void request_set_claimed(struct wdf_request *r)
 {
