@@ -347,6 +347,15 @@ static bool client_measure(struct client *c, uint32_t size)
     return whole;
 }
 
+/* Waits until all requests have completed. A run that ends with a difference in the data leaves some outstanding. */
+static bool client_wait_requests(struct client *c)
+{
+    while (c->s->unpolled)
+        if (!session_poll(c->s))
+            return false;
+    return true;
+}
+
 /*
  * Sends ORDER_END, for which the server waits, and disconnects. Does nothing after a failure, unless the failure is a
  * difference in the data.
@@ -356,16 +365,19 @@ static void client_end_session(struct client *c)
     const struct order end = { .kind = ORDER_END };
     struct session *s = c->s;
     enum ndkperf_exit code = s->failed;
+    bool completed;
 
     if (code != NDKPERF_OK && code != NDKPERF_DATA)
         return;
     s->failed = NDKPERF_OK;
     s->phase = PHASE_END;
     s->check = false;
+    /* The server disconnects after ORDER_END, and then responds to no read. */
+    completed = client_wait_requests(c);
     /* From now on, it is not a failure if a measured connection ends before the server's last answer arrives. */
     s->is_ending = true;
     /* The server posts a receive for the next order only after it has answered the previous order. */
-    if ((!c->unanswered || client_wait_answer(c)) && client_send_order(c, &end) && client_wait_answer(c))
+    if (completed && (!c->unanswered || client_wait_answer(c)) && client_send_order(c, &end) && client_wait_answer(c))
         session_disconnect(s);
     if (code != NDKPERF_OK)
         s->failed = code;
