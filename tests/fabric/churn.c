@@ -211,9 +211,10 @@ static void serve(struct server *s, unsigned *seed)
 #define SERVE_UNTIL(c, what)                                                                                           \
     do {                                                                                                               \
         uint64_t serve_end = now_ms() + WAIT_MS;                                                                       \
-        while (!(what) && now_ms() < serve_end)                                                                        \
+        bool serve_done;                                                                                               \
+        while (!(serve_done = (what)) && now_ms() < serve_end)                                                         \
             serve((c)->server, &(c)->seed);                                                                            \
-        CHECK(what);                                                                                                   \
+        check_that(serve_done, #what, __FILE__, __LINE__);                                                             \
     } while (0)
 
 static void one_connection(struct client *c, struct side *s)

@@ -19,13 +19,14 @@ enum { WAIT_MS = 20000, BUFFER = 65536, DEPTH = 64, PRIVATE = 512 };
 
 #define CHECK(what) check_that((what), #what, __FILE__, __LINE__)
 void check_that(bool ok, const char *what, const char *file, int line);
-/* Waits until the condition holds. */
+/* Waits until an evaluation of the condition is true. The condition may be false again afterwards. */
 #define AWAIT(what)                                                                                                    \
     do {                                                                                                               \
         uint64_t await_end = now_ms() + WAIT_MS;                                                                       \
-        while (!(what) && now_ms() < await_end)                                                                        \
+        bool await_holds;                                                                                              \
+        while (!(await_holds = (what)) && now_ms() < await_end)                                                        \
             world_pause();                                                                                             \
-        check_that((what), "awaited: " #what, __FILE__, __LINE__);                                                     \
+        check_that(await_holds, "awaited: " #what, __FILE__, __LINE__);                                                \
     } while (0)
 uint64_t now_ms(void);
 void world_pause(void); /* sleeps a moment, or with manual shards runs a turn of each */

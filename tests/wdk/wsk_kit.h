@@ -35,9 +35,10 @@ static inline void kit_pause(long milliseconds)
 #define KIT_UNTIL(condition)                                                                                           \
     do {                                                                                                               \
         int patience_ = KIT_PATIENCE_SECONDS * 1000;                                                                   \
-        while (!(condition) && patience_-- > 0)                                                                        \
+        bool holds_;                                                                                                   \
+        while (!(holds_ = (condition)) && patience_-- > 0)                                                             \
             kit_pause(1);                                                                                              \
-        assert_true(condition);                                                                                        \
+        _assert_true(holds_, #condition, __FILE__, __LINE__);                                                          \
     } while (0)
 
 /* ---- The client ---- */
