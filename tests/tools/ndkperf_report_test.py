@@ -19,7 +19,7 @@ import threading
 from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
-from ndkperf_runs import LIMIT, NDKPERF, SHORT, Process, address, check, end, pair, run
+from ndkperf_runs import LIMIT, NDKPERF, SANITIZED, SHORT, Process, address, check, end, pair, run
 
 MIB = 1048576
 
@@ -55,7 +55,8 @@ def check_both(name, client, server):
 BOTH_OPTIONS = {"plain": (), "checked": ("--check", "-s", "1000", "-q", "3", "-t", "7", "--burst", "3"),
                 "window of one": ("-t", "1", "--check"), "events": ("--events", "-q", "2"),
                 "inline": ("-I", "256", "-s", "200", "--check"), "shallow": ("--profile", "shallow", "-s", "64"),
-                "large": ("-s", "4M", "-t", "4", "--check", "-n", "20"), "laps": ("-t", "16", "--check", "-n", "100")}
+                "large": ("-s", "1M" if SANITIZED else "4M", "-t", "4", "--check", "-n", "20"),
+                "laps": ("-t", "16", "--check", "-n", "100")}
 
 
 def both_directions():
