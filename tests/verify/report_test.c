@@ -248,7 +248,7 @@ static void *break_often(void *routine)
 
 static void test_threads(void **state)
 {
-    static char routines[THREADS][16];
+    static char routines[THREADS][24];
     pthread_t threads[THREADS];
     unsigned lines = 0;
 
