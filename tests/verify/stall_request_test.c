@@ -188,7 +188,8 @@ static void test_chain(void **state)
     assert_reported(
         "*** NDK rule broken: defer-open in NdkSend: this request, with RequestContext 0x3, is the last one "
         "in a chain of 2 with NDK_OP_FLAG_DEFER, and for 36");
-    assert_int_equal(post_send(4, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    /* Not by post_send: of the reports about one call, only the first is written. */
+    assert_int_equal(qp->Dispatch->NdkSend(qp, (PVOID)4, NULL, 0, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
     assert_reported("a chain of 3");
 }
 
