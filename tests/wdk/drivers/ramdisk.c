@@ -173,6 +173,7 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         StorPortNotification(RequestTimerCall, d, ramdisk_link_is_back, 300000);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_TELLS:
+        d->told.calls = (uint32_t)InterlockedCompareExchange(&d->calls, 0, 0);
         return copy_answer(d, srb, &d->told, sizeof d->told);
     case RAMDISK_LEAVES_POOL:
         (void)StorPortAllocatePool(d, 100, TAG, &d->left);

@@ -43,7 +43,7 @@ enum ramdisk_command {
 struct ramdisk_told {
     uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked;
     uint32_t timer_busy, timer_gone, null_refused, others_refused;
-    uint32_t calls;               /* completed by StorPortCompleteRequest */
+    uint32_t calls;               /* of StorPortCompleteRequest */
     uint32_t inquiries, together; /* the latter: most at once */
     uint32_t unmet;               /* line of the first expectation of ramdisk_pnp.c that is not met */
     uint32_t changes;             /* calls of HwStateChange */

@@ -22,6 +22,7 @@ struct disk {
     LONG inside; /* threads in count_inquiry() */
     LONG notifies_last; /* the next INQUIRY notifies the port */
     LONG ready;  /* threads that are about to complete the unit's requests */
+    LONG calls;  /* of StorPortCompleteRequest */
     BOOLEAN first_hidden, no_list, announced;
     BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
     UNICODE_STRING interface_name;

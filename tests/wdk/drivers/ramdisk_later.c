@@ -132,7 +132,7 @@ static VOID complete_unit(struct disk *d)
     for (int i = 0; i < 1000000 && InterlockedCompareExchange(&d->ready, 0, 0) < 2; i++)
         ;
     StorPortCompleteRequest(d, 0, 0, 0, SRB_STATUS_SUCCESS);
-    InterlockedIncrement((LONG *)&d->told.calls);
+    InterlockedIncrement(&d->calls);
 }
 
 static HW_WORKITEM unit_by_work;
