@@ -44,8 +44,9 @@ static bool report(const char *call, NTSTATUS status)
 static bool open_program(struct program *p, const struct sockaddr_storage *address)
 {
     const char *step;
+    NTSTATUS status = consumer_open(&p->c, interface_of_address(address), &step);
 
-    return report(step, consumer_open(&p->c, interface_of_address(address), &step)) &&
+    return report(step, status) &&
            report("a region", consumer_region_create(&p->messages, p->c.pd, REGION, CONSUMER_ALL_RIGHTS)) &&
            report("a region", consumer_region_create(&p->shared, p->c.pd, REGION, CONSUMER_ALL_RIGHTS));
 }
