@@ -32,11 +32,14 @@ static int connections_for_each(bool is_listening, int (*routine)(int fd, const 
     int sum = 0;
 
     while (files && (entry = readdir(files))) {
-        /* The duplicate refers to this socket even if another thread closes the original descriptor. */
-        int listens, fd = fcntl(atoi(entry->d_name), F_DUPFD_CLOEXEC, 0);
         struct listener local = { .length = sizeof local.address };
+        int listens, fd;
         socklen_t size = sizeof listens;
 
+        if (entry->d_name[0] == '.')
+            continue;
+        /* The duplicate refers to this socket even if another thread closes the original descriptor. */
+        fd = fcntl(atoi(entry->d_name), F_DUPFD_CLOEXEC, 0);
         if (fd < 0)
             continue;
         if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens == is_listening &&
