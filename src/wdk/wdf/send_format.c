@@ -34,7 +34,7 @@ static void send_drop_span(struct wdf_span *span)
 {
     if (span->memory)
         wdf_object_unref(span->memory);
-    *span = (struct wdf_span){ NULL };
+    *span = (struct wdf_span){ 0 };
 }
 
 /* Frees the buffers of the last format. An IRP that the framework has not allocated gets its own buffers back. */

@@ -41,7 +41,7 @@ static bool target_is_unused(const struct wdf_target *t)
  */
 static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
 {
-    struct wdf_target_device open = { NULL };
+    struct wdf_target_device open = { 0 };
     unsigned opens;
 
     pthread_mutex_lock(&wdf_target_lock);
@@ -59,7 +59,7 @@ static void target_close(struct wdf_target *t, WDF_IO_TARGET_STATE state)
         pthread_cond_wait(&wdf_target_changed, &wdf_target_lock);
     if (t->opens == opens) {
         open = t->open;
-        t->open = (struct wdf_target_device){ NULL };
+        t->open = (struct wdf_target_device){ 0 };
     }
     pthread_mutex_unlock(&wdf_target_lock);
     target_release(t, &open);
@@ -252,7 +252,7 @@ static void target_end_open(struct wdf_target *t, const struct wdf_target_device
 NTSTATUS WdfIoTargetOpen(WDFIOTARGET IoTarget, PWDF_IO_TARGET_OPEN_PARAMS OpenParams)
 {
     struct wdf_target *t = wdf_target_of("WdfIoTargetOpen", IoTarget, PASSIVE_LEVEL);
-    struct wdf_target_device open = { NULL };
+    struct wdf_target_device open = { 0 };
     NTSTATUS status;
 
     if (!t || !wdf_check_pointer("WdfIoTargetOpen", OpenParams, __builtin_return_address(0)))
@@ -285,7 +285,7 @@ WDF_IO_TARGET_STATE WdfIoTargetGetState(WDFIOTARGET IoTarget)
 static struct wdf_target_device target_get_open(const char *routine, WDFIOTARGET target)
 {
     struct wdf_target *t = wdf_target_of(routine, target, DISPATCH_LEVEL);
-    struct wdf_target_device open = { NULL };
+    struct wdf_target_device open = { 0 };
 
     if (!t)
         return open;

@@ -17,7 +17,7 @@ NTSTATUS wdf_span_of_memory(const char *routine, WDFMEMORY memory, PWDFMEMORY_OF
     size_t size = 0;
     char *buffer;
 
-    *span = (struct wdf_span){ NULL };
+    *span = (struct wdf_span){ 0 };
     if (!m)
         return memory || offset ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
     buffer = WdfMemoryGetBuffer(memory, &size);
@@ -32,7 +32,7 @@ NTSTATUS wdf_span_of_memory(const char *routine, WDFMEMORY memory, PWDFMEMORY_OF
 
 static NTSTATUS span_of_descriptor(const char *routine, const WDF_MEMORY_DESCRIPTOR *d, struct wdf_span *span)
 {
-    *span = (struct wdf_span){ NULL };
+    *span = (struct wdf_span){ 0 };
     if (!d)
         return STATUS_SUCCESS;
     switch (d->Type) {
