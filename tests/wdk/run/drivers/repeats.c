@@ -12,9 +12,11 @@ static VOID unload(PDRIVER_OBJECT driver)
 DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
+    volatile int times = TIMES; /* otherwise clang unrolls the loop, and each turn is a place of its own */
+
     UNREFERENCED_PARAMETER(path);
     driver->DriverUnload = unload;
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         PVOID memory = ExAllocatePool2(POOL_FLAG_NON_PAGED, 64, TAG);
 
         if (memory)
