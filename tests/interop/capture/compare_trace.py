@@ -70,7 +70,7 @@ def names(terminate, frame):
     quoted, fields = (dict(word.partition("=")[::2] for word in text.split()) for text in (terminate, frame))
     header = bytes.fromhex(quoted.get("iwarp_rdma.term_ddp_h", "").replace(":", ""))
     if not header:
-        return fields["crc"] == "bad"
+        return fields.get("crc") == "bad"
     wanted = {"iwarp_rdma.opcode": header[1] & 0x0f}
     for name, at, size in TAGGED if header[0] & 0x80 else UNTAGGED:
         wanted[name] = int.from_bytes(header[at:at + size], "big")

@@ -144,6 +144,7 @@ COMPARED = [
     ("frames behind a bad CRC", [FRAMES[0], BAD, *FRAMES[2:]], terminate(), 2, None),
     ("the frame with the bad CRC is missing", [FRAMES[0], BAD, *FRAMES[2:]], terminate(), 1,
      "from port 50000 to 50001, frame 3 of 5"),
+    ("a Terminate without a header behind the start-up", [], terminate(), 0, None),
 ]
 
 
