@@ -182,12 +182,17 @@ uint8_t *host_data(struct host_queue *q, uint32_t cid)
     return q->data.memory + cid * q->data_size;
 }
 
-bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t len)
+bool host_send_again(struct host_queue *q, uint32_t cid, uint32_t len, uint32_t flags)
 {
     NDK_SGE sge = consumer_region_sge(&q->capsules, cid * HOST_CAPSULE_SIZE, len);
 
-    memmove(q->capsules.memory + cid * HOST_CAPSULE_SIZE, message, len);
-    return NT_SUCCESS(q->c.qp->Dispatch->NdkSend(q->c.qp, NULL, &sge, 1, 0));
+    return NT_SUCCESS(q->c.qp->Dispatch->NdkSend(q->c.qp, NULL, &sge, 1, flags));
+}
+
+bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t len)
+{
+    memcpy(q->capsules.memory + cid * HOST_CAPSULE_SIZE, message, len);
+    return host_send_again(q, cid, len, 0);
 }
 
 /* Binds the command's window to its data. */

@@ -78,8 +78,10 @@ uint8_t *host_data(struct host_queue *q, uint32_t cid);
 /* Sends command number `cid`, without a wait. Fills in cid, flags and SGL of its copy. Returns false if it cannot. */
 bool host_submit(struct host_queue *q, uint32_t cid, const struct nvme_command *command, enum host_data where,
                  uint32_t len);
-/* Sends any message of len bytes. */
+/* Sends any message of len bytes. The message before with this cid must have completed. */
 bool host_send(struct host_queue *q, uint32_t cid, const void *message, uint32_t len);
+/* Sends the bytes that are in the command's capsule. Other sends of them may be outstanding. flags: NDK_OP_FLAG_*. */
+bool host_send_again(struct host_queue *q, uint32_t cid, uint32_t len, uint32_t flags);
 /* Waits for the completion of any command, and returns its number; -1: the connection has ended, or none arrived. */
 int host_wait_any(struct host_queue *q);
 /* Submits, and waits for this completion. Returns the NVMe status, or 0xffff if the connection has ended. */

@@ -195,8 +195,9 @@ static void check_flood(struct good_host *h)
     sgl.key = io.data.remote_token;
     nvme_sgl_build(&command.sgl, &sgl);
     command.io.blocks = 255;
-    for (int i = 0; i < 48; i++) {
-        if (!host_send(&io, 0, &command, sizeof command))
+    assert_true(host_send(&io, 0, &command, sizeof command));
+    for (int i = 1; i < 48; i++) {
+        if (!host_send_again(&io, 0, sizeof command, 0))
             break;
     }
     check_disconnected(&io);
@@ -219,11 +220,8 @@ static void check_bursts(struct good_host *h, int n)
         assert_true(host_open(&q, 16));
         assert_true(NT_SUCCESS(host_connect_with(&q, &h->process.address, &request, sizeof request)));
         memcpy(q.capsules.memory, capsule, sizeof capsule);
-        for (int i = 0; i < 20; i++) {
-            NDK_SGE sge = consumer_region_sge(&q.capsules, 0, sizeof capsule);
-
-            q.c.qp->Dispatch->NdkSend(q.c.qp, NULL, &sge, 1, i < 19 ? NDK_OP_FLAG_DEFER : 0);
-        }
+        for (int i = 0; i < 20; i++)
+            host_send_again(&q, 0, sizeof capsule, i < 19 ? NDK_OP_FLAG_DEFER : 0);
         check_disconnected(&q);
     }
 }
