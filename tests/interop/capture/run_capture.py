@@ -139,6 +139,7 @@ def streams(path):
     for source, target, sequence, payload in (line.split("\t") for line in lines):
         data = bytes.fromhex(payload)
         stream, at = found.setdefault((source, target), bytearray()), int(sequence) - 1
+        stream.extend(bytes(max(0, at - len(stream))))      # the segments between come later
         stream[at:at + len(data)] = data
     return {ports: bytes(stream) for ports, stream in found.items()}
 

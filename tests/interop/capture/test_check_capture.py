@@ -19,6 +19,7 @@ import compare_trace   # noqa: E402
 from check_capture import differences   # noqa: E402
 from mpa import (C, R, READ_RESPONSE, REP, REQ, S, SEND, TERMINATE, WRITE, fpdu, frame,     # noqa: E402
                  read_request, rtr_frame, tagged_segments, untagged, v2)
+from run_capture import streams   # noqa: E402
 
 LINKTYPE_RAW, SYN, SYN_ACK, ACK, PUSH_ACK = 101, 0x02, 0x12, 0x10, 0x18
 HOST = bytes([127, 0, 0, 1])
@@ -171,6 +172,19 @@ def compare_all(directory):
     return failed
 
 
+def check_reordered(directory):
+    """The second segment is captured before the first."""
+    path = os.path.join(directory, "reordered")
+    capture = Capture(path)
+    for at, data in ((1016, b"second"), (1001, b"the first, then")):
+        capture.seq[0] = at
+        capture.packet(0, data)
+    capture.file.close()
+    saw, want = streams(path).get(("50000", "50001")), b"the first, thensecond"
+    print(f"reordered segments: {'passed' if saw == want else f'FAILED: expected {want}, saw {saw}'}", flush=True)
+    return saw != want
+
+
 def main():
     if not shutil.which("tshark"):
         print("skipped: no tshark")
@@ -186,8 +200,8 @@ def main():
             good_answer = any(line.startswith(want) for line in found) if want else not found
             failed += not good_answer
             print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
-        failed += compare_all(directory)
-    print(f"{len(CASES) + len(COMPARED) - failed} passed, {failed} failed")
+        failed += compare_all(directory) + check_reordered(directory)
+    print(f"{len(CASES) + len(COMPARED) + 1 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
