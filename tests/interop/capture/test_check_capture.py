@@ -21,7 +21,7 @@ from mpa import (C, R, READ_RESPONSE, REP, REQ, S, SEND, TERMINATE, WRITE, fpdu,
                  read_request, rtr_frame, tagged_segments, untagged, v2)
 from run_capture import streams   # noqa: E402
 
-LINKTYPE_RAW, SYN, SYN_ACK, ACK, PUSH_ACK = 101, 0x02, 0x12, 0x10, 0x18
+LINKTYPE_RAW, SYN, SYN_ACK, ACK, PUSH_ACK, RST_ACK = 101, 0x02, 0x12, 0x10, 0x18, 0x14
 HOST = bytes([127, 0, 0, 1])
 
 
@@ -134,7 +134,7 @@ FRAMES = [send(1, 16), fpdu(tagged_segments(WRITE, 7, 0x1000, bytes(32))[0], C),
 HEADERS = [frame[2:2 + (14 if frame[2] & 0x80 else 18)] for frame in FRAMES]
 BAD = broken(FRAMES[1], 20)
 # The frames on the wire, the Terminate of their receiver, the number of frames in the trace, what is found.
-COMPARED = [
+TERMINATED = [
     ("all frames", FRAMES, b"", 4, None),
     ("a missing frame", FRAMES, b"", 3, "from port 50000 to 50001, frame 5 of 5 on the wire and 4 in the trace"),
     ("frames behind the faulty one", FRAMES, terminate(HEADERS[1]), 2, None),
@@ -147,25 +147,42 @@ COMPARED = [
      "from port 50000 to 50001, frame 3 of 5"),
     ("a Terminate without a header behind the start-up", [], terminate(), 0, None),
 ]
+HALF = len(FRAMES[2]) // 2
+# The bytes on the wire, the end that sent a RST, the frames in the trace, what is found.
+RESET = [
+    ("frames behind the peer's reset", FRAMES[:2], 1, FRAMES, None),
+    ("a part of a frame behind the peer's reset", [*FRAMES[:2], FRAMES[2][:HALF]], 1, FRAMES, None),
+    ("frames behind an end without a reset", FRAMES[:2], None, FRAMES, "from port 50000 to 50001, frame 4 of 3"),
+    ("frames behind a reset of their own end", FRAMES[:2], 0, FRAMES, "from port 50000 to 50001, frame 4 of 3"),
+    ("another frame before the peer's reset", [FRAMES[0], FRAMES[2]], 1, FRAMES,
+     "from port 50000 to 50001, frame 3 of 3"),
+    ("a part of another frame before the peer's reset", [*FRAMES[:2], FRAMES[3][:HALF]], 1, FRAMES,
+     "from port 50000 to 50001, frame 4 of 3"),
+    ("a missing frame before the peer's reset", FRAMES, 1, FRAMES[:3], "from port 50000 to 50001, frame 5 of 5"),
+]
 
 
-def write_compared(path, frames, answer):
+def write_compared(path, frames, answer=b"", reset_by=None):
     capture = Capture(path)
     capture.start_up(1, C)
     for data in frames:
         capture.packet(0, data)
     if answer:
         capture.packet(1, answer)
+    if reset_by is not None:
+        capture.packet(reset_by, b"", RST_ACK)
     capture.file.close()
     return path
 
 
 def compare_all(directory):
+    cases = [(name, (frames, answer), (frames[:traced], answer), want)
+             for name, frames, answer, traced, want in TERMINATED]
+    cases += [(name, (frames, b"", reset_by), (traced,), want) for name, frames, reset_by, traced, want in RESET]
     failed = 0
-    for number, (name, frames, answer, traced, want) in enumerate(COMPARED):
+    for number, (name, of_wire, of_trace, want) in enumerate(cases):
         wire, trace = (os.path.join(directory, f"{number}.{end}") for end in ("wire", "trace"))
-        _, found = compare_trace.differences(write_compared(wire, frames, answer),
-                                             write_compared(trace, frames[:traced], answer))
+        _, found = compare_trace.differences(write_compared(wire, *of_wire), write_compared(trace, *of_trace))
         good_answer = any(line.startswith(want) for line in found) if want else not found
         failed += not good_answer
         print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
@@ -201,7 +218,7 @@ def main():
             failed += not good_answer
             print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
         failed += compare_all(directory) + check_reordered(directory)
-    print(f"{len(CASES) + len(COMPARED) + 1 - failed} passed, {failed} failed")
+    print(f"{len(CASES) + len(TERMINATED) + len(RESET) + 1 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
