@@ -10,6 +10,7 @@ build of a copy of the tree that `mutate apply` wrote. Exit status: 0 if all are
 -j N proves so many at once, by default two for each processor: most tests with a bug in them wait.
 """
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -32,21 +33,28 @@ OWN_NETWORK = HERE.parent / "own_network"
 
 
 def run(command, mutant, seconds=RUN_SECONDS):
-    """The exit status, or None when it took too long: then it is ended with all that it started."""
+    """The exit status, or None when it took too long. What it started and left running is ended."""
     env = dict(os.environ)
     env.pop("MUTANT", None)
     if mutant:
         env["MUTANT"] = mutant
-        env["CMOCKA_TEST_ABORT"] = "1" # what a failed assertion leaves behind may never end
+        env["CMOCKA_TEST_ABORT"] = "1" # end at the first failure: what it leaves behind may never end
     child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
     try:
         out, _ = child.communicate(timeout=seconds)
         return child.returncode, out
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
+        end_group(child)
         out, _ = child.communicate()
         return None, out
+    finally:
+        end_group(child)
+
+
+def end_group(child):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def contract(build, tests, mutant, _):
@@ -70,8 +78,8 @@ def ctest(build, tests, mutant, healthy_seconds):
     limit = max(HANG_SECONDS, HANG_FACTOR * healthy_seconds) if mutant else RUN_SECONDS
     with tempfile.TemporaryDirectory() as folder: # ctest's log, which another ctest would write, too
         (Path(folder) / "CTestTestfile.cmake").write_text(f'subdirs("{Path(build).resolve()}")\n')
-        status, out = run([OWN_NETWORK, "ctest", "--test-dir", folder, "-R", tests.removeprefix("ctest:")], mutant,
-                          limit)
+        status, out = run([OWN_NETWORK, "ctest", "--test-dir", folder, "--stop-on-failure", "-R",
+                           tests.removeprefix("ctest:")], mutant, limit)
     if "No tests were found" in out:
         return "no test is called that"
     return status == 0

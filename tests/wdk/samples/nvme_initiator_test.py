@@ -22,6 +22,9 @@ NOT_SUPPORTED, BROKEN_PROTOCOL = 0xC00000BB, 0xC00000C3
 DELETE, RESET, ABORT, CHANGE, FAIL = 1, 2, 3, 5, 6
 PATIENT = {'KeepAliveSeconds': 3600, 'CommandSeconds': 3600} # unless a case is about time limits
 SLOW = {'ONDK_PEND_CREATES': '1', 'ONDK_NOTIFY_US': '0', 'ONDK_SPIN_US': '20'}
+# One failure is enough for run_mutants.py, and a run that hangs is a failure.
+IS_MUTANT = 'CMOCKA_TEST_ABORT' in os.environ
+RUN_SECONDS = 60 if IS_MUTANT else 250
 failures = 0
 
 # Name, the peer's options, the registry's values, what must be printed, what must not be.
@@ -111,6 +114,8 @@ def check(name, condition, seen):
     failures += not condition
     if not condition:
         print(f'{name}: FAILED, saw\n{seen}', flush=True)
+        if IS_MUTANT:
+            os._exit(1)
 
 
 def run(port, peer_options, values, environment):
@@ -123,8 +128,10 @@ def run(port, peer_options, values, environment):
             registry = [f'--reg=Targets=sz:127.0.0.1:{port} {NQN}']
             registry += [f'--reg={name}=dword:{value}' for name, value in {**PATIENT, **values}.items()]
             p = subprocess.run([NDKRUN, '--verify', 'stop,full,stall=0', '--run-for', '0', *registry, DRIVER],
-                               text=True, capture_output=True, timeout=250, check=False,
+                               text=True, capture_output=True, timeout=RUN_SECONDS, check=False,
                                env={**os.environ, **environment})
+        except subprocess.TimeoutExpired as e:
+            return None, f'has not ended after {RUN_SECONDS} s: {e.stdout} {e.stderr}', ''
         finally:
             peer.kill()
             peer.wait()
