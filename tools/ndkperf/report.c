@@ -38,7 +38,6 @@ const char *report_refusal(const struct session *s, uint32_t code, uint32_t valu
         snprintf(text, sizeof text, "the queue pairs exceed the server's adapter (limit %u)", (unsigned)value);
         return text;
     case ANSWER_TRANSFER:
-    case ANSWER_MEMORY:
         snprintf(text, sizeof text,
                  "the server's adapter transfers messages of at most %u bytes: use a smaller --size or --limit",
                  (unsigned)value);

@@ -38,10 +38,8 @@ enum answer_code {
     ANSWER_VERSION,
     ANSWER_BUSY,
     ANSWER_QPS,
-    ANSWER_SIZE,
-    ANSWER_TRANSFER,
-    ANSWER_MEMORY,
-    ANSWER_SESSION,
+    ANSWER_TRANSFER = 5,
+    ANSWER_SESSION = 7,
     ANSWER_TOTAL /* the queue pairs need more memory than the server allows; value: the limit in MiB */
 };
 
