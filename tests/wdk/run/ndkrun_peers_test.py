@@ -25,7 +25,7 @@ LISTEN = 's = socket.socket(); s.bind(("127.0.0.1", 8123)); s.listen()'
 
 
 def python(code):
-    return f'exec {sys.executable} -c {shlex.quote("import signal, socket, time; " + code)}'
+    return f'exec {sys.executable} -c {shlex.quote("import os, signal, socket, time; " + code)}'
 
 
 def peer(address):
@@ -104,7 +104,7 @@ def survives():
     """A process that SIGKILL does not end, here one that its parent outside the group does not reap, is reported."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, 'pid')
-        parent = python(f'import os; os.fork() or os._exit(0); os.setpgid(0, 0); '
+        parent = python('os.fork() or os._exit(0); os.setpgid(0, 0); '
                         f'open("{file}", "w").write(str(os.getpid())); time.sleep(1000)')
         expect('a process that stays', 0,
                r'could not be ended: 3 seconds after SIGKILL, process group \d+ is still there\n',
@@ -123,7 +123,7 @@ def servers():
     expect('a command before the drivers', 0, r"(?s)ready\n.*--server 'echo ready' .* status 0\n.*tee.so is loaded",
            '--run-for', 0, '--server', 'echo ready', driver('tee'))
     expect('SIGCHLD is ignored', 0, r"--server 'echo ready' has ended with exit status 0", '--run-for', 0, '--server',
-           'echo ready', driver('tee'), prefix=('sh', '-c', 'trap "" CHLD; exec "$@"', 'sh'))
+           'echo ready', driver('tee'), prefix=('env', '--ignore-signal=CHLD'))
     with subprocess.Popen([NDKRUN, '--server', 'echo waits; exec sleep 1000', driver('tee')], stderr=subprocess.PIPE,
                           text=True, env=ENVIRONMENT) as p:
         text = p.stderr.readline()
@@ -132,18 +132,21 @@ def servers():
     check('Ctrl-C before a server listens', p.returncode == 0 and 'no driver is loaded\n' in text, (p.returncode, text))
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, 'connected')
+        # The client's process group ends after the server, so the server's end is known before the round has ended.
+        client = (f'while [ ! -s {file} ]; do sleep 0.05; done; '
+                  f'(trap "" TERM; while kill -0 $(cat {file}); do sleep 0.05; done) 2>/dev/null &')
         ends_with_driver = python('u = socket.socket(type=socket.SOCK_DGRAM); u.bind(("127.0.0.1", 8124))\n' + f'''
 s = socket.socket()
 while s.connect_ex(("127.0.0.1", 9000)):
     s.close(); s = socket.socket(); time.sleep(0.02)
-open("{file}", "w").close()
+open("{file}", "w").write(str(os.getpid()))
 try:
     s.recv(1)
 except ConnectionError:
     pass
 raise SystemExit(5)''')
         expect('a server that ends with the driver', 4, 'has ended with exit status 5\n', '--repeat', 2, '--server',
-               ends_with_driver, '--client', f'while [ ! -e {file} ]; do sleep 0.05; done', ECHO)
+               ends_with_driver, '--client', client, ECHO)
     p = subprocess.run([NDKRUN, '--json', '--server', 'true', '--server', late, '--client', 'false', ECHO],
                        stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
     d = json.loads(p.stdout)

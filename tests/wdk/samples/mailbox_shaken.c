@@ -7,7 +7,7 @@
 
 #include "host.h"
 
-enum { POST = 0x222000, FETCH = 0x222004, MESSAGES = 300, FETCHERS = 3 };
+enum { POST = 0x222000, FETCH = 0x222004, ROOM = 16, ROUNDS = 20, MESSAGES = ROUNDS * ROOM, FETCHERS = 3 };
 
 static unsigned fetched[MESSAGES]; /* how often each message was fetched; atomic */
 
@@ -38,7 +38,7 @@ static void *fetch(void *context)
     return NULL;
 }
 
-/* The mailbox has room for a few messages only, so a post may be refused, and is then repeated. */
+/* The mailbox has room for ROOM messages, so a post may be refused, and is then repeated. */
 static void post(ondk_wdk_device_t *d, uint32_t number)
 {
     uint32_t length, status;
@@ -56,12 +56,16 @@ static void test_once(void **state)
     pthread_t threads[FETCHERS];
 
     (void)state;
-    for (int i = 0; i < FETCHERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, fetch, NULL), 0);
-    for (uint32_t i = 0; i < MESSAGES + FETCHERS; i++)
-        post(d, i < MESSAGES ? i : MESSAGES);
-    for (int i = 0; i < FETCHERS; i++)
-        pthread_join(threads[i], NULL);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t i = 0; i < ROOM; i++)
+            post(d, round * ROOM + i); /* fills the mailbox, so that the fetches do not wait */
+        for (int i = 0; i < FETCHERS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, fetch, NULL), 0);
+        for (int i = 0; i < FETCHERS; i++)
+            post(d, MESSAGES);
+        for (int i = 0; i < FETCHERS; i++)
+            pthread_join(threads[i], NULL);
+    }
     for (int i = 0; i < MESSAGES; i++)
         if (fetched[i] != 1)
             fail_msg("message %d was fetched %u times", i, fetched[i]);
