@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On Windows this header marks unsafe functions of the C library as deprecated. Here it does nothing, because a driver
- * that calls such a function compiles on Windows, too, with warnings.
+ * On Windows this header marks unsafe functions of the C library as deprecated. A driver that calls them still
+ * compiles, with warnings. Here the header does nothing.
  */
 #ifndef ONDK_WDK_DONTUSE_H
 #define ONDK_WDK_DONTUSE_H

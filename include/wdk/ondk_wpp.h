@@ -55,7 +55,8 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
 }
 
 /*
- * Returns the level's name. `level` is a number if the driver wrote one, or if the compiler has replaced a macro by it.
+ * Returns the level's name. `level` is the name or a number, as text. It is a number if the driver wrote a number or a
+ * macro that the compiler has expanded.
  */
 static inline const char *ondk_wpp_level(const char *level)
 {

@@ -111,8 +111,8 @@ typedef struct _ECHO_SERVICE {
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
 /*
- * Reads and handles all results that are in the completion queue now. After a queue pair's close, a call reads the
- * queue pair's last results.
+ * Reads and handles all results that are in the completion queue now. If a queue pair was closed, its last results are
+ * among them.
  */
 VOID EchoServicePollResults(ECHO_SERVICE *Service);
 /* Posts the slot to the shared receive queue again. Lock is held. */

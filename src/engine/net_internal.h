@@ -39,7 +39,7 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, 
 /* The result of sock_diag_at, which covers the TCP connections of all processes in the network namespace. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
-    SOCK_DIAG_REMAINS, /* only remains of closed connections; also if the kernel does not report connections */
+    SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report connections */
     SOCK_DIAG_LIVING,
 };
 struct inet_diag_msg;

@@ -122,9 +122,9 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer that has
- * arrived stops its timer, even if the timer became due while the thread was not running. Discards the time that was
- * read before the poll, so that timers which are set in this turn start at the present time.
+ * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer of a socket
+ * that is served in this turn stops its timer, even if the timer became due while the thread was not running. Discards
+ * the time that was read before the poll, so that timers which are set in this turn start at the present time.
  */
 static bool shard_run_all(struct shard *s)
 {

@@ -49,8 +49,8 @@ void shard_post_once(struct shard *s, struct task *task);
 /*
  * Posts a task that may wait. While a consumer has the polling lease, the task waits until a poll gets the token, or
  * other work runs, or shard_post_once is called for the task, or the lease ends. Without a lease, works like
- * shard_post_once. Returns true if the task may still be queued. The caller must keep the task alive until
- * shard_post_lazy returns.
+ * shard_post_once. Returns true if the task may be waiting for a poll. If it returns false, the task has run,
+ * or an owner runs it without waiting for a poll. The caller must keep the task alive until shard_post_lazy returns.
  */
 bool shard_post_lazy(struct shard *s, struct task *task);
 /*

@@ -123,7 +123,7 @@ enum fabric_phase {
     FABRIC_PHASE_CONNECTING, /* initiator: until the peer's host has answered */
     FABRIC_PHASE_REQUESTING, /* initiator: until the reply to its request has arrived */
     FABRIC_PHASE_REPLIED,    /* initiator: until conn_complete is called */
-    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive has been sent and, if it is a read, answered */
+    FABRIC_PHASE_COMPLETING, /* initiator: until ready-to-receive is sent; if it is a read, until it is answered */
     FABRIC_PHASE_ARRIVING,   /* responder: until the peer's request is complete and has been reported */
     FABRIC_PHASE_REQUESTED,  /* responder: until conn_accept or conn_reject is called */
     FABRIC_PHASE_ACCEPTING,  /* responder: until the reply has been sent and ready-to-receive has arrived */
@@ -503,14 +503,23 @@ struct fabric_ops {
     struct shard *(*srq_shard)(struct fabric_srq *srq);                   /* returns the shard that calls `notify` */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner)); /* works as cq_close */
 
+    /*
+     * Creates an active connection. Returns 0 or ENOMEM. The caller must call conn_close once. `owner` must exist until
+     * the event `closed`.
+     */
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);
     /*
      * conn_connect, conn_complete, conn_accept and conn_disconnect each start one step of the connection. An event
      * reports the end of that step. The provider's connector calls these functions in a valid order.
      */
-    int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0, or ENOMEM: nothing has started */
+    /*
+     * Returns 0, or ENOMEM if nothing has started. May be called again after `connected` has reported a failure. The
+     * provider does not do this: each NdkConnect has its own connection.
+     */
+    int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p);
     void (*conn_complete)(struct fabric_conn *c);
+    /* Returns 0, or ENOMEM if nothing has started. */
     int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
     /*
      * On the passive side, refuses the peer. On the active side, gives up the connection after `connected` with OK. The

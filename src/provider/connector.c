@@ -12,8 +12,8 @@
  * because conn_close may free the fabric's connection. During such a call, a close of the connector or a failed
  * NdkConnect may end the connection; the last connector_exit then calls conn_close.
  *
- * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed,
- * so the address is free for the next attempt.
+ * Each NdkConnect has its own connection of the fabric. A failed NdkConnect completes after that connection has closed.
+ * So the connector has one connection at a time, and the address and the endpoint are free for the next attempt.
  *
  * Order. The queue pair's shard runs all callbacks of a connection in the order in which they were queued. The
  * disconnect callback is queued after the completion of NdkCompleteConnect or NdkAccept.

@@ -3,8 +3,9 @@
  * Declares the connector, the NDK object with which the consumer controls one connection of the fabric.
  *
  * connector.c handles the state, the fabric's events, the completions and close. connector_calls.c has the functions of
- * the dispatch table, which check their arguments, take one step of the state machine and call the fabric. The
- * invariant: between connector_enter and connector_exit neither the connector nor the fabric's connection is freed.
+ * the dispatch table, which check their arguments, take one step of the state machine and call the fabric, for connect
+ * and accept through connector_start_*. The invariant: between connector_enter and connector_exit neither the connector
+ * nor the fabric's connection is freed.
  */
 #ifndef PROVIDER_CONNECTOR_H
 #define PROVIDER_CONNECTOR_H
@@ -35,7 +36,7 @@ struct disconnect_callback {
 /* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;      /* limits and private data are valid */
-    bool has_addresses; /* true: `local` and `remote` are the connection's addresses; false: the requested addresses */
+    bool has_addresses; /* the consumer may query `local` and `remote` */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -45,7 +46,7 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock; /* guards the members from `phase` to `terminate`; a leaf lock */
+    struct spin lock; /* guards the members from `phase` to `terminate` */
     enum connector_phase phase;
     unsigned n_calls; /* calls of the consumer between connector_enter and connector_exit */
     bool end_is_due;  /* set by close or a failed NdkConnect: the last connector_exit must call conn_close */

@@ -3,7 +3,7 @@
  * Implements the lists of an adapter's objects, and the public functions that copy these lists. A list is copied in
  * batches, so that threads that create or end objects need not wait long for the lock. The invariant: `describe` and
  * `visit` are called with the lock held and only read the object. They may take only the lock of that object and the
- * lock of the fabric's object behind it.
+ * lock of the fabric's object behind it, for a connector the lock of its queue pair's send queue.
  */
 #include "provider/live.h"
 

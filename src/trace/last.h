@@ -13,10 +13,10 @@
 enum { TRACE_MAX_LAST_EVENTS = 32 };
 
 /*
- * Writes up to `max` of the last events of this process to `events`, the oldest first. If one of `addresses` is not 0,
- * up to half of these events are the last events that are related to the addresses. An event is related if it, or
- * another event of its connection, contains one of the addresses. Returns the number of events, which is 0 if the
- * process does not record. May be called in a signal handler.
+ * Writes the last events of this process to `events`, at most `max`, the oldest first. If one of `addresses` is not 0,
+ * up to half of `events` holds the last events that are related to the addresses, even if there are newer events that
+ * are not. An event is related if it, or another event of its connection, contains one of the addresses. Returns the
+ * number of events, which is 0 if the process does not record. May be called in a signal handler.
  */
 unsigned trace_last(const uint64_t addresses[2], struct last_event *events, unsigned max);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints events as text, one line for each event. The invariant: the stream receives no byte of a trace file that a
- * terminal would interpret.
+ * Prints events as text, one line for each event. The invariant: text from the trace file is escaped
+ * (base/printable.h), so that it cannot control a terminal.
  */
 #ifndef TRACE_READER_PRINT_TEXT_H
 #define TRACE_READER_PRINT_TEXT_H

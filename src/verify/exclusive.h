@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports calls that a consumer makes at the same time but must make one after the other, for example posts to one
- * queue. No lock is used, because such calls must also reach the provider at the same time. The report has the stacks
- * of both calls. Each call captures its stack when it ends, and the call that ends last reports.
+ * queue. Nothing here waits, so calls that the consumer makes at the same time also reach the provider at the same
+ * time. The report has the stacks of both calls. Each call captures its stack when it ends, and the call that ends last
+ * reports.
  *
  * `word` changes atomically and has:
  *

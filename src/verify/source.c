@@ -15,7 +15,7 @@
 
 enum {
     MIN_BYTES = 9,         /* shorter data is not checked: a counter of 8 bytes may change legally during its send */
-    MAX_BYTES = 256 << 10, /* maximum number of bytes of a request in the checksum; the rest is not checked */
+    MAX_BYTES = 256 << 10, /* the checksum covers at most this many bytes of a request; the rest is not checked */
     CHUNK = 4096,
 };
 

@@ -56,7 +56,7 @@ static void walk_set(struct walk *w, unsigned number, uintptr_t value)
 }
 
 #if defined(__x86_64__)
-/* Returns the offset of `bytes`, if another byte of the code follows them. Otherwise returns `size`. */
+/* Searches the code for `bytes` with at least one byte after them. Returns their offset, or `size` if not found. */
 static size_t code_find(const uint8_t *code, size_t size, const uint8_t bytes[3])
 {
     size_t i = 0;

@@ -12,7 +12,7 @@
 
 enum { UNWIND_REGISTERS = 34 };
 
-/* The place of the caller's value of a register. */
+/* The place where the caller's value of a register is stored. */
 enum unwind_place {
     UNWIND_SAME,      /* in the register itself */
     UNWIND_SAVED,     /* in memory, at the frame's address + offset */

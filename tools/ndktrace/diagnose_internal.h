@@ -16,7 +16,7 @@ struct diagnose_work {
     const char *why, *phase;
     size_t wrong;
     struct story_cause cause;
-    bool is_vague; /* the trace's texts for the reason are more precise than the written sentences */
+    bool is_vague; /* the opposite of diagnosis.is_specific */
     FILE *headline, *what, *advice, *missing, *consequence;
 };
 

@@ -294,7 +294,7 @@ static void perfetto_name_end(struct perfetto *p, const struct perfetto_track *t
     perfetto_name(p, "thread_name", track, name);
 }
 
-/* Returns the name of the end's first state, or NULL if it is not known. */
+/* Returns the name of the first state of the connection's end, or NULL if it is not known. */
 static const char *perfetto_first_state(const struct perfetto *p, const struct end *end)
 {
     const size_t *next = p->traces->align.ends.next;

@@ -251,8 +251,8 @@ static void conn_on_nudge(struct shard_timer *timer)
 }
 
 /*
- * Reads the input that waits in the socket. Called before a time limit is applied, so that a connection does not end
- * because this side is slow.
+ * Reads the input that waits in the socket. Called before it is decided whether the peer's data has stalled, so that a
+ * connection does not end because this side is slow.
  */
 static void conn_read_pending(struct fabric_conn *c)
 {

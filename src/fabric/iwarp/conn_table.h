@@ -13,7 +13,7 @@
 
 enum conn_state {
     /* This side does what the comment of a state describes. First the states of the active side, which connects: */
-    CONN_IDLE, /* connect may be called, even after a failed connect */
+    CONN_IDLE, /* waits for conn_connect; a failed connect leads here, too */
     CONN_TCP_CONNECTING,
     CONN_REQUEST_SENT, /* sends the MPA request, then waits for the reply */
     CONN_REPLIED,      /* the peer accepted; waits until the consumer calls conn_complete */
@@ -39,7 +39,7 @@ enum conn_state {
 
 enum conn_event {
     /* the consumer's requests */
-    CONN_START, /* connect was called: the address is reserved, and TCP is connecting */
+    CONN_START, /* conn_connect has reserved the address and started TCP, or was called in a wrong state */
     CONN_COMPLETE,
     CONN_ACCEPT,
     CONN_REJECT,

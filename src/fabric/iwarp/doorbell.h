@@ -44,7 +44,10 @@ bool doorbell_may_wait(struct fabric_qp *qp, const struct doorbell_post *post);
  * this function.
  */
 void doorbell_defer_to_poll(struct fabric_qp *qp);
-/* Updates the counts in struct doorbell, which the rules read. The owner calls this just before each transmission. */
+/*
+ * Updates the counts in struct doorbell, which the rules read. The queue pair's task `transmit` calls this just before
+ * it transmits. A transmission outside this task, for example when a socket has room again, is not counted.
+ */
 void doorbell_note_transmission(struct fabric_qp *qp);
 /* Prints the rules as a Markdown table. */
 void doorbell_print_table(FILE *out);

@@ -65,23 +65,23 @@ enum fabric_reason iwarp_reason_listen(int error)
 }
 
 /*
- * connect(2) returns errors of its own, and those into which the kernel converts ICMP errors (icmp_err_convert,
+ * connect(2) returns errors of its own. The kernel also converts ICMP errors to errors of connect (icmp_err_convert,
  * icmpv6_err_convert):
  *
- *   ICMP                          ICMPv6                       errno
- *   network unreachable, unknown  no route                     ENETUNREACH
- *   host unreachable, prohibited  address, beyond scope        EHOSTUNREACH
- *   network prohibited                                         ENETUNREACH
- *                                 prohibited, policy, reject   EACCES
- *   port unreachable              port unreachable             ECONNREFUSED
- *   protocol unreachable                                       ENOPROTOOPT
- *   host unknown, isolated                                     EHOSTDOWN, ENONET
- *   source route failed                                        EOPNOTSUPP
- *   parameter problem             parameter problem            EPROTO
- *   fragmentation needed          packet too big               EMSGSIZE
- *   time exceeded                 time exceeded                EHOSTUNREACH
+ *   ICMP                          ICMPv6                             errno
+ *   network unreachable, unknown  no route                           ENETUNREACH
+ *   host unreachable, prohibited  address unreachable, beyond scope  EHOSTUNREACH
+ *   network prohibited                                               ENETUNREACH
+ *                                 prohibited, policy, reject         EACCES
+ *   port unreachable              port unreachable                   ECONNREFUSED
+ *   protocol unreachable                                             ENOPROTOOPT
+ *   host unknown, isolated                                           EHOSTDOWN, ENONET
+ *   source route failed                                              EOPNOTSUPP
+ *   parameter problem             parameter problem                  EPROTO
+ *   fragmentation needed          packet too big                     EMSGSIZE
+ *   time exceeded                 time exceeded                      EHOSTUNREACH
  *
- * A route of the type blackhole gives EINVAL, prohibit EACCES, unreachable EHOSTUNREACH, throw ENETUNREACH.
+ * A route of type blackhole causes EINVAL, prohibit EACCES, unreachable EHOSTUNREACH, and throw ENETUNREACH.
  */
 enum fabric_reason iwarp_reason_connect(int error)
 {

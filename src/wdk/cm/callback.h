@@ -23,7 +23,7 @@ struct registry_call {
     void *info;                           /* the structure of the notifications before the operation */
     PVOID *call_context, *object_context; /* members of *info */
     const struct key_object *object;      /* each routine receives its context for this object in *object_context */
-    const struct key_object *result;      /* the object of the notifications after the operation; may be NULL */
+    const struct key_object *result;      /* the object in the notifications after the operation; may be NULL */
     bool cannot_block;
     /*
      * Array of the routines to notify. If a routine blocks the operation, that routine and the routines after it are

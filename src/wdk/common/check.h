@@ -42,7 +42,7 @@ enum check_rule {
     CHECK_POOL_BAD_ADDRESS,    /* the driver frees an address that was never allocated */
     CHECK_POOL_BAD_REQUEST,    /* size zero, tag zero, or paged pool above APC_LEVEL */
     CHECK_LIST_CORRUPT,        /* p1 is 3, as on Windows; p2 is the entry whose neighbours do not point back at it */
-    /* The driver frees pool with an object that is waited for, queued or held, or with the buffer of a request. */
+    /* The driver frees pool that contains the buffer of a request, or an object that is waited for, queued or held. */
     CHECK_OBJECT_FREED_IN_USE,
     CHECK_OBJECT_REINITIALIZED, /* an object is initialized again while it is waited for, queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,

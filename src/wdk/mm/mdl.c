@@ -110,8 +110,8 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 }
 
 /*
- * Frees the MDL. Does not access the buffer, which may already be freed. Removes only the record of a mapping, because
- * the mapping of an MDL is the buffer itself.
+ * Frees the MDL. Does not access the buffer, which may already be freed. If the MDL is mapped, removes the record of
+ * the mapping. There is no memory to unmap, because the mapping of an MDL is the buffer itself.
  */
 VOID IoFreeMdl(PMDL Mdl)
 {

@@ -264,7 +264,7 @@ static WCHAR *name_follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * Stores a copy of the path that follows the object's name in *rest. Returns false if out of memory.
+ * Sets *rest to a copy of the path that follows the object's name. Returns false if out of memory.
  *   text       the path in upper case
  *   name       the whole name as the driver passed it, which has the driver's case
  *   unchanged  number of units at the end of `name` that no link has replaced

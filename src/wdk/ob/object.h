@@ -16,7 +16,7 @@ struct _OBJECT_TYPE {
     void (*destroy)(void *object); /* called before the object's memory is freed; may be NULL */
     /*
      * Called when the last reference was dropped, before `destroy`. Returns false if ob_unref must destroy the object.
-     * Otherwise has added a reference and returns true. It may have dropped that reference again. May be NULL.
+     * Otherwise adds a reference and returns true; the reference may be dropped before it returns. May be NULL.
      */
     bool (*revive)(void *object);
     /* Called when a handle to the object was closed, while its reference still exists. May be NULL. */

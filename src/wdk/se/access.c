@@ -47,7 +47,7 @@ static ACCESS_MASK access_read_list(const ACL *dacl, const GENERIC_MAPPING *mapp
     return allowed;
 }
 
-/* The rights that the local system has without the list: by its privileges, and as the owner. */
+/* The rights of the local system that do not depend on the list: by its privileges, and as the owner. */
 static ACCESS_MASK access_without_list(const struct descriptor *d)
 {
     return ACCESS_SYSTEM_SECURITY | WRITE_OWNER | (d->owner && access_is_own(d->owner) ? READ_CONTROL | WRITE_DAC : 0);

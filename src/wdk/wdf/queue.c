@@ -79,8 +79,9 @@ static bool queue_calls_cancel(const struct wdf_queue *q, const struct wdf_reque
 /*
  * Prepares the cancellation of a request that was moved to the list `owned` and not delivered. The caller must then
  * call queue_cancel. Adds a reference on the queue and, if queue_cancel calls EvtIoCanceledOnQueue, on the request.
- * Also begins an activity, because a thread that deletes the queue may make this call first, and the driver may then
- * be unloaded. Requires the lock.
+ * Also begins an activity, which queue_cancel_now ends. A thread that deletes the queue may call EvtIoCanceledOnQueue
+ * before queue_cancel_now does; without the activity the driver could then be unloaded before queue_cancel_now ends.
+ * Requires the lock.
  */
 static void queue_set_cancelled(struct wdf_queue *q, struct wdf_request *r)
 {
@@ -268,7 +269,7 @@ static bool queue_arm_cancel(struct wdf_queue *q, struct wdf_request *r)
     return false;
 }
 
-/* Requires that the request has left the list `owned`, for the list of another queue or of none. */
+/* Requires that the request is no longer in the list `owned`. It may be in a list of another queue, or in no list. */
 static void queue_count_one_less(struct wdf_queue *q)
 {
     pthread_mutex_lock(&q->lock);
