@@ -273,20 +273,31 @@ CASE(shared_receives, 0)
     CHECK_BREACHES("");
 }
 
+static struct kit_call disconnecting;
+static NTSTATUS disconnect_status;
+
+/* The active end sends before it can notice that the peer has disconnected, because its shard waits for this callback. */
+static void disconnect_peer_and_send(struct kit_side *active)
+{
+    NDK_CONNECTOR *peer = p.passive.connector;
+
+    disconnect_status = peer->Dispatch->NdkDisconnect(peer, kit_request_done, &disconnecting);
+    (void)active->qp->Dispatch->NdkSend(active->qp, NULL, NULL, 0, NDK_OP_FLAG_SILENT_SUCCESS);
+}
+
 /* A peer that has disconnected itself needs no receive. */
 CASE(peer_that_has_disconnected, 0)
 {
-    struct kit_call call = { 0 };
-    NDK_CONNECTOR *c;
-    NTSTATUS status;
-
     pair_open();
-    c = p.passive.connector;
-    status = c->Dispatch->NdkDisconnect(c, kit_request_done, &call);
-    (void)p.active.qp->Dispatch->NdkSend(p.active.qp, NULL, NULL, 0, NDK_OP_FLAG_SILENT_SUCCESS);
+    receive_at(&p.active);
+    p.active.inside_notified = disconnect_peer_and_send;
+    p.active.cq->Dispatch->NdkArmCq(p.active.cq, NDK_CQ_NOTIFY_ANY);
+    send_from(&p.passive, NDK_OP_FLAG_SILENT_SUCCESS);
     kit_wait_count(&p.active.disconnected, 1);
+    p.active.inside_notified = NULL;
     (void)kit_disconnect(&p.active);
-    (void)kit_final(&call, status);
+    (void)kit_final(&disconnecting, disconnect_status);
+    CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
     kit_pair_close(&p);
     CHECK_BREACHES("");
 }

@@ -130,9 +130,13 @@ static int check_opening(PDEVICE_OBJECT device)
     return 0;
 }
 
-/* A device that is deleted loses its interfaces. The next device has its number and its instances. */
-static int check_deleting(PDRIVER_OBJECT driver)
+/*
+ * Each device has its own interfaces. A device that is deleted loses them, and the next device has its number and its
+ * instances.
+ */
+static int check_deleting(PDEVICE_OBJECT device)
 {
+    PDRIVER_OBJECT driver = device->DriverObject;
     PDEVICE_OBJECT one, two;
     UNICODE_STRING of_one, of_two;
 
@@ -140,6 +144,7 @@ static int check_deleting(PDRIVER_OBJECT driver)
     EXPECT(IoRegisterDeviceInterface(one, &CLASS_B, NULL, &of_one) == STATUS_SUCCESS);
     EXPECT(IoSetDeviceInterfaceState(&of_one, TRUE) == STATUS_SUCCESS);
     EXPECT(names_are(&CLASS_B, one, 0, &of_one, NULL));
+    EXPECT(names_are(&CLASS_B, device, DEVICE_INTERFACE_INCLUDE_NONACTIVE, &other, NULL));
     IoDeleteDevice(one);
     EXPECT(names_are(&CLASS_B, NULL, 0, NULL, NULL));
     EXPECT(IoSetDeviceInterfaceState(&of_one, TRUE) == STATUS_INVALID_DEVICE_REQUEST);
@@ -246,7 +251,7 @@ int controls_check_interfaces(PDEVICE_OBJECT device, PDEVICE_OBJECT second)
     line = line ? line : check_lookup(device, second);
     line = line ? line : check_registry();
     line = line ? line : check_opening(device);
-    line = line ? line : check_deleting(device->DriverObject);
+    line = line ? line : check_deleting(device);
     line = line ? line : check_names(device);
     line = line ? line : check_modes(device->DriverObject);
     line = line ? line : check_fs_control();
