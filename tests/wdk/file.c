@@ -620,49 +620,61 @@ static void test_rename(void **state)
 
 /* ---- one handle, two threads ---- */
 
-enum { TAKEN = 20000 };
+enum { BLOCKS = 1000, BLOCK = 4096, ROUNDS = 50 };
 
-struct taking {
+struct reading {
     HANDLE file;
-    atomic_int taken[TAKEN];
+    pthread_barrier_t begin, end;
+    atomic_int n_read; /* number of blocks that both threads have read in this round */
 };
 
-static void *read_numbers(void *context)
+static void *read_blocks(void *context)
 {
-    struct taking *t = context;
+    struct reading *r = context;
     IO_STATUS_BLOCK block;
-    uint32_t number;
+    char data[BLOCK];
 
-    while (NT_SUCCESS(ZwReadFile(t->file, NULL, NULL, NULL, &block, &number, sizeof number, NULL, NULL)))
-        atomic_fetch_add(&t->taken[number % TAKEN], 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_wait(&r->begin);
+        while (NT_SUCCESS(ZwReadFile(r->file, NULL, NULL, NULL, &block, data, sizeof data, NULL, NULL)))
+            atomic_fetch_add(&r->n_read, 1);
+        pthread_barrier_wait(&r->end);
+    }
     return NULL;
 }
 
-/* Seeking and reading is atomic: each thread reads data that the other has not read. */
+/* Seeking and reading is atomic: no block is read by both threads. */
 static void test_one_position(void **state)
 {
-    static struct taking t;
-    static uint32_t numbers[TAKEN];
+    static struct reading r;
+    static char blocks[BLOCKS * BLOCK];
     IO_STATUS_BLOCK block;
     LARGE_INTEGER start = { .QuadPart = 0 };
-    pthread_t other;
+    pthread_t threads[2];
 
     (void)state;
-    for (uint32_t i = 0; i < TAKEN; i++)
-        numbers[i] = i;
     assert_int_equal(
-        open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file, NULL),
+        open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &r.file, NULL),
         STATUS_SUCCESS);
-    assert_int_equal(ZwWriteFile(t.file, NULL, NULL, NULL, &block, numbers, sizeof numbers, &start, NULL),
+    assert_int_equal(ZwWriteFile(r.file, NULL, NULL, NULL, &block, blocks, sizeof blocks, &start, NULL),
                      STATUS_SUCCESS);
-    assert_int_equal(ZwSetInformationFile(t.file, &block, &start, sizeof start, FilePositionInformation),
-                     STATUS_SUCCESS);
-    assert_int_equal(pthread_create(&other, NULL, read_numbers, &t), 0);
-    (void)read_numbers(&t);
-    assert_int_equal(pthread_join(other, NULL), 0);
-    for (int i = 0; i < TAKEN; i++)
-        assert_int_equal(t.taken[i], 1);
-    assert_int_equal(ZwClose(t.file), STATUS_SUCCESS);
+    assert_int_equal(pthread_barrier_init(&r.begin, NULL, 3), 0);
+    assert_int_equal(pthread_barrier_init(&r.end, NULL, 3), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_blocks, &r), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        assert_int_equal(ZwSetInformationFile(r.file, &block, &start, sizeof start, FilePositionInformation),
+                         STATUS_SUCCESS);
+        r.n_read = 0;
+        pthread_barrier_wait(&r.begin);
+        pthread_barrier_wait(&r.end);
+        assert_int_equal(r.n_read, BLOCKS);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&r.begin);
+    pthread_barrier_destroy(&r.end);
+    assert_int_equal(ZwClose(r.file), STATUS_SUCCESS);
 }
 
 /* A name that contains a zero is not the name before it. */
