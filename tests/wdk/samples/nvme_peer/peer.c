@@ -73,7 +73,7 @@ static void need(const char *what, NTSTATUS status)
 {
     if (status == STATUS_SUCCESS)
         return;
-    printf("%s: 0x%08x\n", what, (unsigned)status);
+    fprintf(stderr, "%s: 0x%08x\n", what, (unsigned)status); /* the test fails if the peer reports an error */
     exit(1);
 }
 
@@ -383,7 +383,7 @@ static void parse(const char *argument)
             return;
         }
     }
-    printf("unknown: %s\n", argument);
+    fprintf(stderr, "unknown: %s\n", argument);
     exit(2);
 }
 
