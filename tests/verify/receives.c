@@ -276,7 +276,7 @@ CASE(shared_receives, 0)
 static struct kit_call disconnecting;
 static NTSTATUS disconnect_status;
 
-/* The active end sends before it can notice that the peer has disconnected, because its shard waits for this callback. */
+/* The active end sends before it can notice that the peer has disconnected: its shard waits for this callback. */
 static void disconnect_peer_and_send(struct kit_side *active)
 {
     NDK_CONNECTOR *peer = p.passive.connector;
