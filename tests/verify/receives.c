@@ -282,7 +282,7 @@ static void disconnect_peer_and_send(struct kit_side *active)
     NDK_CONNECTOR *peer = p.passive.connector;
 
     disconnect_status = peer->Dispatch->NdkDisconnect(peer, kit_request_done, &disconnecting);
-    (void)active->qp->Dispatch->NdkSend(active->qp, NULL, NULL, 0, NDK_OP_FLAG_SILENT_SUCCESS);
+    send_from(active, NDK_OP_FLAG_SILENT_SUCCESS);
 }
 
 /* A peer that has disconnected itself needs no receive. */
