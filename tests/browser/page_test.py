@@ -176,7 +176,8 @@ def test_one_process(browser, path, schema):
     check("two ends", lane(browser, "left") < lane(browser, "right") and count(browser, "#scene .lifeline.peer") == 0)
     check("its frame", any(a["to"] is not None and a["label"].startswith("MPA request") for a in arrows(browser)))
     browser.click("#loose")
-    sides = browser.run("return app.rows.events.map((e) => [e.type.name, field(e, 'object'), sideOf(app.lanes, e).name])")
+    sides = browser.run("return app.rows.events.map((e) => [e.type.name, field(e, 'object'), "
+                        "sideOf(app.lanes, e).name])")
     check("sides of calls", {(name, thing, side) for name, thing, side in sides if name.startswith("NdkCreate")} == {
         ("NdkCreatePd", "0x51", "left"), ("NdkCreatePd", "0x52", "right"), ("NdkCreateConnector", "0x51", "left"),
         ("NdkCreateListener", "0x52", "right")}, sides)
@@ -195,7 +196,8 @@ def explained(*files):
 def marked(browser):
     """The time of the marked event, and where it is, as a part of the view's height."""
     return (text(browser, "#scene .time.bad"),
-            browser.run("return (document.querySelector('#scene .wrong, #scene .trace-end.bad').getBoundingClientRect().top"
+            browser.run("return (document.querySelector('#scene .wrong, #scene .trace-end.bad')"
+                        ".getBoundingClientRect().top"
                         " - document.getElementById('scroll').getBoundingClientRect().top) / viewHeight()"))
 
 
@@ -222,7 +224,8 @@ def test_failures(browser, path, schema):
         if name == "unanswered":
             check("unanswered: what led to it", led and led.startswith("\u25c6 ") and "Neither NdkAccept" in
                   text(browser, "#scene .cause-note"), led)
-        texts = browser.run("return [...document.querySelectorAll('#details h2, #details > p, #details li')].map((e) => "
+        texts = browser.run("return [...document.querySelectorAll("
+                            "'#details h2, #details > p, #details li')].map((e) => "
                             "e.textContent).filter((t) => !/^(Click on|select)/.test(t))")
         check(f"{name}: the pane has explain's texts", len(texts) >= 4 and all(t in words for t in texts),
               (texts, words))
@@ -350,7 +353,8 @@ def test_zoom(browser, path, schema):
     browser.settle()
     check("labels skip rows instead of overlapping", browser.run("""
         const y = [...document.querySelectorAll('#scene .label.left')].map((t) => Number(t.getAttribute('y')));
-        return app.zoom < LABEL_ZOOM && y.length > 2 && y.sort((a, b) => a - b).every((v, i) => !i || v - y[i - 1] >= 12)"""))
+        return app.zoom < LABEL_ZOOM && y.length > 2 &&
+            y.sort((a, b) => a - b).every((v, i) => !i || v - y[i - 1] >= 12)"""))
     offset = browser.run("return viewOffset()")
     browser.wheel(box[0] + 200, box[1] + 200, 400)
     until(browser, f"return viewOffset() > {offset + 5}")  # the wheel scrolls
@@ -437,7 +441,8 @@ def test_calls(browser, path, schema):
     own = shown(browser)
     check("only the connection's events, and those of its objects and its listener", "adapter" not in own and
           {"NdkListen", "listening", "NdkCreateQp", "NdkCreateCq", "NdkConnect", "connect_event"} <= set(own), own)
-    browser.run("const c = document.getElementById('call'); c.value = 'NdkConnect'; c.dispatchEvent(new Event('change'))")
+    browser.run("const c = document.getElementById('call'); c.value = 'NdkConnect'; "
+                "c.dispatchEvent(new Event('change'))")
     check("a call", shown(browser) == ["NdkConnect", "returned", "completed"], shown(browser))
     browser.settle()
     check("hidden events are counted", "hidden events" in text(browser, "#scene .break-text"),
@@ -450,7 +455,8 @@ def test_calls(browser, path, schema):
 def test_posts(browser, path, schema):
     """A result belongs to a post with its context and operation."""
     browser.open(page_of(path, trace_stories.posts(schema), "posts"))
-    pairs = browser.run("return app.model.events.filter((e) => e.type.isWhole).map((e) => [e.type.name, field(e, 'bytes'),"
+    pairs = browser.run("return app.model.events.filter((e) => e.type.isWhole)"
+                        ".map((e) => [e.type.name, field(e, 'bytes'),"
                         " e.completed ? e.completed.time / 1000 : null])")
     check("results of posts", pairs == [["NdkReceive", 1, 70], ["NdkSend", 2, None], ["NdkSend", 3, 40],
                                         ["NdkSend", 4, 52]], pairs)
@@ -533,7 +539,8 @@ def test_hostile(browser, path, schema):
     check("its text is shown", evil[:20] in text(browser, "#origin"), text(browser, "#origin"))
     browser.run("toggleTable()")
     check("also in the table", "<u>state" in text(browser, "#table") and count(browser, "#table u") == 0)
-    browser.run("const s = document.createElement('script'); s.textContent = 'window.evil = 1'; document.body.append(s)")
+    browser.run("const s = document.createElement('script'); "
+                "s.textContent = 'window.evil = 1'; document.body.append(s)")
     check("the policy stops other scripts", browser.run("return window.evil") is None)
     check("... and tells so", any("Content Security Policy" in line for line in browser.problems()))
 
@@ -549,7 +556,9 @@ def test_colours(browser, path, schema):
 
 
 def test_large(browser, path, schema):
-    """Ten events, and more than 100,000: the time is printed, not judged. What is drawn does not grow with the trace."""
+    """
+    Ten events, and more than 100,000: the time is printed, not judged. What is drawn does not grow with the trace.
+    """
     story = trace_stories.Story(schema)
     story.begin(trace_stories.MS)
     browser.open(page_of(path, story, "small"))
@@ -562,7 +571,8 @@ def test_large(browser, path, schema):
     for words, script in (("at the beginning", "setOffset(0)"), ("in the middle", "setOffset(app.rows.total / 2)"),
                           ("at the end", "setOffset(app.rows.total)"), ("all", "setZoom(0)"),
                           ("enlarged", "setZoom(3)"), ("smaller", "setZoom(8)")):
-        ms = browser.run(f"{script}; render(); const began = performance.now(); render(); return performance.now() - began")
+        ms = browser.run(f"{script}; render(); const began = performance.now(); render(); "
+                         "return performance.now() - began")
         elements = count(browser, "#scene *")
         print(f"    {words}: {elements} elements in {ms:.1f} ms")
         check(f"{words}: few elements are drawn", 20 < elements < 4000, elements)

@@ -10,10 +10,10 @@ The info string of a fence has the language, then a mark, then options:
     console run [background] [ctrl-c] [exit=N] [numbers]
         Lines that begin with "$ " are commands, lines that begin with "> " continue one. The lines below a command are
         its output, of stdout and stderr. A line "..." stands for any lines, "..." at a line's end for its rest. All
-        blocks of a document run in one shell, in one directory that is removed afterwards, and in one network namespace;
-        OpenNDK is installed there. exit=N or any: the last command's exit status. background: in a shell of its own,
-        beside the blocks after it. It must have ended at the next heading. With ctrl-c it gets a Ctrl-C there, once it
-        has printed what the block shows. numbers: numbers are not compared, only their places.
+        blocks of a document run in one shell, in one directory that is removed afterwards, and in one network
+        namespace; OpenNDK is installed there. exit=N or any: the last command's exit status. background: in a shell of
+        its own, beside the blocks after it. It must have ended at the next heading. With ctrl-c it gets a Ctrl-C there,
+        once it has printed what the block shows. numbers: numbers are not compared, only their places.
     c compile [file=NAME]                 a whole C program; with file, run blocks find it under that name
     cmake compile                         a project for the C files that the document's commands have used so far
     LANGUAGE compile from=FILE[:NAME,...] the text of a file of the tree that the build or another test compiles, or of
@@ -156,7 +156,9 @@ class Shell:
         self.process.stdin.flush()
 
     def read(self, is_enough=lambda received: False):
-        """Reads output until the command has ended, or it is enough. Returns the exit status, or None before the end."""
+        """
+        Reads output until the command has ended, or it is enough. Returns the exit status, or None before the end.
+        """
         end = time.monotonic() + COMMAND_SECONDS
         while True:
             match = re.search(rf"@@{self.count} (\d+)@@\n", self.received)

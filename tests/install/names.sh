@@ -17,7 +17,8 @@ grep -v '^ondk_' public && { echo "the names above are public"; exit 1; }
 sed 's/.*/char &[1] = { 1 };/' private >names.c
 g++ -std=c++17 -I"$prefix/include" -c "$source/tests/install/consumer/loopback.cc"
 gcc -w -fno-builtin -c names.c
-g++ loopback.o names.o -o collides "$internal" -lisal 2>collisions && { echo "the internal archive does not collide"; exit 1; }
+g++ loopback.o names.o -o collides "$internal" -lisal 2>collisions &&
+    { echo "the internal archive does not collide"; exit 1; }
 grep -q 'multiple definition' collisions
 g++ loopback.o names.o -o loopback "$prefix/lib/libopenndk.a" -lisal
 "$source/tests/own_network" ./loopback

@@ -45,7 +45,8 @@ install_packages "${want[@]}"
 
 # --- up to date? ---
 stamp="kernel $abi $ver
-rdma-core $(installed_version ibverbs-providers) perftest $(installed_version perftest) busybox $(installed_version busybox-static)
+rdma-core $(installed_version ibverbs-providers) perftest $(installed_version perftest) \
+busybox $(installed_version busybox-static)
 script $(cat "$0" "$here/packages.sh" "$here"/guest/* | sha256sum | cut -d' ' -f1)"
 if [ -s "$cache/vmlinux" ] && [ -s "$cache/initrd.cpio" ] && [ "$(cat "$cache/stamp" 2>/dev/null)" = "$stamp" ]; then
     took "up to date ($abi $ver)"; exit 0

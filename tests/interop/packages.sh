@@ -7,7 +7,9 @@ say()  { echo "build.sh: $*"; }
 took() { say "$1, $(awk -v a="$t0" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f s", b-a}')"; }
 die()  { say "$*" >&2; exit 1; }
 skip() { say "$*" >&2; exit 77; }   # the packages cannot be had here
-installed_version() { { dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null || true; } | sed -n 's/^ii *//p'; }
+installed_version() {
+    { dpkg-query -W -f '${db:Status-Abbrev}${Version}' "$1" 2>/dev/null || true; } | sed -n 's/^ii *//p'
+}
 candidate_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)' || true; }
 path_in_package() {
     local files; files=$(dpkg -L "$1")

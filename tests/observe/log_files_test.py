@@ -21,7 +21,8 @@ LIMIT = 120
 CONNECTS, THREADS = 5, 4 * 100
 LINE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z openndk\[(\d+)/(\d+)\] (error|warn|info|debug): ([ -~]+)")
-REFUSED = re.compile(r"connection failed: local=127\.0\.0\.1:\d+ foreign=([\d.]+):(\d+) role=initiated phase=connecting "
+REFUSED = re.compile(r"connection failed: local=127\.0\.0\.1:\d+ foreign=([\d.]+):(\d+) "
+                     r"role=initiated phase=connecting "
                      r"status=STATUS_CONNECTION_REFUSED reason=refused \(0x00210000\): Nobody listens at the peer's "
                      r"address\.")
 FAILED = []

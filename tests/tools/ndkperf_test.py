@@ -260,7 +260,9 @@ def last_word():
 
 
 class FalseCount(LateWords):
-    """A proxy that makes the server claim 2 ** 60 messages of its own in each outcome. Both ends must be without CRC."""
+    """
+    A proxy that makes the server claim 2 ** 60 messages of its own in each outcome. Both ends must be without CRC.
+    """
 
     @staticmethod
     def carry(source, target, late):

@@ -241,7 +241,9 @@ def leavers():
 
 
 def second_interrupts():
-    """A stopped peer does not disconnect. The first signal's message reports that, and the second signal ends the tool."""
+    """
+    A stopped peer does not disconnect. The first signal's message reports that, and the second signal ends the tool.
+    """
     for who, words in ("client", "for the server's disconnect"), ("server", "for the clients' disconnects"):
         server = subprocess.Popen([NDKPING, "-S", "-ServerAddr", "127.0.0.1:0", "-P", "--timeout", "200"],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -365,7 +367,9 @@ def addresses():
 
 
 def values():
-    """Sizes and times, which have units: a wrong one is wrong usage, and with a right one nobody listens at the port."""
+    """
+    Sizes and times, which have units: a wrong one is wrong usage, and with a right one nobody listens at the port.
+    """
     for option, right, wrong in (
             ("--size", ("24", "1k", "1K", "16M", "1KiB", "64KB", "100B"),
              ("23", "16777217", "17M", "1T", "1.5K", "K", "1Ki", "1Kx", "1 K", "-1K", "18446744073709551615K", "0x40")),
@@ -379,7 +383,8 @@ def values():
 
 
 def main():
-    for part in round_trips, formats, many_clients, no_thread, interrupts, leavers, second_interrupts, stopped, descriptors, names, addresses, values:
+    for part in (round_trips, formats, many_clients, no_thread, interrupts, leavers, second_interrupts, stopped,
+                 descriptors, names, addresses, values):
         part()
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),

@@ -61,7 +61,9 @@ def server(port):
 
 
 def isolate():
-    """Starts the test again in a PID namespace, if possible: ndkstat then finds none of the processes of other tests."""
+    """
+    Starts the test again in a PID namespace, if possible: ndkstat then finds none of the processes of other tests.
+    """
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if "ISOLATED" not in os.environ and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
         os.environ["ISOLATED"] = "1"

@@ -28,7 +28,9 @@ def with_call_names(schema):
 
 
 class Story:
-    """The traces of two processes. A time counts from the same moment for both; the second clock is ahead by `ahead`."""
+    """
+    The traces of two processes. A time counts from the same moment for both; the second clock is ahead by `ahead`.
+    """
 
     def __init__(self, schema, ahead=0):
         schema = with_call_names(schema)
@@ -208,7 +210,9 @@ def one_process(schema):
 
 
 def posts(schema):
-    """Posts and results with equal contexts: a send without a result, and a result that precedes the event of its post."""
+    """
+    Posts and results with equal contexts: a send without a result, and a result that precedes the event of its post.
+    """
     maker = Story(schema).client
     add = maker.add
     add("NdkReceive", 10 * US, object=0x71, context=2, bytes=1, status="STATUS_SUCCESS", duration=US)

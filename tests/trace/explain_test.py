@@ -69,7 +69,8 @@ def test_unfinished(schema, path):
     maker.add("NdkCloseCq", 20 * MS, object=0x30)
     maker.write(path)
     says(explain(path), "No connection failed. 0 of 1 connections ended normally", "Not finished when the trace ends",
-         r"connection 1 \(192.0.2.1:50000 -> 192.0.2.2:7000\), for the client in the state TCP_CONNECTING: its NdkConnect "
+         r"connection 1 \(192.0.2.1:50000 -> 192.0.2.2:7000\), "
+         "for the client in the state TCP_CONNECTING: its NdkConnect "
          "waits for the server's host to answer TCP", r"NdkConnect of object 0x11, called at 0.010000 s by thread 1 of "
          r"program, process 1 on host: it is pending \(STATUS_PENDING\)",
          "NdkCloseCq of object 0x30, .* it has not returned. "

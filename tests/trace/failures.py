@@ -300,7 +300,8 @@ TIME = r"\d+\.\d{6} s"
 # stands for any white space.
 EXPECTED = {
     "no_listener": {"both": [
-        r"Connection 1 .* failed: the server's host refused the connection \(TCP reset\); most likely no program listens at "
+        r"Connection 1 .* failed: the server's host refused the connection \(TCP reset\); "
+        "most likely no program listens at "
         "that address",
         f"The client asked 192.0.2.2:7000 for a TCP connection at {TIME}. The host of that address answered with a "
         "TCP reset", r"\n> .* client The server's host refused TCP. The connection failed \(refused\)",
@@ -368,7 +369,8 @@ EXPECTED = {
         f"The client sent message 1 .* at {TIME}. It arrived at the server at {TIME}. But there was no receive for it",
         "The server's program had not called NdkReceive for this connection at all",
         "To change: Let the server's program call NdkReceive before the client can send",
-        rf"The result STATUS_SUCCESS of NdkSend, which the client's program got at {TIME}, only means that TCP has taken",
+        rf"The result STATUS_SUCCESS of NdkSend, which the client's program got at {TIME}, "
+        "only means that TCP has taken",
         r"\n\* .* server The program called NdkAcceptEx .* No receive was posted before\.",
         f"Consequence at the client: at {TIME} the Terminate of the server arrived",
         r"\n> .* server Arrived: message 1 .*; no receive was posted for it\."],
@@ -401,7 +403,8 @@ EXPECTED = {
         "server": ["But the server's program called NdkCloseMr"]},
     "killed_peer": {"both": [
         "failed: the server's process was killed, has crashed, or called exit", "a TCP reset of the server arrived",
-        rf"The trace of the server's process ended earlier, at {TIME}, and does not show that this connection was closed",
+        rf"The trace of the server's process ended earlier, at {TIME}, "
+        "and does not show that this connection was closed",
         rf"The last frame that the client had sent, message \d+ .*, arrived at the server at {TIME}",
         "has not closed its adapter: the process was killed, has crashed, or called exit without that",
         "To change: Nothing in the network",
@@ -409,7 +412,8 @@ EXPECTED = {
         "client": ["failed: the server ended the connection without NdkDisconnect", NOT_TRACED.format("server")],
         "server": ["No connection failed", "for the server established and open", "has not closed its adapter"]},
     "deadlock": {"both": [
-        r"failed: the client's program did not call NdkCompleteConnect \(probably it waited for a message first: a deadlock\)",
+        r"failed: the client's program did not call NdkCompleteConnect "
+        r"\(probably it waited for a message first: a deadlock\)",
         r"No such frame arrived within 700 ms \(ONDK_ESTABLISH_MS of the server\)",
         r"The time limit of the state WAIT_RTR passed [\s\S]* A TCP reset of the server arrived",
         "It had posted receives", r"server The program called NdkReceive \(4 times",
@@ -424,7 +428,8 @@ EXPECTED = {
         "server": ["failed: the client did not complete the connection", NOT_TRACED.format("client")]},
     "no_accept": {"both": [
         r"failed: the server's program never answered the request \(neither NdkAccept nor NdkReject\)",
-        rf"the server's program got it in its connect event callback at {TIME}. But the program called neither NdkAccept "
+        rf"the server's program got it in its connect event callback at {TIME}. "
+        "But the program called neither NdkAccept "
         "nor NdkReject", r"\n\* .* server The program's connect event callback got the request\. Neither NdkAccept",
         "Until the timeout the server's program called no NDK function",
         r"\n> .* client The time limit of the state REQUEST_SENT passed \(900 ms\)"],

@@ -5,7 +5,8 @@ macro(project_above_begin)
   foreach(name bench docs echo first hello hostile installable ndkping sim tests)
     add_custom_target(${name})
   endforeach()
-  # Warnings that are errors, a header with the name of one of OpenNDK's, and ways to build that its sources do not know.
+  # Warnings that are errors, a header with the name of one of OpenNDK's, and ways to build that its sources do not
+  # know.
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/include/base/addr.h "#error not OpenNDK's\n")
   include_directories(include ${CMAKE_CURRENT_BINARY_DIR}/include)
   add_compile_options(-Wall -Wextra -Wconversion -Wpadded -Werror)

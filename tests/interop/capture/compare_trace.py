@@ -114,7 +114,8 @@ def differences(wire, trace):
             equal += len(got) - same
         elif is_other and not (same == len(want) and is_reset_by_peer(wire, trace, pair)):
             found.append(f"from port {pair[0]} to {pair[1]}, frame {same + 1} of {len(want)} on the wire and "
-                         f"{len(got)} in the trace: {(want[same:] or ['none'])[0]!r} and {(got[same:] or ['none'])[0]!r}")
+                         f"{len(got)} in the trace: {(want[same:] or ['none'])[0]!r} and "
+                         f"{(got[same:] or ['none'])[0]!r}")
     found += [f"from port {pair[0]} to {pair[1]}: {len(want)} frames on the wire, none in the trace"
               for pair, want in real.items() if pair not in seen]
     return equal, found

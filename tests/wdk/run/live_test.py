@@ -86,7 +86,8 @@ def sockets():
              rf'  WskBind\(socket1, local=127\.0\.0\.1:0, irp2\) = STATUS_PENDING {TIME}',
              r'  IoFreeIrp\(irp2\)',
              rf'  WskAccept\(socket1, irp4\) = STATUS_PENDING {TIME}',
-             r'  WskSocketConnect\(client1, SOCK_STREAM, IPPROTO_TCP, local=0\.0\.0\.0:0, remote=127\.0\.0\.1:\d+, irp5\) = '
+             r'  WskSocketConnect\(client1, SOCK_STREAM, IPPROTO_TCP, local=0\.0\.0\.0:0, '
+             r'remote=127\.0\.0\.1:\d+, irp5\) = '
              rf'STATUS_PENDING {TIME}',
              rf'  WskSend\(socket\d, bytes=6, WSK_FLAG_NODELAY, irp6\) = STATUS_PENDING {TIME}',
              rf'  WskCloseSocket\(socket1, irp10\) = STATUS_PENDING {TIME}',
@@ -119,10 +120,12 @@ def requests():
              rf'    IoCompleteRequest\(irp\d+, STATUS_SUCCESS\) {TIME}',
              rf'{control}0x222008, out=65536, user\) = STATUS_CANCELLED {TIME}',
              r'  IoAllocateIrp\(irp\d+ \(0x[0-9a-f]+\), locations=1\)',
-             rf'  IoCallDriver\(irp\d+, device1, talks, IRP_MJ_INTERNAL_DEVICE_CONTROL, code=0x22200c\) = STATUS_PENDING {TIME}',
+             rf'  IoCallDriver\(irp\d+, device1, talks, IRP_MJ_INTERNAL_DEVICE_CONTROL, code=0x22200c\) = '
+             rf'STATUS_PENDING {TIME}',
              rf'  IoCancelIrp\(irp\d+, cancel_routine=0x[0-9a-f]+\) {TIME}',
              rf'    IoCompleteRequest\(irp\d+, STATUS_CANCELLED\) {TIME}',
-             rf'      -> completion_routine\(irp\d+, 0x[0-9a-f]+, STATUS_CANCELLED\) = STATUS_MORE_PROCESSING_REQUIRED {TIME}',
+             rf'      -> completion_routine\(irp\d+, 0x[0-9a-f]+, STATUS_CANCELLED\) = '
+             rf'STATUS_MORE_PROCESSING_REQUIRED {TIME}',
              r'  IoFreeIrp\(irp\d+\)', 'ndkrun: Talks 0x222008: STATUS_CANCELLED, 0 bytes')
     check('the end of a request only if it was pending', not any(' ends: ' in line for line in lines), lines)
     check('nothing of other groups', not any('Wsk' in line or 'DriverEntry' in line for line in lines), lines)
@@ -139,11 +142,13 @@ def ndk(*options):
           set(dict(addresses)), addresses)
     lines = [re.sub(r' \(0x[0-9a-f]+\)', '', line) for line in merged(lines)]
     names = in_order('hello', lines, r'-> DriverEntry\(hello\).*',
-                     rf'  WskOpenNdkAdapter\(client2, interface=13, major=1, minor=2\) = STATUS_SUCCESS, (adapter2) {TIME}',
+                     rf'  WskOpenNdkAdapter\(client2, interface=13, major=1, minor=2\) = '
+                     rf'STATUS_SUCCESS, (adapter2) {TIME}',
                      rf'  NdkCreatePd\(adapter2\) = STATUS_SUCCESS, (pd2) {TIME}',
                      rf'  NdkCreateCq\(adapter2, depth=4\) = STATUS_SUCCESS, (cq2) {TIME}',
                      rf'  NdkCreateQp\(pd2, receive_cq=cq2, initiator_cq=cq2, .*\) = STATUS_SUCCESS, (qp\d) {TIME}',
-                     r'  NdkConnect\((connector\d), qp\d, local=192\.168\.1\.2:0, remote=192\.168\.1\.1:54321, inbound=0, '
+                     r'  NdkConnect\((connector\d), qp\d, local=192\.168\.1\.2:0, '
+                     r'remote=192\.168\.1\.1:54321, inbound=0, '
                      rf'outbound=0\) = STATUS_PENDING {TIME}',
                      r'.*IRQL 0\] hello: the echo says "hello, world"',
                      r'  NdkDisconnect\(connector\d\) = STATUS_PENDING .*')

@@ -10,7 +10,8 @@ trap 'rm -rf "$dir"' EXIT
 for sample in hello echo nvme-target nvme-initiator; do
     x86_64-w64-mingw32-objdump -x "$dir/$sample.sys" >"$dir/$sample.txt"
     libraries='-e netio.sys -e ntoskrnl.exe -e HAL.dll'
-    wanted='pei-x86-64 (NT.native) DLL.Name:.netio.sys WskRegister WskDeregister DLL.Name:.ntoskrnl.exe KeWaitForSingleObject'
+    wanted='pei-x86-64 (NT.native) DLL.Name:.netio.sys WskRegister WskDeregister DLL.Name:.ntoskrnl.exe'
+    wanted="$wanted KeWaitForSingleObject"
     if [ $sample = nvme-initiator ]; then
         libraries="$libraries -e storport.sys"
         wanted="$wanted DLL.Name:.storport.sys StorPortInitialize StorPortNotification StorPortExtendedFunction"

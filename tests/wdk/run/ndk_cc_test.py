@@ -92,7 +92,8 @@ VCXPROJ = '''\ufeff<?xml version="1.0" encoding="utf-8"?>
   <ItemGroup><ClCompile Include="src\\A.c" /><ClCompile Include="src\\b.c">
     <PreprocessorDefinitions>OWN=1;%(PreprocessorDefinitions)</PreprocessorDefinitions></ClCompile>
     <ClCompile Include="src\\c.c"><AdditionalOptions>-DOPTION=9 /FI"forced.h" /UFROM_PROPS</AdditionalOptions>
-    <ForcedIncludeFiles>src\\second.h</ForcedIncludeFiles><AdditionalIncludeDirectories>own</AdditionalIncludeDirectories>
+    <ForcedIncludeFiles>src\\second.h</ForcedIncludeFiles>
+    <AdditionalIncludeDirectories>own</AdditionalIncludeDirectories>
     </ClCompile><ClCompile Include="src\\bad.c"><ExcludedFromBuild>true</ExcludedFromBuild></ClCompile></ItemGroup>
 </Project>'''
 
@@ -437,7 +438,7 @@ const char *Text = "sizeof PAIR, 1i64"; /* sizeof PAIR, 1i64 */
 static int sizes(void)
 {
     int first = sizeof PAIR, second = sizeof Pairs[0], third = sizeof Pair->first, all = sizeof Pairs;
-    return first + 10 * second + 100 * third + 1000 * all + 10000 * (sizeof PAIR == 2) + 100000 * (int)(sizeof(PAIR)*SIZE);
+    return first + 10*second + 100*third + 1000*all + 10000*(sizeof PAIR == 2) + 100000*(int)(sizeof(PAIR)*SIZE);
 }
 static int integers(void)
 {

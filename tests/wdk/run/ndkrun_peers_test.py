@@ -186,7 +186,8 @@ def hangs():
         text += p.stderr.read()
     check('a hanging unload: Ctrl-C ends it', p.returncode == 1, (p.returncode, text))
     for word in ['DriverUnload of .*hangs.so has not returned for 10 seconds. It holds:\nleft: system thread',
-                 'it still waits. Ctrl-C ends it without unloading, with exit status 1. --timeout SECONDS limits a run\n'] + \
+                 'it still waits. Ctrl-C ends it without unloading, with exit status 1. '
+                 '--timeout SECONDS limits a run\n'] + \
             ([] if sanitizer() == 'tsan' else [stack.format('HangsThread'), stack.format('HangsUnload')]):
         check(f'a hanging unload: says {word}', re.search(word, text), text)
 

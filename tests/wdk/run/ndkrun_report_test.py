@@ -114,7 +114,8 @@ NETWORK = ['unshare', '-r', '-n', 'sh', '-c', 'ip link set lo up && '
 
 def outside():
     """Without --net and --map, drivers do not send to other machines, and a line names the option for it."""
-    said = (r'{}: {} is outside of this machine, so it ends with STATUS_NETWORK_UNREACHABLE\. Options of ndkrun: --net host '
+    said = (r'{}: {} is outside of this machine, so it ends with STATUS_NETWORK_UNREACHABLE\. '
+            r'Options of ndkrun: --net host '
             r'permits it{}\n')
     given = r', --net INDEX={}/24 gives the address to an interface of a network of the run\'s own'
     for verify in ('stop', 'off'):

@@ -105,7 +105,8 @@ def leftovers():
                       '--run-for', 0, '--verify', 'report', driver(f'leaves_{kind}'))
         check(f'leaves a {kind}: and nothing else', len(re.findall('^left: (?!pool, tag)', text, re.M)) == 1, text)
     expect('a repeated report is counted before the summary', 1,
-           r'\*\*\* reported again: pool-wrong-tag in ExFreePoolWithTag: 3 times in all at (.*\n)+ndkrun: 3 rules were broken',
+           r'\*\*\* reported again: pool-wrong-tag in ExFreePoolWithTag: 3 times in all at (.*\n)+'
+           r'ndkrun: 3 rules were broken',
            '--run-for', 0, '--verify', 'report', driver('repeats'))
     expect('a leftover stops the program', -signal.SIGABRT, r'bug check 0xCE(?s:.*)summary: run seconds=', '--run-for',
            0,
