@@ -128,7 +128,8 @@ struct net_ops {
      *
      * If the socket is connected when this function returns, *sent bytes of `first` have been sent, connect_result
      * returns 0, and ready(WRITE) is not called. Otherwise *sent is 0, and ready(WRITE) is called when connecting has
-     * ended. connect_result then returns the result.
+     * ended. connect_result returns the result from the moment at which connecting ends, which can be earlier than that
+     * call.
      *
      * If this function fails, it returns an errno of connect(2), and the socket is closed. EADDRNOTAVAIL means that a
      * connection between these two addresses exists, for example one of the same shared endpoint.

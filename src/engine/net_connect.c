@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
@@ -62,6 +63,17 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     return err;
 }
 
+/*
+ * Returns true while TCP is connecting. SO_ERROR alone does not show that TCP has failed: it also has errors after
+ * which TCP repeats the SYN, for example if there was no route for a SYN.
+ */
+static bool net_is_connecting(int fd)
+{
+    struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+    return poll(&room, 1, 0) <= 0; /* poll is interrupted by a signal only if there is no event */
+}
+
 int net_connect_result(struct net_socket *socket)
 {
     int err = 0;
@@ -69,10 +81,10 @@ int net_connect_result(struct net_socket *socket)
 
     if (socket->error)
         return socket->error;
-    if (socket->flags & SOCKET_CONNECTING)
+    if (!(socket->flags & (SOCKET_CONNECTING | SOCKET_CONNECT_UNCERTAIN)))
+        return 0; /* connected: the first send has succeeded, or epoll has reported room and no error */
+    if (socket->flags & SOCKET_CONNECTING && net_is_connecting(socket->fd))
         return EINPROGRESS;
-    if (!(socket->flags & SOCKET_CONNECT_UNCERTAIN))
-        return 0; /* connected, because epoll has reported neither an error nor a hang-up */
     if (net_is_connected(socket->fd))
         return 0;
     if (errno != ENOTCONN)

@@ -66,12 +66,12 @@ bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *cont
 
 /* The state of a socket. */
 enum socket_flag {
-    SOCKET_READABLE = 1 << 0, /* input or the end of the stream was reported and is not completely read */
-    SOCKET_ENDED = 1 << 1,    /* the end of the stream or an error was reported */
-    SOCKET_BLOCKED = 1 << 2,  /* the owner waits for room to send, or for the end of connecting */
-    SOCKET_WRITABLE = 1 << 3, /* there is room, or connecting has ended, and ready(WRITE) was not called yet */
-    SOCKET_CONNECTING = 1 << 4,
-    SOCKET_LISTENING = 1 << 5, /* the socket is a listener, or another socket that is not a connection */
+    SOCKET_READABLE = 1 << 0,   /* input or the end of the stream was reported and is not completely read */
+    SOCKET_ENDED = 1 << 1,      /* the end of the stream or an error was reported */
+    SOCKET_BLOCKED = 1 << 2,    /* the owner waits for room to send, or for the end of connecting */
+    SOCKET_WRITABLE = 1 << 3,   /* there is room, or connecting has ended, and ready(WRITE) was not called yet */
+    SOCKET_CONNECTING = 1 << 4, /* epoll has not reported yet that connecting has ended */
+    SOCKET_LISTENING = 1 << 5,  /* the socket is a listener, or another socket that is not a connection */
     SOCKET_READ_PAUSED = 1 << 6,
     SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
     SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* an error or hang-up was reported while connecting */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's sockets on two shards: traffic in both directions, moves during traffic, ends, refusals. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -247,6 +248,83 @@ static void test_refused(void)
     shard_destroy(a);
 }
 
+/* ---- a connection that comes up while the shard's owner does not poll ---- */
+
+struct late {
+    struct net_socket socket;
+    struct shard *shard;
+    struct net_reservation *from;
+    struct addr peer;
+    int listener; /* its accept queue is full */
+    _Atomic bool has_input;
+};
+
+static void late_ready(struct net_socket *socket, unsigned events)
+{
+    struct late *l = (struct late *)socket;
+
+    if (events & NET_READ)
+        l->has_input = true;
+}
+
+/* The owner keeps the token from connect until TCP is connected, so the poller cannot report that. */
+static void late_connect(void *arg)
+{
+    struct late *l = arg;
+    struct iovec nothing = { NULL, 0 };
+    struct pollfd room;
+    size_t sent;
+    int queued;
+
+    l->socket.ready = late_ready;
+    CHECK(ops->connect(net, l->shard, l->from, &l->peer, &nothing, &sent, &l->socket) == 0);
+    CHECK(ops->connect_result(&l->socket) == EINPROGRESS);
+    queued = accept(l->listener, NULL, NULL);
+    CHECK(queued >= 0);
+    close(queued);
+    room = (struct pollfd){ .fd = l->socket.fd, .events = POLLOUT };
+    CHECK(poll(&room, 1, -1) == 1 && room.revents == POLLOUT); /* TCP repeats its SYN after a second */
+    CHECK(ops->connect_result(&l->socket) == 0);
+}
+
+static void late_close(void *arg)
+{
+    ops->close(&((struct late *)arg)->socket, false);
+}
+
+static bool late_has_input(void *arg)
+{
+    return ((struct late *)arg)->has_input;
+}
+
+/* The result is the kernel's, also before the poller has reported it. The socket's input is reported afterwards. */
+static void test_result_before_poll(void)
+{
+    struct addr local = support_addr("127.0.0.1", 0);
+    struct late l = { .shard = support_shard(0), .peer = local };
+    socklen_t len = sizeof l.peer;
+    int queued = socket(AF_INET, SOCK_STREAM, 0), peer;
+    struct pollfd arrived;
+
+    l.listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(l.listener, &l.peer.sa, addr_len(&l.peer)) == 0 && listen(l.listener, 0) == 0);
+    CHECK(getsockname(l.listener, &l.peer.sa, &len) == 0);
+    CHECK(connect(queued, &l.peer.sa, len) == 0);
+    arrived = (struct pollfd){ .fd = l.listener, .events = POLLIN };
+    CHECK(poll(&arrived, 1, -1) == 1);
+    CHECK(ops->reserve(net, &local, &l.peer, NET_USE_CONNECT, &l.from) == 0);
+    support_on(l.shard, late_connect, &l);
+    peer = accept(l.listener, NULL, NULL);
+    CHECK(peer >= 0 && send(peer, "x", 1, 0) == 1);
+    support_until(late_has_input, &l);
+    support_on(l.shard, late_close, &l);
+    ops->reservation_unref(l.from);
+    close(peer);
+    close(queued);
+    close(l.listener);
+    shard_destroy(l.shard);
+}
+
 /* A reset is an error, not an end of stream. */
 static void test_reset(void)
 {
@@ -469,6 +547,7 @@ int main(void)
         test_polling();
     test_hold();
     test_refused();
+    test_result_before_poll();
     test_reset();
     test_pause();
     return 0;

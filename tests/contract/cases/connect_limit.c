@@ -47,6 +47,37 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
 }
 
 /*
+ * The SYN has no answer, and cannot be repeated, because the route is missing then. TCP goes on connecting, so
+ * NdkConnect ends by its time limit, not with the error of the route.
+ */
+/* covers: CON-10 */
+CASE(con_10_route_is_missing_for_a_while, KIT_FAMILIES | KIT_NETNS)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_cable_host(1, 0), to = kit_cable_host(2, 4791);
+    struct kit_config config = kit_config();
+    struct kit_call connect = { 0 };
+    struct kit_child other;
+
+    config.connect_ms = 2500; /* TCP repeats the SYN after a second */
+    kit_configure(&config);
+    kit_fork(&other, kit_wait_join, true);
+    kit_cable(&other);
+    kit_add_far_address(&other);
+    kit_nft("add table inet t");
+    kit_nft("add chain inet t o { type filter hook output priority 0; }");
+    kit_nft("add rule inet t o tcp dport 4791 drop");
+    kit_side_open(&s, kit_open_interface("near"));
+    s.owns_adapter = true;
+    s.connector = kit_connector(s.adapter);
+    CHECK_STATUS(kit_connect_start(&s, &connect, &source, &to, NULL, 0), STATUS_PENDING);
+    kit_ip(kit_family() == AF_INET ? "route del 10.9.0.0/24 dev near" : "-6 route del fd09::/64 dev near");
+    CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_IO_TIMEOUT);
+    kit_side_close(&s);
+    kit_join(&other);
+}
+
+/*
  * The raw peer sends only the given string, and NdkConnect fails after `ms`. Then the same connector connects and is
  * accepted.
  */
