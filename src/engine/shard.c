@@ -122,20 +122,19 @@ static bool shard_run_work(struct shard *s)
 }
 
 /*
- * Serves sockets and work, then fires the timers that were due before the sockets were polled. So an answer of a socket
- * that is served in this turn stops its timer, even if the timer became due while the thread was not running. Discards
- * the time that was read before the poll, so that timers which are set in this turn start at the present time.
+ * Serves sockets and work, then fires the timers that are due. Discards the time that was read before the poll, so that
+ * timers which are set in this turn start at the present time.
  */
 static bool shard_run_all(struct shard *s)
 {
-    uint64_t before = timer_first_deadline(s) == UINT64_MAX ? 0 : shard_now(s);
+    bool worked, fired;
     int sockets;
-    bool worked;
 
     s->now = 0;
     sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, owner_is_leased(&s->owner), &s->sockets_ready);
     worked = shard_run_work(s);
-    return timer_fire_due(s, before) || worked || sockets > 0;
+    fired = timer_first_deadline(s) != UINT64_MAX && timer_fire_due(s, shard_now(s));
+    return fired || worked || sockets > 0;
 }
 
 /*

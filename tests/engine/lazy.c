@@ -155,11 +155,11 @@ static void keeps_order(struct shard *s)
         CHECK(crowd.each[i].number == i + 1);
 }
 
-struct answered {
-    struct task begin, end;
+struct limit {
+    struct task task;
     struct shard_timer timer;
     struct shard *shard;
-    bool in_time, fired;
+    bool fired;
 };
 
 struct long_job {
@@ -203,64 +203,32 @@ static void ends_while_the_thread_works(struct shard *s)
 
 static void note_fired(struct shard_timer *timer)
 {
-    ((struct answered *)((char *)timer - offsetof(struct answered, timer)))->fired = true;
+    ((struct limit *)((char *)timer - offsetof(struct limit, timer)))->fired = true;
 }
 
-static void set_limit(struct task *task)
-{
-    struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, begin));
-
-    shard_timer_set(a->shard, &a->timer, now + 1);
-}
-
-static void answer(struct task *task)
-{
-    now += LEASE_AND_MORE; /* the thread was not running */
-    ((struct answered *)((char *)task - offsetof(struct answered, end)))->in_time = true;
-}
-
-/* If an answer and the end of its time limit came while the thread was not running, the answer counts. */
-static void answer_counts(struct shard *s)
-{
-    struct answered a = { .begin.run = set_limit, .end.run = answer, .timer.fire = note_fired, .shard = s };
-
-    shard_watch(s);
-    shard_post(s, &a.begin);
-    poll_until_leased(s);
-    CHECK(!a.fired);
-    CHECK(shard_post_lazy(s, &a.end));
-    (void)shard_turn(s);
-    CHECK(a.in_time && !a.fired);
-    (void)shard_turn(s);
-    CHECK(a.fired); /* nothing stopped it */
-}
-
-/* Called after a pause that is longer than the limit that it sets. */
+/* Sets a time limit after a pause that is longer than the limit. */
 static void pass_time_and_set_limit(struct task *task)
 {
-    struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, end));
+    struct limit *l = (struct limit *)task;
 
     now += LEASE_AND_MORE;
-    shard_timer_set(a->shard, &a->timer, shard_now(a->shard) + 2);
+    shard_timer_set(l->shard, &l->timer, shard_now(l->shard) + 2);
 }
 
 /* A time limit is not shortened by the time that the turn took before it was set. */
 static void whole_limit(struct shard *s)
 {
-    struct answered first = { .begin.run = set_limit, .timer.fire = note_fired, .shard = s }, a = first;
+    struct limit l = { .task.run = pass_time_and_set_limit, .timer.fire = note_fired, .shard = s };
 
-    a.end.run = pass_time_and_set_limit;
-    shard_watch(s);
-    shard_post(s, &first.begin); /* so that the turn reads the clock */
     poll_until_leased(s);
-    CHECK(shard_post_lazy(s, &a.end));
-    (void)shard_turn(s);
+    CHECK(shard_post_lazy(s, &l.task));
+    shard_poll(s); /* reads the clock before the task runs, to renew the lease */
     now++;
     (void)shard_turn(s);
-    CHECK(first.fired && !a.fired);
+    CHECK(!l.fired);
     now++;
     (void)shard_turn(s);
-    CHECK(a.fired);
+    CHECK(l.fired);
 }
 
 static void begins_no_lease(struct shard *s)
@@ -370,7 +338,6 @@ int main(void)
     outlives_a_long_turn(s, true);
     outlives_a_long_turn(s, false);
     ends_while_the_thread_works(s);
-    answer_counts(s);
     whole_limit(s);
     keeps_order(s);
     shard_destroy(s);

@@ -25,8 +25,9 @@
  *   report.c        nothing                                 the fabric's observer       nothing
  *
  * readable, blocked, early_len, eof and shut are written by the file whose functions run in the connection's state.
- * conn.c also sets readable and clears blocked when the transport reports the socket. conn_effects.c sets `ended` in
- * DO_FORGIVE and `result` in DO_ANSWER, and frees `startup` and `reservation` when they are no longer needed.
+ * conn.c also sets readable and clears blocked when the transport reports the socket, and sets readable before a time
+ * limit ends the connection. conn_effects.c sets `ended` in DO_FORGIVE and `result` in DO_ANSWER, and frees `startup`
+ * and `reservation` when they are no longer needed.
  * listener.c fills an accepted connection before it calls conn_adopted. It also writes `unanswered`, is_unfinished and
  * unfinished_link. unfinished.c writes `unfinished`. conn_trace.c and conn_trace.h write traced_by and send_began_ns.
  * conn_object.c sets the initial values and `number`. conn_move in conn.c also changes shard_link.
@@ -57,6 +58,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The turns of a connection before its time limit ends it. The second turn reads the end of the stream behind data. */
+enum { MAX_LIMIT_TURNS = 2 };
 
 static void conn_task(struct task *task);
 static void conn_on_socket(struct net_socket *socket, unsigned events);
@@ -219,22 +223,38 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
     conn_unref(c);
 }
 
+/*
+ * Runs a turn of the connection as if its socket were readable. Called before it is decided that the peer is too slow,
+ * so that a connection does not end because this side is slow: the peer's answer may have arrived while the shard's
+ * thread was not running, or while it served other sockets.
+ */
+static void conn_read_pending(struct fabric_conn *c)
+{
+    c->readable = true;
+    conn_pump(c);
+}
+
+static void conn_expire(struct fabric_conn *c)
+{
+    if (c->state == CONN_WAIT_REQUEST)
+        iwarp_count(c->home, COUNT_DROPPED, 1);
+    if (c->short_linger)
+        linger_hang_up(c);
+    TRACE(limit_expired, c->number, .state = (uint8_t)c->state, .why = (uint16_t)limit_reason(c));
+    conn_step(c, CONN_LOST, limit_reason(c));
+}
+
 static void conn_on_limit(struct shard_timer *timer)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, timer));
+    enum conn_state expired = c->state;
 
-    if (limit_renew(c))
-        return;
     conn_ref(c);
-    if (c->state == CONN_WAIT_REQUEST)
-        iwarp_count(c->home, COUNT_DROPPED, 1);
-    if (c->short_linger) {
-        c->readable = true; /* makes linger_hang_up read input before the socket is closed */
-        linger_hang_up(c);
-    }
     conn_trace_follow(c);
-    TRACE(limit_expired, c->number, .state = (uint8_t)c->state, .why = (uint16_t)limit_reason(c));
-    conn_step(c, CONN_LOST, limit_reason(c));
+    for (int turns = 0; turns < MAX_LIMIT_TURNS && c->state == expired; turns++)
+        conn_read_pending(c);
+    if (c->state == expired && !limit_renew(c))
+        conn_expire(c);
     conn_unref(c);
 }
 
@@ -248,16 +268,6 @@ static void conn_on_nudge(struct shard_timer *timer)
     stream_nudge(c);
     conn_pump(c);
     conn_unref(c);
-}
-
-/*
- * Reads the input that waits in the socket. Called before it is decided whether the peer's data has stalled, so that a
- * connection does not end because this side is slow.
- */
-static void conn_read_pending(struct fabric_conn *c)
-{
-    c->readable = true;
-    conn_pump(c);
 }
 
 static void conn_on_stall(struct shard_timer *timer)

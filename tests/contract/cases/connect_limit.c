@@ -46,15 +46,33 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
     kit_with_limit(silent_at_tcp);
 }
 
+/* Waits until connect(2) has sent the SYN to the port: its route exists then. */
+static void wait_syn_sent(uint16_t port)
+{
+    char wanted[16], line[256];
+    bool sent = false;
+
+    snprintf(wanted, sizeof wanted, ":%04X 02 ", port); /* the peer's port, and TCP's state SYN_SENT */
+    while (!sent) {
+        FILE *f = fopen(kit_family() == AF_INET ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", "re");
+
+        CHECK(f != NULL);
+        while (!sent && fgets(line, sizeof line, f))
+            sent = strstr(line, wanted) != NULL;
+        fclose(f);
+    }
+}
+
 /*
- * The SYN has no answer, and cannot be repeated, because the route is missing then. TCP goes on connecting, so
+ * The SYN has no answer, and cannot be repeated, because the route has been deleted. TCP continues to connect, so
  * NdkConnect ends by its time limit, not with the error of the route.
  */
 /* covers: CON-10 */
-CASE(con_10_route_is_missing_for_a_while, KIT_FAMILIES | KIT_NETNS)
+CASE(con_10_route_is_lost, KIT_FAMILIES | KIT_NETNS)
 {
+    enum { PORT = 4791 };
     static struct kit_side s;
-    struct sockaddr_storage source = kit_cable_host(1, 0), to = kit_cable_host(2, 4791);
+    struct sockaddr_storage source = kit_cable_host(1, 0), to = kit_cable_host(2, PORT);
     struct kit_config config = kit_config();
     struct kit_call connect = { 0 };
     struct kit_child other;
@@ -66,11 +84,12 @@ CASE(con_10_route_is_missing_for_a_while, KIT_FAMILIES | KIT_NETNS)
     kit_add_far_address(&other);
     kit_nft("add table inet t");
     kit_nft("add chain inet t o { type filter hook output priority 0; }");
-    kit_nft("add rule inet t o tcp dport 4791 drop");
+    kit_nft("add rule inet t o tcp dport %d drop", PORT);
     kit_side_open(&s, kit_open_interface("near"));
     s.owns_adapter = true;
     s.connector = kit_connector(s.adapter);
     CHECK_STATUS(kit_connect_start(&s, &connect, &source, &to, NULL, 0), STATUS_PENDING);
+    wait_syn_sent(PORT);
     kit_ip(kit_family() == AF_INET ? "route del 10.9.0.0/24 dev near" : "-6 route del fd09::/64 dev near");
     CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_IO_TIMEOUT);
     kit_side_close(&s);
