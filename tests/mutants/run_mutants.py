@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Proves that the tests see the seeded bugs.
 
-    run_mutants.py --build DIR [--part I/N] [LIST...]   each bug of the lists, by default of all beside this program
+    run_mutants.py --build DIR [--part I/N] [--times N] [LIST...]
+                                            each bug of the lists, by default of all beside this program
 
 For each rule that a bug breaks its tests pass without the bug, and fail with it. --part 2/4 proves the second of four
 parts, which are about as long as each other. A test that does not end in time counts as one that fails. DIR is the
 build of a copy of the tree that `mutate apply` wrote. Exit status: 0 if all are seen, 1 otherwise, 2 on wrong usage.
--j N proves so many at once, by default two for each processor: most tests with a bug in them wait.
+-j N proves so many at once, by default two for each processor: most tests with a bug in them wait. --times N runs the
+tests N times with each bug, and each time they must fail: this finds bugs that the tests see only by chance.
 """
 import argparse
 import contextlib
@@ -101,13 +103,22 @@ def run_healthy(build, tests, check):
     return check(build, tests, None, None), time.monotonic() - begun
 
 
-def run_row(build, row, healthy, healthy_seconds):
-    """True: the tests see the bug."""
-    name, rule, tests, check = row
+def run_with_bug(build, row, times, healthy_seconds):
+    """What is printed about the bug: whether the tests fail each of so many times."""
+    name, _, tests, check = row
+    for i in range(times):
+        passed = check(build, tests, name, healthy_seconds)
+        if passed is not False:
+            return passed if isinstance(passed, str) else f"NOT SEEN at time {i + 1} of {times}"
+    return "seen"
+
+
+def run_row(build, row, times, healthy, healthy_seconds):
+    """True: the tests see the bug each time."""
+    name, rule, tests, _ = row
     verdict = healthy
     if verdict is True:
-        seen = check(build, tests, name, healthy_seconds)
-        verdict = "seen" if seen is False else seen if isinstance(seen, str) else "NOT SEEN"
+        verdict = run_with_bug(build, row, times, healthy_seconds)
     elif verdict is False:
         verdict = "THE TESTS FAIL WITHOUT IT"
     sys.stdout.write(f"{name} {rule} {tests}: {verdict}\n")
@@ -115,11 +126,11 @@ def run_row(build, row, healthy, healthy_seconds):
     return verdict == "seen"
 
 
-def prove(build, rows, jobs):
+def prove(build, rows, times, jobs):
     with ThreadPoolExecutor(jobs) as pool:
         kinds = list(dict.fromkeys(row[2:] for row in rows))
         healthy = dict(zip(kinds, pool.map(lambda kind: run_healthy(build, *kind), kinds)))
-        passed = sum(pool.map(lambda row: run_row(build, row, *healthy[row[2:]]), rows))
+        passed = sum(pool.map(lambda row: run_row(build, row, times, *healthy[row[2:]]), rows))
     print(f"{passed} passed, {len(rows) - passed} failed")
     return passed == len(rows)
 
@@ -131,10 +142,17 @@ def part_argument(text):
     return int(words[1]), int(words[2])
 
 
+def times_argument(text):
+    if not re.fullmatch(r"[1-9]\d*", text):
+        raise argparse.ArgumentTypeError(f"not a number of times: {text}")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
     parser.add_argument("--part", metavar="I/N", type=part_argument, default=(1, 1))
+    parser.add_argument("--times", metavar="N", type=times_argument, default=1)
     parser.add_argument("-j", "--jobs", metavar="N", type=int, default=2 * len(os.sched_getaffinity(0)))
     parser.add_argument("lists", nargs="*", type=Path)
     args = parser.parse_args()
@@ -144,7 +162,7 @@ def main():
         sys.exit(str(error))
     rows = [(bug.name, rule, tests, ctest if tests.startswith("ctest:") else contract)
             for bug in bugs for rule, tests in bug.tests]
-    return 0 if prove(args.build, part_of(rows, *args.part), args.jobs) else 1
+    return 0 if prove(args.build, part_of(rows, *args.part), args.times, args.jobs) else 1
 
 
 if __name__ == "__main__":
