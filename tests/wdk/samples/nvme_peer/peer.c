@@ -289,12 +289,12 @@ static void handle_receive(struct peer_queue *q, void *received, uint32_t length
     struct peer_command *c = q->free;
 
     if (!c) {
-        printf("too many commands\n");
+        fprintf(stderr, "too many commands\n");
         exit(1);
     }
     q->free = c->next;
     if (++q->outstanding > options.receives) {
-        printf("more commands than receives\n");
+        fprintf(stderr, "more commands than receives\n");
         exit(1);
     }
     memcpy(c->capsule, received, length);

@@ -258,7 +258,7 @@ void peer_execute(struct peer_command *c, uint32_t length)
     if (deaf)
         return;
     if (length < sizeof *c->capsule || nvme_sgl_parse(&c->sgl, &c->capsule->sgl) != NVME_SUCCESS) {
-        printf("bad capsule\n");
+        fprintf(stderr, "bad capsule\n");
         exit(1);
     }
     if (c->capsule->opcode == NVME_FABRICS && c->capsule->fabrics_type == NVME_FABRICS_CONNECT && c->queue->qid == 0 &&
