@@ -31,6 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "capture"))
 PROGRAMS = sorted({s.program for s in SCENARIOS})
 BOOT_LIMIT, JOB_LIMIT, HOST_LIMIT = 300, 125, 120     # seconds; they only end what hangs
+LOOPBACK_MTU = 65536
 
 
 class NoAnswer(Exception):
@@ -305,22 +306,24 @@ def run_all(opt, scenarios):
     return 1 if failed else 0
 
 
-def own_network(has_small_packets=False):
+def own_network(mtu=1500, has_small_packets=False):
     """
-    Enters a network namespace whose loopback interface has segments of a multiple of four bytes: see README. If
-    has_small_packets is true, a capture has each segment as a packet, not several of them in one.
+    Enters a network namespace, so that no other program uses the ports that free_ports finds. With an MTU of 1500, its
+    loopback interface has segments of a multiple of four bytes: see README. If has_small_packets is true, a capture has
+    each segment as a packet, not several of them in one.
     """
     new_user, new_net = 0x10000000, 0x40000000
     unshare, uid, gid = ctypes.CDLL(None).unshare, os.getuid(), os.getgid()
     if unshare(new_net):
         if unshare(new_user | new_net):
-            print("no network namespace to be had: the loopback is the machine's, and siw may see bad CRCs")
+            print("no network namespace to be had: the loopback is the machine's, another program may take a port, "
+                  "and siw may see bad CRCs")
             return
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
                 f.write(text)
     more = ["gso_max_segs", "1"] if has_small_packets else []
-    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500", *more], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", str(mtu), *more], check=True)
 
 
 def build_guest(cache):
@@ -366,8 +369,8 @@ def main():
     if opt.ndktrace and not all(map(shutil.which, ("tshark", "dumpcap"))):
         print("skipped: no tshark, or no dumpcap")
         return 77
-    if opt.ndktrace or any(s.program != "ndkping" for s in scenarios):      # much data
-        own_network(has_small_packets=bool(opt.ndktrace))
+    has_much_data = bool(opt.ndktrace) or any(s.program != "ndkping" for s in scenarios)
+    own_network(1500 if has_much_data else LOOPBACK_MTU, has_small_packets=bool(opt.ndktrace))
     return run_all(opt, scenarios)
 
 
