@@ -220,6 +220,44 @@ CASE(log_removal_waits_for_calls, 0)
     kit_close_adapter(adapter);
 }
 
+static atomic_int blocking_calls, blocking_released, blocking_removed;
+
+static void on_blocking(void *context, uint32_t level, const char *text)
+{
+    (void)context;
+    (void)level;
+    (void)text;
+    kit_increment(&blocking_calls);
+    kit_wait_count(&blocking_released, 1);
+}
+
+static void *remove_blocking(void *unused)
+{
+    (void)unused;
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_ERROR, NULL, NULL), STATUS_SUCCESS);
+    kit_increment(&blocking_removed);
+    return NULL;
+}
+
+CASE(log_removal_waits_for_one_call, 0)
+{
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    pthread_t writer, remover;
+
+    CHECK_STATUS(ondk_log_set(ONDK_LOG_DEBUG, on_blocking, NULL), STATUS_SUCCESS);
+    CHECK_EQ(pthread_create(&writer, NULL, write_lines, adapter), 0);
+    kit_wait_count(&blocking_calls, 1);
+    CHECK_EQ(pthread_create(&remover, NULL, remove_blocking, NULL), 0);
+    kit_pause();
+    CHECK_EQ(atomic_load(&blocking_removed), 0);
+    kit_increment(&blocking_released);
+    pthread_join(remover, NULL);
+    CHECK_EQ(atomic_load(&blocking_removed), 1);
+    atomic_store(&writers_stop, true);
+    pthread_join(writer, NULL);
+    kit_close_adapter(adapter);
+}
+
 static atomic_int slow_calls, slow_returns;
 
 static void on_slow(void *context, uint32_t level, const char *text)
