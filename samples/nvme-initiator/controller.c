@@ -64,11 +64,27 @@ VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *W
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
-/* Moves all parked requests, I/O and admin, to the list. Requires Controller->Lock. */
-static VOID ControllerTakeAllParked(NVME_CONTROLLER *Controller, LIST_ENTRY *Requests)
+/* Returns TRUE if the controller was reset after the request was submitted. */
+static BOOLEAN ControllerWasReset(const NVME_CONTROLLER *Controller, const NVME_REQUEST *Request)
 {
-    while (!IsListEmpty(&Controller->Parked))
-        InsertTailList(Requests, RemoveHeadList(&Controller->Parked));
+    return Request->Resets != ReadNoFence(&Controller->Resets);
+}
+
+/*
+ * Moves parked requests, I/O and admin, to the list: all of them, or only those that were submitted before a reset.
+ * Requires Controller->Lock.
+ */
+static VOID ControllerMoveParked(NVME_CONTROLLER *Controller, BOOLEAN All, LIST_ENTRY *Requests)
+{
+    PLIST_ENTRY entry, next;
+
+    for (entry = Controller->Parked.Flink; entry != &Controller->Parked; entry = next) {
+        next = entry->Flink;
+        if (!All && !ControllerWasReset(Controller, CONTAINING_RECORD(entry, NVME_REQUEST, Link)))
+            continue;
+        RemoveEntryList(entry);
+        InsertTailList(Requests, entry);
+    }
 }
 
 /*
@@ -85,7 +101,7 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         status = STATUS_DELETE_PENDING;
     else if (Controller->Info.State == NvmeStateFailed)
         status = STATUS_DEVICE_NOT_CONNECTED;
-    else if (Request->Aborted)
+    else if (Request->Aborted || ControllerWasReset(Controller, Request))
         status = STATUS_CANCELLED;
     else if (Controller->FailAtOnce)
         status = STATUS_IO_TIMEOUT;
@@ -115,6 +131,7 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     Request->NvmeStatus = 0;
     Request->Result = 0;
     Request->Aborted = Request->AbortSent = FALSE;
+    Request->Resets = ReadNoFence(&Controller->Resets);
     ControllerSend(Controller, Request);
 }
 
@@ -138,7 +155,7 @@ static VOID ControllerSendParked(NVME_CONTROLLER *Controller)
     KIRQL irql;
 
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    ControllerTakeAllParked(Controller, &Controller->Moving);
+    ControllerMoveParked(Controller, TRUE, &Controller->Moving);
     KeReleaseSpinLock(&Controller->Lock, irql);
     while ((request = ControllerNextMoving(Controller)) != NULL)
         ControllerSend(Controller, request);
@@ -147,25 +164,23 @@ static VOID ControllerSendParked(NVME_CONTROLLER *Controller)
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller)
 {
     ULONGLONG limit = Controller->LostTime + Controller->Settings.IoFailSeconds * NVME_SECOND;
-    NTSTATUS status = STATUS_SUCCESS;
-    LIST_ENTRY requests;
+    LIST_ENTRY cancelled, late;
     KIRQL irql;
 
-    InitializeListHead(&requests);
+    if (Controller->Info.State == NvmeStateLive)
+        return; /* ControllerServe handles a reset of a live controller */
+    InitializeListHead(&cancelled);
+    InitializeListHead(&late);
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    if (Controller->Info.State == NvmeStateLive) {
-        /* ControllerServe handles a reset of a live controller */
-    } else if (Controller->ResetWanted) {
-        Controller->ResetWanted = FALSE;
-        status = STATUS_CANCELLED;
-    } else if (KeQueryInterruptTime() > limit) {
+    Controller->ResetsServed = ReadNoFence(&Controller->Resets);
+    ControllerMoveParked(Controller, FALSE, &cancelled);
+    if (KeQueryInterruptTime() > limit) {
         Controller->FailAtOnce = TRUE;
-        status = STATUS_IO_TIMEOUT;
+        ControllerMoveParked(Controller, TRUE, &late);
     }
-    if (!NT_SUCCESS(status))
-        ControllerTakeAllParked(Controller, &requests);
     KeReleaseSpinLock(&Controller->Lock, irql);
-    NvmeRequestsEnd(&requests, status);
+    NvmeRequestsEnd(&cancelled, STATUS_CANCELLED);
+    NvmeRequestsEnd(&late, STATUS_IO_TIMEOUT);
 }
 
 /* ---- States ------------------------------------------------------------------------------------------------------ */
@@ -188,8 +203,8 @@ VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }
 
-/* Returns the status, the reason and the reset flag that NvmeControllerLost and NvmeControllerReset have stored. */
-static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **Reason, BOOLEAN *Reset)
+/* Returns the status and the reason that NvmeControllerLost has stored. */
+static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **Reason)
 {
     NTSTATUS status;
     KIRQL irql;
@@ -197,7 +212,6 @@ static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **R
     KeAcquireSpinLock(&Controller->Lock, &irql);
     status = Controller->LostStatus;
     *Reason = Controller->LostReason;
-    *Reset = Controller->ResetWanted;
     KeReleaseSpinLock(&Controller->Lock, irql);
     return status;
 }
@@ -205,14 +219,15 @@ static NTSTATUS ControllerLostStatus(NVME_CONTROLLER *Controller, const CHAR **R
 NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller)
 {
     const CHAR *reason;
-    BOOLEAN reset;
-    NTSTATUS status = ControllerLostStatus(Controller, &reason, &reset);
+    NTSTATUS status = ControllerLostStatus(Controller, &reason);
 
     if (NvmeControllerStopping(Controller) && Controller->Info.State != NvmeStateDeleting)
         return STATUS_DELETE_PENDING;
     if (!NT_SUCCESS(status))
         return NvmeControllerReason(Controller, status, reason);
-    return reset && Controller->Info.State == NvmeStateLive ? STATUS_CANCELLED : STATUS_SUCCESS;
+    if (Controller->Info.State == NvmeStateLive && Controller->ResetsServed != ReadNoFence(&Controller->Resets))
+        return STATUS_CANCELLED;
+    return STATUS_SUCCESS;
 }
 
 NTSTATUS NvmeControllerReason(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason)
@@ -258,12 +273,12 @@ static VOID ControllerSetState(NVME_CONTROLLER *Controller, NVME_STATE State)
 /* ---- The thread: disconnect -------------------------------------------------------------------------------------- */
 
 /* Completes or parks a request that was at the target when the connection ended. */
-static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request, BOOLEAN Reset)
+static VOID ControllerReturned(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     Request->AbortSent = FALSE;
     if (Controller->Info.State == NvmeStateDeleting)
         NvmeRequestEnd(Request, STATUS_DELETE_PENDING);
-    else if (Reset)
+    else if (ControllerWasReset(Controller, Request))
         NvmeRequestEnd(Request, STATUS_CANCELLED);
     else if (Request->Admin)
         NvmeRequestEnd(Request, STATUS_CONNECTION_DISCONNECTED);
@@ -294,10 +309,9 @@ static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
 {
     const CHAR *reason;
     NVME_REQUEST *request;
-    BOOLEAN reset;
     ULONG i;
 
-    if (!NT_SUCCESS(ControllerLostStatus(Controller, &reason, &reset)))
+    if (!NT_SUCCESS(ControllerLostStatus(Controller, &reason)))
         Graceful = FALSE;
     for (i = 1; i <= Controller->QueueCount; i++)
         Graceful = ControllerCloseQueue(Controller, &Controller->Queues[i], Graceful);
@@ -309,7 +323,7 @@ static VOID ControllerDisconnect(NVME_CONTROLLER *Controller, BOOLEAN Graceful)
         NvmeCloseAdapter(Controller->Adapter);
     Controller->Adapter = NULL;
     while ((request = ControllerNextMoving(Controller)) != NULL)
-        ControllerReturned(Controller, request, reset);
+        ControllerReturned(Controller, request);
     NvmeControllerServeParked(Controller);
 }
 
@@ -370,7 +384,7 @@ static VOID ControllerEndParked(NVME_CONTROLLER *Controller, NTSTATUS Status)
 
     InitializeListHead(&requests);
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    ControllerTakeAllParked(Controller, &requests);
+    ControllerMoveParked(Controller, TRUE, &requests);
     KeReleaseSpinLock(&Controller->Lock, irql);
     NvmeRequestsEnd(&requests, Status);
 }
@@ -556,11 +570,7 @@ VOID NvmeControllerDelete(NVME_CONTROLLER *Controller)
 
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
 {
-    KIRQL irql;
-
-    KeAcquireSpinLock(&Controller->Lock, &irql);
-    Controller->ResetWanted = TRUE;
-    KeReleaseSpinLock(&Controller->Lock, irql);
+    InterlockedIncrement(&Controller->Resets);
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }
 

@@ -143,6 +143,7 @@ struct _NVME_REQUEST {
     /* NvmeAbort or NvmeAbortAll was called, so the request is not sent again after a reconnect */
     BOOLEAN Aborted;
     BOOLEAN AbortSent;           /* an Abort command was sent for the request */
+    LONG Resets;                 /* number of calls of NvmeControllerReset before NvmeSubmit */
 };
 
 /*
@@ -282,8 +283,10 @@ VOID NvmeControllerDelete(NVME_CONTROLLER *Controller);
 VOID NvmeControllerReference(NVME_CONTROLLER *Controller);
 VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 /*
- * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. All requests complete with
- * STATUS_CANCELLED, soon but not during the call. HwResetBus calls this function.
+ * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. The requests that were
+ * submitted before the call complete soon, but not during the call: with the controller's response if it has arrived,
+ * otherwise with STATUS_CANCELLED. The reset ends no request that is submitted after the call; such a request waits
+ * for the new connection. HwResetBus calls this function.
  */
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
 /* DISPATCH_LEVEL. Copies the controller's present state and properties to *Info. */

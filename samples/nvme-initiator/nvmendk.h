@@ -251,12 +251,12 @@ struct _NVME_CONTROLLER {
     LIST_ENTRY Moving;                  /* requests that the thread is about to send, park or complete */
     NTSTATUS LostStatus;                /* if not STATUS_SUCCESS, the thread must close the connection */
     const CHAR *LostReason;
-    BOOLEAN ResetWanted;                /* NvmeControllerReset was called */
     BOOLEAN FailAtOnce;                 /* the connection has been lost for IoFailSeconds, so requests fail */
 
     /* Only the thread uses the following members. */
     NDK_ADAPTER *Adapter;
     NDK_ADAPTER_INFO AdapterInfo;
+    LONG ResetsServed;                  /* the value of Resets for which the connection was closed */
     ULONGLONG LostTime;                 /* when the connection was lost */
     ULONGLONG KeepAliveTime;            /* when the next Keep Alive must be sent */
     PUCHAR Page;                        /* data of Execute: NVME_PAGE_SIZE bytes */
@@ -270,8 +270,9 @@ struct _NVME_CONTROLLER {
     NTSTATUS FirstStatus;               /* result of the first attempt to connect */
     NVME_NAMESPACE Scanned[NVME_MAX_NAMESPACES];
 
-    /* Number of queues that accept requests: 0, or 1 + QueueCount if the state is Live. No lock guards it. */
-    LONG LiveQueues;
+    /* No lock guards the following members. */
+    LONG LiveQueues;                    /* number of queues that accept requests: 1 + QueueCount if Live, else 0 */
+    LONG Resets;                        /* number of calls of NvmeControllerReset */
     LONG EventArrived;                  /* the asynchronous event request has completed */
     NVME_QUEUE Queues[1 + NVME_MAX_QUEUES];
 };
@@ -280,8 +281,8 @@ struct _NVME_CONTROLLER {
 /* Makes the thread close the connection. If called several times, keeps the first status and reason. DISPATCH_LEVEL. */
 VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason);
 /*
- * Ends the parked requests if the connection has been lost for IoFailSeconds, or if a reset was requested. The thread
- * calls this several times a second while it waits without a connection.
+ * Ends the parked requests that were submitted before a reset, or all if the connection has been lost for
+ * IoFailSeconds. The thread calls this several times a second while it waits without a connection.
  */
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller);
 /* Removes from the lists Parked and Moving the requests that match (NvmeRequestMatches); adds them to *Requests. */

@@ -55,7 +55,6 @@ void driver_start(bool with_target, uint32_t io_fail_seconds)
 
     assert_int_equal(ondk_wdk_registry_set_text(KEY, "Targets", 1, text, (uint32_t)strlen(text)), 0);
     set_number("ReconnectSeconds", 1);
-    set_number("AbortSeconds", 1);
     set_number("KeepAliveSeconds", 300); /* a slow machine is no reason for a reconnect */
     set_number("IoFailSeconds", io_fail_seconds);
     driver = host_load("nvme_initiator");

@@ -35,6 +35,7 @@ typedef struct _OPERATION {
     PMDL Mdl;
     ULONG Index;
     ULONG Round;
+    LONG Resets; /* value of ResetsMade when the request was submitted */
     BOOLEAN Reading;
 } OPERATION;
 
@@ -43,6 +44,7 @@ static ULONG Exercise, Depth, Bytes, Offset, Rounds, Expect;
 static NVME_CONTROLLER *Controller;
 static OPERATION *Operations;
 static LONG Outstanding, Different, Unexpected, Expected, Done, Changes, Stopping;
+static LONG ResetsBegun, ResetsMade; /* number of calls of NvmeControllerReset that have begun, and have returned */
 static KEVENT AllDone, Changed;
 
 /* Returns the word number i of the operation's data. */
@@ -81,7 +83,14 @@ static VOID Start(OPERATION *Operation)
     request->Command.io.lba = (ULONGLONG)Operation->Index * (Bytes / 512);
     request->Command.io.blocks = (USHORT)(Bytes / 512 - 1);
     request->Direction = Operation->Reading ? NvmeFromController : NvmeToController;
+    Operation->Resets = ReadAcquire(&ResetsMade);
     NvmeSubmit(Controller, request);
+}
+
+/* Returns TRUE if the request may have failed with Expect. A reset ends only requests that were submitted before it. */
+static BOOLEAN MayFail(const OPERATION *Operation)
+{
+    return Exercise != ExerciseReset || ReadAcquire(&ResetsBegun) > Operation->Resets;
 }
 
 static VOID Completed(NVME_REQUEST *Request)
@@ -100,7 +109,7 @@ static VOID Completed(NVME_REQUEST *Request)
             Fill(operation);
         else
             RtlZeroMemory(operation->Data, Bytes);
-    } else if ((ULONG)Request->Status == Expect) {
+    } else if ((ULONG)Request->Status == Expect && MayFail(operation)) {
         InterlockedIncrement(&Expected);
         again = again && Exercise == ExerciseReset;
         if (!operation->Reading)
@@ -192,7 +201,7 @@ static VOID WaitForProgress(LONG Requests)
 {
     LONG end = ReadNoFence(&Done) + Requests;
 
-    while (ReadNoFence(&Done) < end)
+    while (ReadNoFence(&Done) < end && ReadNoFence(&Outstanding))
         Pause(5);
 }
 
@@ -209,7 +218,9 @@ static VOID Interfere(VOID)
     case ExerciseReset:
         for (i = 0; i < 3; i++) {
             WaitForProgress(4 * (LONG)Depth);
+            InterlockedIncrement(&ResetsBegun);
             NvmeControllerReset(Controller);
+            InterlockedIncrement(&ResetsMade);
         }
         WaitForProgress(4 * (LONG)Depth);
         WriteNoFence(&Stopping, TRUE);
