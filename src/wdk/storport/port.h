@@ -181,7 +181,7 @@ struct port_request *port_find(struct port_adapter *a, const void *srb);
  * out of memory. Requires the lock.
  */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
-/* Calls HwResetBus; no request is started meanwhile. */
+/* Calls HwResetBus. The caller has set `resetting`, so that no request is started meanwhile; clears it. */
 void port_reset_bus(struct port_adapter *a, UCHAR path);
 /* Pauses the adapter for BusResetHoldTime. Requires the lock. */
 void port_pause_after_reset(struct port_adapter *a);

@@ -381,12 +381,8 @@ void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR sta
 
 void port_reset_bus(struct port_adapter *a, UCHAR path)
 {
-    struct port_inside inside;
+    struct port_inside inside = port_enter(DISPATCH_LEVEL);
 
-    pthread_mutex_lock(&a->lock);
-    a->resetting = true;
-    pthread_mutex_unlock(&a->lock);
-    inside = port_enter(DISPATCH_LEVEL);
     (void)a->miniport.HwResetBus(a->extension->data, path);
     port_exit(&inside, "HwResetBus", (const void *)(uintptr_t)a->miniport.HwResetBus);
     pthread_mutex_lock(&a->lock);

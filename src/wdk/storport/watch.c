@@ -133,6 +133,8 @@ static bool port_watch_rescue_one(struct port_adapter *a)
     late = port_watch_find_late(a, now);
     if (late)
         reset = port_watch_escalate(a, late, now, &path);
+    if (reset)
+        a->resetting = true; /* from now on, so that the reset ends no request that starts later */
     pthread_mutex_unlock(&a->lock);
     if (reset)
         port_reset_bus(a, path);
