@@ -64,15 +64,15 @@ VOID NvmeControllerTakeParked(NVME_CONTROLLER *Controller, const NVME_REQUEST *W
     KeReleaseSpinLock(&Controller->Lock, irql);
 }
 
-/* Returns TRUE if the controller was reset after the request was submitted. */
+/* Returns TRUE if a reset must end the request. */
 static BOOLEAN ControllerWasReset(const NVME_CONTROLLER *Controller, const NVME_REQUEST *Request)
 {
-    return Request->Resets != ReadNoFence(&Controller->Resets);
+    return Request->Resets != NvmeControllerResets(Controller);
 }
 
 /*
- * Moves parked requests, I/O and admin, to the list: all of them, or only those that were submitted before a reset.
- * Requires Controller->Lock.
+ * Moves parked requests, I/O and admin, to the list: all of them, or only those that a reset must end. Requires
+ * Controller->Lock.
  */
 static VOID ControllerMoveParked(NVME_CONTROLLER *Controller, BOOLEAN All, LIST_ENTRY *Requests)
 {
@@ -115,14 +115,15 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         NvmeRequestEnd(Request, status);
 }
 
-/* Sends a request to a queue. Parks the request if no queue accepts it. */
+/* Sends a request to a queue. Parks the request, which may end it, if no queue accepts it or a reset must end it. */
 static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     ULONG live = (ULONG)ReadNoFence(&Controller->LiveQueues), queue = 0;
 
     if (!Request->Admin && live > 1)
         queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % (live - 1);
-    if (live <= queue || (!Request->Admin && queue == 0) || !NvmeQueueSubmit(&Controller->Queues[queue], Request))
+    if (ControllerWasReset(Controller, Request) || live <= queue || (!Request->Admin && queue == 0) ||
+        !NvmeQueueSubmit(&Controller->Queues[queue], Request))
         ControllerPark(Controller, Request);
 }
 
@@ -131,7 +132,6 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     Request->NvmeStatus = 0;
     Request->Result = 0;
     Request->Aborted = Request->AbortSent = FALSE;
-    Request->Resets = ReadNoFence(&Controller->Resets);
     ControllerSend(Controller, Request);
 }
 
@@ -172,7 +172,7 @@ VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller)
     InitializeListHead(&cancelled);
     InitializeListHead(&late);
     KeAcquireSpinLock(&Controller->Lock, &irql);
-    Controller->ResetsServed = ReadNoFence(&Controller->Resets);
+    Controller->ResetsServed = NvmeControllerResets(Controller);
     ControllerMoveParked(Controller, FALSE, &cancelled);
     if (KeQueryInterruptTime() > limit) {
         Controller->FailAtOnce = TRUE;
@@ -225,7 +225,7 @@ NTSTATUS NvmeControllerInterrupted(NVME_CONTROLLER *Controller)
         return STATUS_DELETE_PENDING;
     if (!NT_SUCCESS(status))
         return NvmeControllerReason(Controller, status, reason);
-    if (Controller->Info.State == NvmeStateLive && Controller->ResetsServed != ReadNoFence(&Controller->Resets))
+    if (Controller->Info.State == NvmeStateLive && Controller->ResetsServed != NvmeControllerResets(Controller))
         return STATUS_CANCELLED;
     return STATUS_SUCCESS;
 }
@@ -572,6 +572,11 @@ VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
 {
     InterlockedIncrement(&Controller->Resets);
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
+}
+
+LONG NvmeControllerResets(const NVME_CONTROLLER *Controller)
+{
+    return ReadNoFence(&Controller->Resets);
 }
 
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info)

@@ -34,6 +34,7 @@ static NTSTATUS DiscoveryRead(NVME_CONTROLLER *Controller, DISCOVERY *Discovery,
     request->Direction = NvmeFromController;
     request->Buffer = Page;
     request->Length = Length;
+    request->Resets = NvmeControllerResets(Controller);
     request->Completion = DiscoveryDone;
     NvmeSubmit(Controller, request);
     KeWaitForSingleObject(&Discovery->Done, Executive, KernelMode, FALSE, NULL);

@@ -384,7 +384,7 @@ static UCHAR BeginSrb(NVME_DISK_GROUP *Group, NVME_SRB *Srb, NVME_DISK_VIEW *Vie
     Srb->Group = Group;
     Srb->Lun = lun;
     Srb->Generation = disk->Generation;
-    Srb->BusResets = Group->BusResets;
+    Srb->Resets = NvmeControllerResets(Group->Controller);
     View->Luns = Group->Luns;
     View->Present = HasLun(Group, lun);
     View->Unit = disk->Unit;
@@ -434,7 +434,7 @@ BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb)
 
     KeAcquireSpinLock(&group->Adapter->Lock, &irql);
     may = HasLun(group, Srb->Lun) && group->Disks[Srb->Lun].Generation == Srb->Generation &&
-        group->BusResets == Srb->BusResets && !IsReset(group, Srb->Lun);
+        !IsReset(group, Srb->Lun);
     KeReleaseSpinLock(&group->Adapter->Lock, irql);
     return may;
 }
@@ -521,33 +521,20 @@ UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget)
 }
 
 /*
- * Increments BusResets before it resets the controller. So an SRB in several NVMe commands sends no further command,
- * even if its present command succeeds. Does not add the reset to Resets, because HwResetBus does not wait, and because
- * a bus reset belongs to no target.
+ * Does not add a reset to Resets, because HwResetBus does not wait, and because a bus reset belongs to no target. SRBs
+ * that have begun send no further command, because they have an older number of resets.
  */
-static VOID ResetBusOf(NVME_DISK_GROUP *Group)
-{
-    NVME_CONTROLLER *controller;
-    KIRQL irql;
-
-    KeAcquireSpinLock(&Group->Adapter->Lock, &irql);
-    Group->BusResets++;
-    controller = Group->Controller;
-    KeReleaseSpinLock(&Group->Adapter->Lock, irql);
-    if (controller)
-        NvmeControllerReset(controller);
-}
-
 VOID NvmeDisksResetBus(NVME_ADAPTER *Adapter)
 {
     ULONG i;
 
     for (i = 0; i < NVME_MAX_GROUPS; i++) {
         NVME_DISK_GROUP *group = NvmeDisksReference(Adapter, i);
+        NVME_CONTROLLER *controller = group ? NvmeDisksController(group) : NULL;
 
-        if (!group)
-            continue;
-        ResetBusOf(group);
-        NvmeDisksRelease(group);
+        if (controller)
+            NvmeControllerReset(controller);
+        if (group)
+            NvmeDisksRelease(group);
     }
 }

@@ -128,6 +128,7 @@ struct _NVME_REQUEST {
     ULONG Offset;                /* at most NVME_MAX_TRANSFER - Length */
     ULONG Length;                /* size of the data in bytes: 1 to the controller's MaxTransfer */
     ULONG Seconds;               /* time limit; 0: the setting CommandSeconds; NVME_FOREVER: no limit */
+    LONG Resets;                 /* a result of NvmeControllerResets; every later reset ends the request */
     NVME_COMPLETION *Completion;
     PVOID Context;               /* not used by the lower part; for the caller */
 
@@ -143,7 +144,6 @@ struct _NVME_REQUEST {
     /* NvmeAbort or NvmeAbortAll was called, so the request is not sent again after a reconnect */
     BOOLEAN Aborted;
     BOOLEAN AbortSent;           /* an Abort command was sent for the request */
-    LONG Resets;                 /* number of calls of NvmeControllerReset before NvmeSubmit */
 };
 
 /*
@@ -283,12 +283,14 @@ VOID NvmeControllerDelete(NVME_CONTROLLER *Controller);
 VOID NvmeControllerReference(NVME_CONTROLLER *Controller);
 VOID NvmeControllerRelease(NVME_CONTROLLER *Controller);
 /*
- * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. The requests that were
- * submitted before the call complete soon, but not during the call: with the controller's response if it has arrived,
- * otherwise with STATUS_CANCELLED. The reset ends no request that is submitted after the call; such a request waits
- * for the new connection. HwResetBus calls this function.
+ * DISPATCH_LEVEL. Makes the controller's thread close the connection and connect again. Requests whose member Resets is
+ * older than the call complete soon, but not during the call: with the controller's response if it has arrived,
+ * otherwise with STATUS_CANCELLED. For newer requests the reset is a lost connection (see NvmeSubmit). HwResetBus calls
+ * this function.
  */
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller);
+/* DISPATCH_LEVEL. Returns the number of calls of NvmeControllerReset until now. */
+LONG NvmeControllerResets(const NVME_CONTROLLER *Controller);
 /* DISPATCH_LEVEL. Copies the controller's present state and properties to *Info. */
 VOID NvmeControllerQuery(NVME_CONTROLLER *Controller, NVME_CONTROLLER_INFO *Info);
 /* DISPATCH_LEVEL. Returns the present maximum number of data bytes of a command. */

@@ -281,8 +281,8 @@ struct _NVME_CONTROLLER {
 /* Makes the thread close the connection. If called several times, keeps the first status and reason. DISPATCH_LEVEL. */
 VOID NvmeControllerLost(NVME_CONTROLLER *Controller, NTSTATUS Status, const CHAR *Reason);
 /*
- * Ends the parked requests that were submitted before a reset, or all if the connection has been lost for
- * IoFailSeconds. The thread calls this several times a second while it waits without a connection.
+ * Ends the parked requests that a reset must end, or all if the connection has been lost for IoFailSeconds. The thread
+ * calls this several times a second while it waits and the controller is not live.
  */
 VOID NvmeControllerServeParked(NVME_CONTROLLER *Controller);
 /* Removes from the lists Parked and Moving the requests that match (NvmeRequestMatches); adds them to *Requests. */

@@ -33,7 +33,6 @@ typedef struct _NVME_DISK_GROUP {
     NVME_CONTROLLER *Controller;          /* NULL until the controller exists; the group then has a reference to it */
     LONG Outstanding;                     /* number of SRBs of the group that have not completed */
     LIST_ENTRY Resets;                    /* resets (SRBs) that wait until other SRBs have completed */
-    ULONG BusResets;                      /* number of resets of the bus until now */
     ULONGLONG Luns;                       /* bit n: Disks[n] exists */
     NVME_DISK Disks[NVME_SCSI_MAX_LUNS];
     /* Only the controller's thread uses these members. They are here because they are too large for a stack. */
@@ -55,7 +54,7 @@ typedef struct _NVME_SRB {
     NVME_DISK_GROUP *Group;
     ULONG Lun;
     ULONG Generation;     /* the disk's Generation when the SRB began */
-    ULONG BusResets;      /* the group's BusResets when the SRB began */
+    LONG Resets;          /* NvmeControllerResets when the SRB began, for each of its NVMe commands */
     LIST_ENTRY Link;      /* in Group->Resets; only for a reset */
     const LONG *WaitsFor; /* an Outstanding count of the group; the reset completes when the count is 0 */
     ULONG BlockSize;      /* block size of the unit, in bytes */
@@ -110,7 +109,7 @@ VOID NvmeDisksRelease(NVME_DISK_GROUP *Group);
 UCHAR NvmeDisksBegin(NVME_ADAPTER *Adapter, NVME_SRB *Srb, NVME_DISK_VIEW *View);
 /*
  * DISPATCH_LEVEL. Returns TRUE if a further NVMe command may be submitted for the SRB. Returns FALSE if the SRB's disk
- * was removed or replaced, if a reset waits for the SRB, or if the bus was reset.
+ * was removed or replaced, or if a reset waits for the SRB.
  */
 BOOLEAN NvmeDisksMayContinue(const NVME_SRB *Srb);
 /*
@@ -126,8 +125,8 @@ VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun);
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);
 /*
  * DISPATCH_LEVEL. Resets all controllers. Does not wait for their SRBs, which complete soon after the return with
- * SRB_STATUS_BUS_RESET, or with their result if they have just been executed. SRBs that begin after the call may also
- * complete with SRB_STATUS_BUS_RESET.
+ * SRB_STATUS_BUS_RESET, or with their result if they have just been executed. SRBs that begin after the call wait until
+ * their controller is connected again.
  */
 VOID NvmeDisksResetBus(NVME_ADAPTER *Adapter);
 

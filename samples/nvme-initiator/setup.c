@@ -39,7 +39,7 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
     Own->Request.Admin = TRUE; /* so that the request ends when the connection is lost, even on an I/O queue */
     Own->Request.Completion = Completion;
     Own->Request.Aborted = Own->Request.AbortSent = FALSE;
-    Own->Request.Resets = ReadNoFence(&Queue->Controller->Resets);
+    Own->Request.Resets = NvmeControllerResets(Queue->Controller);
     Own->Request.NvmeStatus = 0;
     Own->Request.Result = 0;
     KeClearEvent(&Own->Done);

@@ -150,6 +150,7 @@ static VOID Send(NVME_SRB *Srb, NVME_SCSI_STEP Step)
 
     RtlZeroMemory(request, sizeof(*request));
     request->Command = Srb->Scsi.Command;
+    request->Resets = Srb->Resets;
     request->Seconds = Srb->Srb->TimeOutValue;
     Srb->Deadline = request->Seconds ? KeQueryInterruptTime() + request->Seconds * SECOND : 0;
     request->Completion = RequestCompleted;

@@ -84,6 +84,7 @@ static VOID Start(OPERATION *Operation)
     request->Command.io.blocks = (USHORT)(Bytes / 512 - 1);
     request->Direction = Operation->Reading ? NvmeFromController : NvmeToController;
     Operation->Resets = ReadAcquire(&ResetsMade);
+    request->Resets = NvmeControllerResets(Controller);
     NvmeSubmit(Controller, request);
 }
 
@@ -205,6 +206,26 @@ static VOID WaitForProgress(LONG Requests)
         Pause(5);
 }
 
+static ULONG Reconnects(VOID)
+{
+    NVME_CONTROLLER_INFO info;
+
+    NvmeControllerQuery(Controller, &info);
+    return info.Reconnects;
+}
+
+/* Resets the controller, and waits until it is connected again. */
+static VOID Reset(VOID)
+{
+    ULONG before = Reconnects();
+
+    InterlockedIncrement(&ResetsBegun);
+    NvmeControllerReset(Controller);
+    InterlockedIncrement(&ResetsMade);
+    while (Reconnects() == before)
+        Pause(5);
+}
+
 static VOID Interfere(VOID)
 {
     ULONG i;
@@ -218,9 +239,7 @@ static VOID Interfere(VOID)
     case ExerciseReset:
         for (i = 0; i < 3; i++) {
             WaitForProgress(4 * (LONG)Depth);
-            InterlockedIncrement(&ResetsBegun);
-            NvmeControllerReset(Controller);
-            InterlockedIncrement(&ResetsMade);
+            Reset();
         }
         WaitForProgress(4 * (LONG)Depth);
         WriteNoFence(&Stopping, TRUE);

@@ -25,6 +25,7 @@ struct _NVME_CONTROLLER {
     PETHREAD Thread;
     KEVENT Wake; /* Changed has to be called, or the thread has to end */
     LONG Stopping;
+    LONG Resets;
     UCHAR Data[FAKE_MAX_NAMESPACES][FAKE_BLOCKS * FAKE_BLOCK];
 };
 
@@ -202,8 +203,14 @@ static VOID EndHeldLate(NVME_CONTROLLER *Controller, ULONG NamespaceId)
     EndHeld(Controller, NamespaceId, STATUS_SUCCESS);
 }
 
+LONG NvmeControllerResets(const NVME_CONTROLLER *Controller)
+{
+    return ReadNoFence(&Controller->Resets);
+}
+
 VOID NvmeControllerReset(NVME_CONTROLLER *Controller)
 {
+    InterlockedIncrement(&Controller->Resets);
     if (Controller->LateAborts)
         EndHeldLate(Controller, NVME_ALL_NAMESPACES);
     else
@@ -378,6 +385,8 @@ VOID NvmeSubmit(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     KeAcquireSpinLock(&Controller->Lock, &irql);
     if (Controller->State == NvmeStateDeleting) {
         status = STATUS_DELETE_PENDING;
+    } else if (Request->Resets != NvmeControllerResets(Controller)) {
+        status = STATUS_CANCELLED;
     } else if (Controller->Holding && Request->Command.io.lba != FAKE_ORDER_LBA) {
         InsertTailList(&Controller->Held, &Request->Link);
         status = STATUS_PENDING;
