@@ -123,7 +123,7 @@ static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     if (!Request->Admin && live > 1)
         queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % (live - 1);
     if (ControllerWasReset(Controller, Request) || live <= queue || (!Request->Admin && queue == 0) ||
-        !NvmeQueueSubmit(&Controller->Queues[queue], Request))
+        !NvmeQueueSubmit(&Controller->Queues[queue], Request, FALSE))
         ControllerPark(Controller, Request);
 }
 

@@ -151,12 +151,15 @@ typedef struct _NVME_WORK {
 
 /* ---- queue.c ---- */
 VOID NvmeQueueInitialize(NVME_QUEUE *Queue, NVME_CONTROLLER *Controller, USHORT Id);
-/* Starts a request, or queues it until a slot is free. Returns FALSE and does nothing if the queue is not open. */
-BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request);
+/*
+ * Starts a request, or queues it until a slot is free. Returns FALSE and does nothing if the queue is not open, or if
+ * the controller is not live and Own is FALSE. Own is TRUE for the controller's own requests, which set it up.
+ */
+BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request, BOOLEAN Own);
 /*
  * Ends `Request` early. If Request is NULL, ends all I/O requests of the namespace, or of all namespaces
  * (NVME_ALL_NAMESPACES), early. A waiting request ends at once. For a request that was sent, makes its time limit
- * expire at once, so that the controller's thread aborts it.
+ * expire at once, so that the controller's thread aborts it, unless it has done so already.
  */
 VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId);
 /* Returns TRUE if an abort with the arguments Wanted and NamespaceId applies to Request; see NvmeQueueAbort. */

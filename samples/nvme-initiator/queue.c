@@ -9,8 +9,10 @@
  *   Closed      none                   refuses           Connecting: NvmeQueueConnect
  *   Connecting  being created          refuses           Open: the connection is complete
  *                                                        Failed: NvmeQueueFail, NvmeQueueClose
- *   Open        connected              sends, or waits   Failed: NvmeQueueFail, NvmeQueueClose
+ *   Open        connected              sends, or waits*  Failed: NvmeQueueFail, NvmeQueueClose
  *   Failed      perhaps not connected  refuses           Closed: NvmeQueueClose
+ *
+ *   * until the controller is live, only for the controller's own requests
  *
  * NvmeQueueFail may be called on any thread: after a result with an error, a disconnect by the target, or a violation
  * of the protocol. It only changes the state and wakes the controller's thread, which then calls NvmeQueueClose. In the
@@ -364,7 +366,11 @@ VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus)
     WorkRun(&work);
 }
 
-BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request)
+/*
+ * Reads LiveQueues with Lock. NvmeQueueClose acquires Lock after LiveQueues has become 0, so a thread that has chosen
+ * the queue before the connection was lost cannot send a request on the next connection before that is set up.
+ */
+BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request, BOOLEAN Own)
 {
     BOOLEAN open;
     NVME_WORK work;
@@ -372,7 +378,7 @@ BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request)
 
     WorkInitialize(&work);
     KeAcquireSpinLock(&Queue->Lock, &irql);
-    open = Queue->State == NvmeQueueOpen;
+    open = Queue->State == NvmeQueueOpen && (Own || Queue->Id < ReadNoFence(&Queue->Controller->LiveQueues));
     if (open) {
         InsertTailList(&Queue->Waiting, &Request->Link);
         QueueAssign(Queue, &work);
@@ -414,7 +420,8 @@ VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId)
 
         if (request && NvmeRequestMatches(request, Request, NamespaceId) && !request->Aborted) {
             request->Aborted = TRUE;
-            request->Deadline = 0;
+            if (!request->AbortSent) /* otherwise the request has AbortSeconds to end */
+                request->Deadline = 0;
         }
     }
     KeReleaseSpinLock(&Queue->Lock, irql);

@@ -43,7 +43,7 @@ BOOLEAN NvmeOwnStart(NVME_OWN_REQUEST *Own, NVME_QUEUE *Queue, NVME_COMPLETION *
     Own->Request.NvmeStatus = 0;
     Own->Request.Result = 0;
     KeClearEvent(&Own->Done);
-    if (NvmeQueueSubmit(Queue, &Own->Request))
+    if (NvmeQueueSubmit(Queue, &Own->Request, TRUE))
         return TRUE;
     NvmeOwnDone(&Own->Request);
     return FALSE;
@@ -293,6 +293,7 @@ static NTSTATUS ControllerWaitStatus(NVME_CONTROLLER *Controller, ULONG Mask, UL
             return STATUS_SUCCESS;
         if (KeQueryInterruptTime() > deadline)
             return NvmeControllerReason(Controller, STATUS_IO_TIMEOUT, "the controller does not become ready");
+        NvmeControllerServeParked(Controller);
         KeDelayExecutionThread(KernelMode, FALSE, &pause);
     }
 }

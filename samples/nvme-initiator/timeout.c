@@ -8,8 +8,9 @@
  *
  * The Keep Alive command is an admin command whose time limit is KeepAliveSeconds.
  *
- * NvmeAbort makes the time limit of a command expire at once. An Abort command may have no effect: many controllers
- * complete the aborted command as usual. So only the reset guarantees that a command ends.
+ * NvmeAbort makes the time limit of a command expire at once, unless an Abort command was sent for it already. An Abort
+ * command may have no effect: many controllers complete the aborted command as usual. So only the reset guarantees that
+ * a command ends.
  */
 #include "nvmendk.h"
 
