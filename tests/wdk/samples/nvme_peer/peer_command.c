@@ -10,10 +10,12 @@
 
 enum { CNTLID = 7, SECOND_NSID = 3 };
 
-static unsigned io_commands, admin_commands;
+static unsigned io_commands, admin_commands; /* that were answered */
+static unsigned io_received;
 static struct peer_command *held_event; /* the asynchronous event request */
 static uint32_t registers_cc;
 static bool second_namespace, deaf, replaced;
+static bool io_ignored;                     /* until the host connects again */
 static struct peer_command *without_token;  /* waits for the token of another command */
 static struct peer_command *without_answer; /* waits for the answer of another command, which invalidates its token */
 
@@ -72,6 +74,7 @@ static void answer_io(struct peer_command *c, uint16_t status, unsigned io)
     if (io && io == options.twice) {
         c->queue->outstanding++;
         peer_send(c, sizeof *c->answer, false, 0);
+        io_ignored = true;
     }
 }
 
@@ -158,6 +161,7 @@ static void fabrics(struct peer_command *c)
     switch (command->fabrics_type) {
     case NVME_FABRICS_CONNECT:
         result(c, CNTLID);
+        io_ignored = false;
         if (c->sgl.kind == NVME_SGL_KIND_HOST)
             peer_read(c, c->page, c->queue->token, sizeof(struct nvme_connect_data));
         else
@@ -215,6 +219,9 @@ static void io(struct peer_command *c, uint32_t length)
     uint64_t offset = command->io.lba << PEER_SHIFT;
     uint64_t bytes = (uint64_t)(command->io.blocks + 1) << PEER_SHIFT;
 
+    io_received++;
+    if (io_ignored || io_received == options.silent)
+        return;
     if (without_token && without_token->queue == c->queue && c->sgl.kind == NVME_SGL_KIND_HOST) {
         peer_send(without_token, sizeof *c->answer, true, c->sgl.key);
         without_token = NULL;
@@ -226,13 +233,9 @@ static void io(struct peer_command *c, uint32_t length)
         without_answer = NULL;
         return;
     }
-    if (options.silent && io_commands + 1 == options.silent) {
-        io_commands++;
-        return;
-    }
-    if (options.die && io_commands + 1 == options.die)
+    if (io_received == options.die)
         _exit(9);
-    if (options.stop && io_commands + 1 == options.stop)
+    if (io_received == options.stop)
         raise(SIGSTOP);
     if (command->opcode == NVME_IO_FLUSH) {
         peer_answer(c, NVME_SUCCESS);
