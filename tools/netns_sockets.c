@@ -27,7 +27,7 @@
 
 #include "monotonic.h"
 
-enum { MAX_CHILD_MS = 1000 }; /* time limit for the child that opens the sockets */
+enum { MAX_CHILD_MS = 5000 }; /* time limit for the child that opens the sockets */
 
 /*
  * In the child: enters the network namespace. If this is not permitted, first enters the user namespace that owns it.

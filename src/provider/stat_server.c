@@ -44,7 +44,7 @@
 #include "provider/trace_server.h"
 
 enum {
-    READER_MS = 2000,  /* time limit of a reader, after which it is dropped */
+    READER_MS = 2000,  /* a reader that receives nothing for this time is dropped */
     RETRY_MS = 100,    /* pause if there is no free descriptor for a reader */
     MAX_READERS = 8,   /* maximum number of readers that are served at the same time */
     MAX_WAITING = 128, /* maximum number of readers that wait to be served */
@@ -155,6 +155,7 @@ static int64_t stat_server_now_ms(void)
  */
 static bool reader_continue(struct reader *r)
 {
+    size_t before = r->sent;
     ssize_t n = 1;
 
     while (r->sent < r->size && n > 0) {
@@ -162,6 +163,8 @@ static bool reader_continue(struct reader *r)
         if (n > 0)
             r->sent += (size_t)n;
     }
+    if (r->sent > before)
+        r->deadline_ms = stat_server_now_ms() + READER_MS;
     if (r->sent == r->size || (n < 0 && errno != EAGAIN && errno != EINTR))
         return false;
     return stat_server_now_ms() < r->deadline_ms;
@@ -185,7 +188,7 @@ static void stat_service_add(struct stat_service *s, int fd)
 {
     struct reader *r = &s->readers[s->count];
 
-    *r = (struct reader){ .fd = fd, .deadline_ms = stat_server_now_ms() + READER_MS };
+    *r = (struct reader){ .fd = fd };
     r->text = reader_is_allowed(fd) ? stat_server_snapshot(&r->size) : NULL;
     if (r->text && reader_continue(r))
         s->count++;

@@ -118,7 +118,7 @@ def hostile():
         started = time.monotonic()
         code, out, err = stat_everywhere("--address", ":21644")
         check("forty silent names elsewhere", code == 1 and silent and len(of_port(out, 21644)) == 1 and
-              f"process {silent.pid}: no answer within five seconds" in err and time.monotonic() - started < 40 * 5,
+              f"process {silent.pid}: no answer in time" in err and time.monotonic() - started < 40 * 5,
               (code, out, err)) # ndkstat waits for all of them at once
     with Inside(*USER_NAMESPACE, sys.executable, "-c", SQUATTER, "200") as many, \
             Inside(*USER_NAMESPACE, *server(21645)):

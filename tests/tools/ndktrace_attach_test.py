@@ -399,7 +399,7 @@ def test_hostile(path):
     files = {name: os.open(path / name, os.O_RDONLY) for name in ("good", "text", "half", "noise", "huge")}
     directory = os.open(path, os.O_RDONLY)
     refused = {
-        "no answer": (lambda _: None, "not answered within five seconds"),
+        "no answer": (lambda _: None, "not answered within fifteen seconds"),
         "an end": (lambda connection: connection.close(), "ended the connection without an answer"),
         "noise": (passes(files["good"], text=b"\xff\x00{[\n"), "cannot be understood"),
         "an endless answer": (endless, "cannot be understood"),

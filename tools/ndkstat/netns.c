@@ -23,7 +23,7 @@
 #include "netns_sockets.h"
 
 enum {
-    MAX_FIND_MS = 1000,       /* time limit for finding processes; the same limit applies to opening their namespaces */
+    MAX_FIND_MS = 5000,       /* time limit for finding processes; the same limit applies to opening their namespaces */
     MAX_PROCESSES = 262144,   /* maximum number of processes in other network namespaces */
     MAX_LIST_BYTES = 4 << 20, /* maximum number of bytes that are read from one /proc/PID/net/unix */
     MAX_USER_SOCKETS = 128,   /* maximum number of sockets in all namespaces of one other user together */
@@ -340,7 +340,7 @@ struct netns *netns_open_others(size_t *count, FILE *messages, bool *failed)
                 is_done = search_try(&s, &members[i]);
     }
     if (i < n_members) {
-        fprintf(messages, "%zu processes in other network namespaces: not read within two seconds\n", n_members - i);
+        fprintf(messages, "%zu processes in other network namespaces: not read within ten seconds\n", n_members - i);
         *failed = *failed || members[i].is_own;
     }
     if (s.n_reports > MAX_REPORTS)

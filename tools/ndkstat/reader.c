@@ -32,7 +32,8 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000,                /* time limit for reading all processes */
+    ALL_MS = 5000,                /* time limit for reading all processes, without ... */
+    MIB_MS = 250,                 /* ... the time for each MiB that arrives */
     RETRY_MS = 10,                /* time between attempts to connect to a process that has too many readers */
     MAX_OWN_BYTES = 256 << 20,    /* maximum number of bytes read from all processes of this user together */
     MAX_USER_BYTES = 16 << 20,    /* maximum number of bytes read from all processes of one other user together */
@@ -77,11 +78,11 @@ struct round {
     struct peer *peers;
     size_t count;
     struct user users[MAX_USERS];
-    size_t user_count, foreign_bytes;
+    size_t user_count, foreign_bytes, all_bytes;
     FILE *messages;
     unsigned n_messages; /* number of messages about other users */
     bool failed;
-    int64_t deadline;
+    int64_t start; /* ms */
 };
 
 /* ---- errors ---- */
@@ -285,6 +286,7 @@ static void peer_parse(struct round *r, struct peer *p)
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
+    r->all_bytes += n;
     if (p->user->is_own)
         return p->user->bytes <= MAX_OWN_BYTES;
     r->foreign_bytes += n;
@@ -323,6 +325,12 @@ static bool peer_read(struct round *r, struct peer *p)
 
 /* ---- all peers ---- */
 
+/* Returns the rest of the time limit in ms, which is not positive after the limit. */
+static int64_t round_remaining(const struct round *r)
+{
+    return r->start + ALL_MS + ((int64_t)r->all_bytes * MIB_MS >> 20) - monotonic_ms();
+}
+
 /* Waits until a peer can be read, or until it is time for the next attempt to connect. */
 static void round_wait(const struct round *r, struct pollfd *fds, int64_t remaining)
 {
@@ -354,7 +362,7 @@ static bool round_continue(struct round *r, bool own)
             continue;
         if (p->state == PEER_CONNECTING)
             peer_connect(r, p);
-        while (p->state == PEER_READING && peer_read(r, p) && monotonic_ms() < r->deadline)
+        while (p->state == PEER_READING && peer_read(r, p) && round_remaining(r) > 0)
             ;
         more = more || p->state == PEER_CONNECTING || p->state == PEER_READING;
     }
@@ -368,9 +376,9 @@ static bool round_run(struct round *r)
 
     if (!fds)
         return false;
-    r->deadline = monotonic_ms() + ALL_MS;
+    r->start = monotonic_ms();
     while (remaining > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
-        remaining = interrupt_received() ? 0 : r->deadline - monotonic_ms();
+        remaining = interrupt_received() ? 0 : round_remaining(r);
         if (remaining > 0)
             round_wait(r, fds, remaining);
     }
@@ -378,7 +386,7 @@ static bool round_run(struct round *r)
     for (size_t i = 0; i < r->count; i++)
         if (r->peers[i].state == PEER_CONNECTING || r->peers[i].state == PEER_READING)
             peer_fail(r, &r->peers[i],
-                      interrupt_received() ? "not read, because of an interrupt" : "no answer within five seconds");
+                      interrupt_received() ? "not read, because of an interrupt" : "no answer in time");
     return true;
 }
 

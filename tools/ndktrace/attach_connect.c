@@ -32,7 +32,7 @@
 #include "process.h"
 
 enum {
-    ANSWER_MS = 5000,          /* time limit for the process's answer */
+    ANSWER_MS = 15000,         /* time limit for the process's answer */
     RETRY_MS = 10,             /* time between attempts to connect to a process that has too many readers */
     MAX_LIST_BYTES = 4 << 20,  /* maximum number of bytes that are read from /proc/PID/net/unix */
     MAX_ANSWER = 8192,         /* maximum size of the answer in bytes */
@@ -234,7 +234,7 @@ static bool attach_receive(const struct attaching *a, int s, char text[MAX_ANSWE
         ssize_t n;
 
         if (left <= 0)
-            return attach_fail(a, "it has not answered within five seconds");
+            return attach_fail(a, "it has not answered within fifteen seconds");
         if (poll(&ready, 1, (int)left) <= 0)
             continue;
         n = attach_receive_once(s, text + size, MAX_ANSWER - 1 - size, fd);
