@@ -23,6 +23,7 @@ import time
 CLIENT, SERVER, PORT = "192.0.2.1", "192.0.2.2", 7000
 ADDRESS = f"{SERVER}:{PORT}"
 LIMIT_S = 60
+GROWING_MS = 700, 7000, 30000 # time limits of the provider, of which a longer one leaves time for the steps before
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 failed = []
 
@@ -87,19 +88,20 @@ class Network:
 class Case:
     def __init__(self, name, directory, tools, network):
         self.name, self.directory, self.tools, self.network = name, directory, tools, network
-        self.server = None
+        self.server = self.limit_ms = None
 
     def environment(self, settings):
         return {**{k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}, **settings}
 
     def traced(self, end, *command):
+        (self.directory / f"{end}.trace").unlink(missing_ok=True)
         return [self.tools["ndktrace"], "run", "-o", str(self.directory / f"{end}.trace"), "--", *map(str, command)]
 
     def start_server(self, *command, **settings):
-        """Starts the program and waits until it listens."""
-        self.server = subprocess.Popen(self.network.on_server(*self.traced("server", *command)), stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, text=True, env=self.environment(settings),
-                                       process_group=0)
+        """Starts the program and waits until it listens. Its standard input is open until end_server."""
+        self.server = subprocess.Popen(self.network.on_server(*self.traced("server", *command)), stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       env=self.environment(settings), process_group=0)
         line = self.server.stdout.readline()
         check(f"{self.name}: the server listens", "listening" in line, line)
 
@@ -109,16 +111,34 @@ class Case:
         out = self.server.communicate(timeout=LIMIT_S)[0]
         (self.directory / "server.out").write_text(out)
 
-    def run_client(self, *command, **settings):
-        done = subprocess.run(self.traced("client", *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True,
-                              timeout=LIMIT_S, check=False, env=self.environment(settings))
-        (self.directory / "client.out").write_text(done.stdout)
+    def start_client(self, *command, **settings):
+        """Starts the program. Its standard input is open until end_client."""
+        return subprocess.Popen(self.traced("client", *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, env=self.environment(settings))
 
-    def show(self, end):
-        file = self.directory / f"{end}.trace"
-        return subprocess.run([self.tools["ndktrace"], "show", str(file)], stdout=subprocess.PIPE,
+    def end_client(self, client):
+        (self.directory / "client.out").write_text(client.communicate(timeout=LIMIT_S)[0])
+
+    def run_client(self, *command, **settings):
+        self.end_client(self.start_client(*command, **settings))
+
+    def show(self, *ends):
+        files = [str(self.directory / f"{end}.trace") for end in ends]
+        return subprocess.run([self.tools["ndktrace"], "show", *files], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, timeout=LIMIT_S, check=False).stdout
+
+    def wait_for(self, end, words):
+        """Waits until the trace has the words."""
+        limit = time.monotonic() + LIMIT_S
+        while words not in self.show(end):
+            if time.monotonic() > limit:
+                check(f"{self.name}: the {end}'s trace has {words}", False)
+                break
+            time.sleep(0.05)
+
+    def has_happened_before(self, first, second):
+        text = self.show("client", "server")
+        return -1 < text.find(first) < text.find(second)
 
     def mistake(self, mistake, **settings):
         """Client and server of failing_program."""
@@ -267,25 +287,35 @@ def case_token_invalid(case):
 
 def case_killed_peer(case):
     case.start_server(case.tools["failing_program"], "server", ADDRESS, "killed")
-    client = subprocess.Popen(case.traced("client", case.tools["failing_program"], "client", ADDRESS, "killed"),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=case.environment({}))
-    limit = time.monotonic() + LIMIT_S
-    while "outcome=established" not in case.show("client") or "opcode=send" not in case.show("server"):
-        if time.monotonic() > limit:
-            check("killed_peer: a message arrives in time", False)
-            break
-        time.sleep(0.05)
+    client = case.start_client(case.tools["failing_program"], "client", ADDRESS, "killed")
+    case.wait_for("client", "outcome=established")
+    case.wait_for("server", "opcode=send")
     os.killpg(case.server.pid, signal.SIGKILL)
     case.end_server()
-    (case.directory / "client.out").write_text(client.communicate(timeout=LIMIT_S)[0])
+    case.end_client(client)
 
 
 def case_deadlock(case):
-    case.mistake("deadlock", ONDK_ESTABLISH_MS="700")
+    program = case.tools["failing_program"]
+    for case.limit_ms in GROWING_MS:
+        case.start_server(program, "server", ADDRESS, "deadlock", ONDK_ESTABLISH_MS=str(case.limit_ms))
+        client = case.start_client(program, "client", ADDRESS, "deadlock")
+        case.wait_for("client", "outcome=failed")
+        case.end_client(client)
+        case.end_server()
+        if case.has_happened_before("NdkArmCq", "limit_expired state=WAIT_RTR"):
+            break
 
 
 def case_no_accept(case):
-    case.mistake("no-accept", ONDK_REPLY_MS="900")
+    program = case.tools["failing_program"]
+    for case.limit_ms in GROWING_MS:
+        case.start_server(program, "server", ADDRESS, "no-accept")
+        case.run_client(program, "client", ADDRESS, "no-accept", ONDK_REPLY_MS=str(case.limit_ms))
+        case.wait_for("server", "outcome=failed")
+        case.end_server()
+        if case.has_happened_before("connect_event", "limit_expired state=REQUEST_SENT"):
+            break
 
 
 CASES = {name[len("case_"):]: run for name, run in list(globals().items()) if name.startswith("case_")}
@@ -297,7 +327,7 @@ NOT_TRACED = "The traces do not have the {}'s side of this connection"
 TIME = r"\d+\.\d{6} s"
 
 # For each case regular expressions that the explanation of both traces contains, and of that of each end alone. A space
-# stands for any white space.
+# stands for any white space, and LIMIT_MS for the case's time limit.
 EXPECTED = {
     "no_listener": {"both": [
         r"Connection 1 .* failed: the server's host refused the connection \(TCP reset\); "
@@ -414,7 +444,7 @@ EXPECTED = {
     "deadlock": {"both": [
         r"failed: the client's program did not call NdkCompleteConnect "
         r"\(probably it waited for a message first: a deadlock\)",
-        r"No such frame arrived within 700 ms \(ONDK_ESTABLISH_MS of the server\)",
+        r"No such frame arrived within LIMIT_MS ms \(ONDK_ESTABLISH_MS of the server\)",
         r"The time limit of the state WAIT_RTR passed [\s\S]* A TCP reset of the server arrived",
         "It had posted receives", r"server The program called NdkReceive \(4 times",
         "client The program called NdkArmCq",
@@ -423,7 +453,7 @@ EXPECTED = {
         r"\(peer-reset\). No callback reported this to the program", "A longer time limit does not help",
         "the client's program did not call NdkCompleteConnect", r"Instead it called NdkReceive \(4 times\)",
         "each side waited for the other", r"NdkAcceptEx completed with STATUS_IO_TIMEOUT",
-        r"\n> .* server The time limit of the state WAIT_RTR passed \(700 ms\)"],
+        r"\n> .* server The time limit of the state WAIT_RTR passed \(LIMIT_MS ms\)"],
         "client": ["failed: the client's program did not call NdkCompleteConnect in time", NOT_TRACED.format("server")],
         "server": ["failed: the client did not complete the connection", NOT_TRACED.format("client")]},
     "no_accept": {"both": [
@@ -432,8 +462,9 @@ EXPECTED = {
         "But the program called neither NdkAccept "
         "nor NdkReject", r"\n\* .* server The program's connect event callback got the request\. Neither NdkAccept",
         "Until the timeout the server's program called no NDK function",
-        r"\n> .* client The time limit of the state REQUEST_SENT passed \(900 ms\)"],
-        "client": [r"No MPA reply arrived within 900 ms \(ONDK_REPLY_MS of the client\)", NOT_TRACED.format("server")],
+        r"\n> .* client The time limit of the state REQUEST_SENT passed \(LIMIT_MS ms\)"],
+        "client": [r"No MPA reply arrived within LIMIT_MS ms \(ONDK_REPLY_MS of the client\)",
+                   NOT_TRACED.format("server")],
         "server": ["failed: the client ended its request before the server's program had accepted it"]},
 }
 
@@ -448,6 +479,7 @@ def check_explanation(case, which, traces):
           done.stdout)
     for sentence in EXPECTED[case.name].get(which, []):
         pattern = sentence.replace(" ", r"\s+").replace(".*", r"[\s\S]*?")
+        pattern = pattern.replace("LIMIT_MS", str(case.limit_ms))
         check(f"{case.name}, {which}: says \"{sentence}\"", re.search(pattern, done.stdout), done.stdout)
 
 
