@@ -246,8 +246,18 @@ static bool rping_client_has_left(struct rping *r)
     if (!r->pings || (r->status != STATUS_CONNECTION_ABORTED && r->status != STATUS_CONNECTION_INVALID))
         return false;
     if (consumer_foreign_provider())
-        return consumer_wait_disconnect(r->consumer, 1);
+        return consumer_wait_disconnect_ms(r->consumer, r->step_ms);
     return ONDK_REASON_CAUSE(consumer_connector_reason(r->consumer->connector)) == ONDK_CAUSE_PEER_CLOSED;
+}
+
+/*
+ * Returns true if the client's next message did not arrive because the connection has ended. The disconnect event of a
+ * connection that fails may follow the results of its requests. After a wrong message, the connection still exists.
+ */
+static bool rping_has_ended(struct rping *r)
+{
+    return r->status != STATUS_INVALID_PARAMETER && !consumer_is_cancelled(r->consumer) &&
+           consumer_wait_disconnect_ms(r->consumer, r->step_ms);
 }
 
 enum rping_end rping_server(struct rping *r)
@@ -256,7 +266,7 @@ enum rping_end rping_server(struct rping *r)
 
     for (;;) {
         if (!rping_receive_message(r, &from, 0)) { /* no time limit: the client may wait between two pings */
-            if (!consumer_is_cancelled(r->consumer) && consumer_wait_disconnect(r->consumer, 1) && r->pings)
+            if (rping_has_ended(r) && r->pings)
                 return RPING_DONE;
             return rping_end_of_failure(r);
         }
