@@ -197,8 +197,9 @@ def reports():
         with socket.create_server(("127.0.0.1", 0)) as silent:
             p = subprocess.run([NDKPING, "-C", "-ServerAddr", f"127.0.0.1:{silent.getsockname()[1]}", "--timeout", "1",
                                 *provider], capture_output=True, text=True, timeout=LIMIT, env=verifier.environment)
-        check(f"{name}: a stall", p.returncode == 1 and re.match(r"\*\*\* NDK advice: stall in NdkConnect: ",
-                                                                 verifier.reports()), verifier.reports() + p.stderr)
+        check(f"{name}: a stall", p.returncode == 1 and re.search(r"^\*\*\* NDK advice: stall in NdkConnect: ",
+                                                                  verifier.reports(), re.M),
+              verifier.reports() + p.stderr)
 
 
 for variable in "ONDK_PROFILE", "ONDK_VERIFY":
