@@ -162,7 +162,7 @@ def slow_request():
 @test
 def mute():
     """An accept or a reject without a reaction of the peer does not keep its descriptor."""
-    with victim("--connections", 20, establish_ms=500) as v:
+    with victim("--connections", 20, establish_ms=10000) as v:
         v.warm_up()
         attack = v.hostile("mute", "--connections", 100, "--until-stdin", "--seconds", 250).ready()
         seen = v.until(lambda s: s["requests"] - v.base["requests"] == 100 and s["now"] == 0 and
