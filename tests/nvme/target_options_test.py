@@ -11,6 +11,7 @@ import tempfile
 PROGRAM = sys.argv[1]
 LISTEN = ['--listen', '127.0.0.1:4421']
 NQN = ['--nqn', 'nqn.2026-11.org.example:disk']
+LIMIT = 250 # seconds
 MEMORY = ['--memory', '1M']
 failed = 0
 
@@ -24,8 +25,8 @@ def check(name, right, seen):
 
 def run(name, status, words, *options, env=None):
     """Runs the program, which must end with the status and print all words."""
-    done = subprocess.run([PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
-                          env={**os.environ, **(env or {})})
+    done = subprocess.run([PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=LIMIT, env={**os.environ, **(env or {})})
     check(f'{name}: status', done.returncode == status, (done.returncode, done.stdout))
     for word in words:
         check(f'{name}: prints {word}', re.search(word, done.stdout), done.stdout)
@@ -45,7 +46,7 @@ def serving():
         check(f'--listen {listen}', address in line and '2 namespaces' in line, line)
         run('an address in use', 1, ['STATUS_SHARING_VIOLATION'], '--listen', listen, *NQN, *MEMORY)
         program.send_signal(signal.SIGINT)
-        check(f'--listen {listen}: the end', program.wait(60) == 0, program.stderr.read())
+        check(f'--listen {listen}: the end', program.wait(LIMIT) == 0, program.stderr.read())
         check(f'--listen {listen}: stopped', program.stdout.read() == 'stopped\n', '')
         program.stdout.close()
         program.stderr.close()
@@ -89,7 +90,7 @@ def main():
         program, _ = start(*LISTEN, *NQN, '--file', small)
         run('a file in use', 2, ['another process serves it'], *LISTEN, *NQN, '--read-only', small)
         program.send_signal(signal.SIGTERM)
-        check('SIGTERM', program.wait(60) == 0, program.stderr.read())
+        check('SIGTERM', program.wait(LIMIT) == 0, program.stderr.read())
     run('a narrow card', 1, ['no shared receive queue'], *LISTEN, *NQN, *MEMORY, '--srq', '64',
         env={'ONDK_PROFILE': 'narrow'})
     run('a card with few pages', 1, ['fast registrations'], *LISTEN, *NQN, *MEMORY, '--fast',
@@ -101,7 +102,7 @@ def main():
         program, line = start(*LISTEN, *NQN, *MEMORY, *srq, env={'ONDK_MAX_CQ_DEPTH': '160'})
         check('a card with CQs that are long enough', 'listening' in line, line)
         program.send_signal(signal.SIGTERM)
-        check('a card with CQs that are long enough: the end', program.wait(60) == 0, program.stderr.read())
+        check('a card with CQs that are long enough: the end', program.wait(LIMIT) == 0, program.stderr.read())
     serving()
     print(f'{failed} failed')
     return 1 if failed else 0

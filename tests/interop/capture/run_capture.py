@@ -24,7 +24,7 @@ import time
 
 from check_capture import differences
 
-PORT, LIMIT = 50174, 20
+PORT, LIMIT = 50174, 250
 INSIDE = "OPENNDK_CAPTURE_NAMESPACE"
 # Options of both ends, of the client alone, revision.
 CASES = [
@@ -79,6 +79,8 @@ class Recorder:
         self.socket.sendto(mark, ("127.0.0.1", 9))
 
         def seen():
+            if self.process.poll() is not None:
+                raise RuntimeError("dumpcap has ended")
             if repeat:
                 self.socket.sendto(mark, ("127.0.0.1", 9))
             if not os.path.exists(self.path):
@@ -116,7 +118,10 @@ def run_pair(ndkping, both, client):
         wait_for("the server", lambda: port_is_listened_on() or server.poll() is not None)
         ends.append(start([*ndkping, "-C", "-ServerAddr", address, "-ClientAddr", "127.0.0.1", "-ClientIf", interface,
                            "-TestType", "rping", "-V", *both, *client]))
-        outputs = [end.communicate(timeout=LIMIT)[0] for end in reversed(ends)]
+        outputs = [ends[1].communicate(timeout=LIMIT)[0]]
+        if ends[1].returncode:
+            server.terminate()
+        outputs.append(server.communicate(timeout=LIMIT)[0])
     finally:
         for end in ends:
             if end.poll() is None:
