@@ -101,9 +101,13 @@ def counters(text):
     return {name: int(number) for name, number in pairs}
 
 
-def order(client, verb, *arguments):
+def send_order(client, verb, *arguments):
     data = struct.pack('<8s5I', b'BLKORDER', verb, *arguments, *[0] * (4 - len(arguments)))
-    check('an order', client.write((BLOCKS - 1) * BLOCK, data.ljust(BLOCK, b'\0')) == OK, verb)
+    return client.write((BLOCKS - 1) * BLOCK, data.ljust(BLOCK, b'\0'))
+
+
+def order(client, verb, *arguments):
+    check('an order', send_order(client, verb, *arguments) == OK, verb)
 
 
 def pattern(size, seed=1):
@@ -267,7 +271,7 @@ def parallel():
 # ---- Failures --------------------------------------------------------------------------------------------------------
 
 def failing_units():
-    server = Server('--nbd-timeout', '1', '--reg', 'Units=dword:2')
+    server = Server('--reg', 'Units=dword:2')
     c = server.connect()
     for sense, wanted in (((3, 0x11, 0), EIO), ((7, 0x27, 0), EPERM), ((7, 0x27, 7), ENOSPC), ((5, 0x21, 0), ENOSPC),
                           ((5, 0x20, 0), EINVAL), ((2, 0x3a, 0), EIO)):
@@ -287,16 +291,29 @@ def failing_units():
     check('no further unit attention', c.read(0, 4096) == (OK, bytes(4096)))
     order(c, SHORT, 5)
     check('a short transfer', c.read(0, 4096)[0] == EIO)
-    order(c, HANG, 7)
-    check('a command that hangs', c.read(0, 4096)[0] == EIO)
-    order(c, HANG, 0xffffffff)
-    check('the unit works after its reset', c.read(512 * 8, 4096) == (OK, bytes(4096)))
     c.close()
     text = server.stop('failing units')
     for words in ('unit 0:0:0: WRITE(10) of 8 blocks at block 60: CHECK CONDITION, MEDIUM ERROR, additional code 0x11,',
-                  'UNIT ATTENTION, additional code 0x29', 'READ(10) of 8 blocks at block 0: 3584 of 4096 bytes',
-                  'unit 0:0:0: READ(10) of 8 blocks at block 0: STATUS_IO_DEVICE_ERROR'):
+                  'UNIT ATTENTION, additional code 0x29', 'READ(10) of 8 blocks at block 0: 3584 of 4096 bytes'):
         check(f'a failure is described: {words}', words in text, text)
+
+
+def hanging_commands():
+    for limit in 1, 10, 60: # a longer one if the limit has ended another command, too
+        server = Server('--nbd-timeout', limit, '--reg', 'Units=dword:2')
+        try:
+            c = server.connect()
+            seen = send_order(c, HANG, 7), c.read(0, 4096)[0], send_order(c, HANG, 0xffffffff), c.read(512 * 8, 4096)
+            c.close()
+        except nbd_client.Refused:
+            seen = None
+        text = server.stop('a command that hangs')
+        if text.count(': STATUS_IO_') == 1:
+            break
+    check('a command that hangs fails, and the unit works after its reset', seen == (OK, EIO, OK, (OK, bytes(4096))),
+          (seen, text))
+    words = 'unit 0:0:0: READ(10) of 8 blocks at block 0: STATUS_IO_DEVICE_ERROR'
+    check(f'a failure is described: {words}', words in text, text)
 
 
 def changing_units():
@@ -379,11 +396,18 @@ def stopping():
     summary = json.loads((folder / 'json').read_text(encoding='utf-8'))
     check('--json', (summary['tool'], summary['interrupted'], summary['exit']) == ('ndkrun', True, 0), summary)
 
-    server = Server('--nbd-timeout', '1')
-    c = server.connect()
-    order(c, HANG, 0)
-    c.send(READ, 0, BLOCK)
-    server.stop('stop with a command that hangs')
+    for limit in 1, 10, 60: # a longer one if the limit has ended a command before
+        server = Server('--nbd-timeout', limit)
+        try:
+            c = server.connect()
+            ordered = send_order(c, HANG, 0)
+            c.send(READ, 0, BLOCK)
+        except nbd_client.Refused:
+            ordered = EIO
+        server.stop('stop with a command that hangs')
+        if ordered == OK:
+            break
+    check('an order', ordered == OK, HANG)
 
     server = Server('--run-for', '0.2')
     server.wait('--run-for')
@@ -490,8 +514,8 @@ def main():
         if not shutil.which(program):
             print(f'skipped, because {program} is not installed: scripts/deps.sh test')
             return 77
-    for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, changing_units,
-                 hanging_up, stopping, killed, findings, sanitizer_options, failing_starts, plugin):
+    for test in (stock_clients, kernel_client, requests, other_units, parallel, failing_units, hanging_commands,
+                 changing_units, hanging_up, stopping, killed, findings, sanitizer_options, failing_starts, plugin):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')

@@ -180,30 +180,53 @@ def rounds():
                SAMPLES / 'echo.so', SAMPLES / 'hello.so')
 
 
+def timed_out(run, *arguments):
+    """
+    Calls run(limit, ...) with growing limits of --timeout, until a limit passes while the driver hangs in a request.
+    Returns the result of the call, which is the exit code, stdout and stderr.
+    """
+    for limit in 0.5, 5, 50:
+        begin = time.monotonic()
+        code, out, err = run(limit, *arguments)
+        if 'pending: IRP_MJ_DEVICE_CONTROL' in err:
+            break
+    check('--timeout: it ends soon', time.monotonic() - begin < limit + 60, err)
+    return code, out, err
+
+
+def hang(limit, function, *options):
+    """Runs the driver stalling, which hangs in a function."""
+    p = subprocess.run([NDKRUN, '--timeout', str(limit), *options, '--ioctl', f'Stalling:{STALLING[function]}',
+                        driver('stalling')], capture_output=True, text=True, timeout=ndkrun_kit.LIMIT, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
 def timeouts():
     """--timeout ends a run in which a driver hangs, with the driver's stack."""
-    begin = time.monotonic()
-    text = expect('--timeout', 5, [
-        r'--timeout: the run has not ended after 0\.5 seconds\. It waits for a request of Stalling\n',
-        r'pending: IRP_MJ_DEVICE_CONTROL 0x22200C to \\Driver\\stalling',
-        r'  thread \d+ waits in:\n    KeWaitForSingleObject called by\n    #0 Stalling\w+ at \S*/stalling.c:\d+ ',
-        'summary: left ', 'no driver is unloaded'], '--timeout', 0.5, '--ioctl', f'Stalling:{STALLING["inside"]}',
-        driver('stalling'))
-    check('--timeout: it ends soon', time.monotonic() - begin < 60 and 'nothing left' not in text, text)
-    d, code = summary('--timeout', '0.5', '--quiet', '--ioctl', f'Stalling:{STALLING["pend"]}', driver('stalling'))
-    check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'] and d['left'] is None, d)
-    d, code = summary('--timeout', '0.5', '--verify', 'off', '--ioctl', f'Stalling:{STALLING["pend"]}',
-                      driver('stalling'))
-    check('--timeout: nothing is known to be left', code == 5 and d['left'] is None, d)
+    code, _, text = timed_out(hang, 'inside')
+    check('--timeout: exit status 5', code == 5, (code, text))
+    for word in (r'--timeout: the run has not ended after (0\.5|5|50) seconds\. It waits for a request of Stalling\n',
+                 r'pending: IRP_MJ_DEVICE_CONTROL 0x22200C to \\Driver\\stalling',
+                 r'  thread \d+ waits in:\n    KeWaitForSingleObject called by\n'
+                 r'    #0 Stalling\w+ at \S*/stalling.c:\d+ ',
+                 'summary: left ', 'no driver is unloaded'):
+        check(f'--timeout: says {word}', re.search(word, text), text)
+    check('--timeout: something is left', 'nothing left' not in text, text)
+    code, out, text = timed_out(hang, 'pend', '--json', '--quiet')
+    d = json.loads(out)
+    check('--timeout: --json', code == d['exit'] == 5 and d['drivers'][0]['loaded'] and d['left'] is None, (d, text))
+    code, out, text = timed_out(hang, 'pend', '--json', '--verify', 'off')
+    d = json.loads(out)
+    check('--timeout: nothing is known to be left', code == 5 and d['left'] is None, (d, text))
     code, text = ndkrun('--timeout', 100, '--run-for', 0, driver('tee'))
     check('a run that ends in time', code == 0, (code, text))
 
 
-def interrupted_timeout():
-    """Ctrl-C while the report of --timeout is written does not make the run go on. The report waits for its reader."""
+def interrupt_report(limit):
+    """Sends Ctrl-C while the report of --timeout is written."""
     ours, theirs = socket.socketpair()
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1) # the kernel's minimum: a few lines
-    with subprocess.Popen([NDKRUN, '--json', '--timeout', '0.5', '--ioctl', f'Stalling:{STALLING["pend"]}',
+    with subprocess.Popen([NDKRUN, '--json', '--timeout', str(limit), '--ioctl', f'Stalling:{STALLING["pend"]}',
                            driver('stalling')], stdout=subprocess.PIPE, stderr=theirs,
                           env=os.environ | {'ONDK_CLOSE_REPORT_MS': '0'}) as p:
         theirs.close()
@@ -213,8 +236,15 @@ def interrupted_timeout():
         time.sleep(0.3) # so that the interrupted thread would have time to print
         with ours, ours.makefile('r') as report:
             text = report.read()
-        d = json.loads(p.stdout.read())
-    check('Ctrl-C in the report: exit status 5', p.returncode == d['exit'] == 5, (p.returncode, text))
+        out = p.stdout.read()
+    return p.returncode, out, text
+
+
+def interrupted_timeout():
+    """Ctrl-C while the report of --timeout is written does not make the run go on. The report waits for its reader."""
+    code, out, text = timed_out(interrupt_report)
+    d = json.loads(out)
+    check('Ctrl-C in the report: exit status 5', code == d['exit'] == 5, (code, text))
     check('Ctrl-C in the report: no cancellation', 'is cancelled' not in text and 'STATUS_CANCELLED' not in text, text)
     check('Ctrl-C in the report: the whole report', text.count('summary: run ') == 1 and
           text.endswith('no driver is unloaded\n'), text)
