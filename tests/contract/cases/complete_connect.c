@@ -297,7 +297,7 @@ CASE(cmp_05_none_after_disconnect, KIT_FAMILIES)
  */
 struct behind {
     struct peer_acceptor talks, ends;
-    atomic_int go;
+    atomic_int begun, go;
     struct kit_call call;
     NTSTATUS status;
     int before; /* the number of disconnect callbacks when this side disconnected */
@@ -314,6 +314,7 @@ static void end_the_other(struct kit_side *s)
 
         CHECK_EQ(s->cq->Dispatch->NdkGetCqResultsEx(s->cq, &result, 1), 1);
         s->cq->Dispatch->NdkArmCq(s->cq, NDK_CQ_NOTIFY_ANY);
+        kit_increment(&b->begun);
         kit_wait_count(&b->go, 1);
         return;
     }
@@ -342,7 +343,7 @@ static void check_none_behind(bool by_close)
         CHECK_STATUS(kit_post_receive(s, i, 0, 64), STATUS_SUCCESS);
     s->cq->Dispatch->NdkArmCq(s->cq, NDK_CQ_NOTIFY_ANY);
     raw_send_message(b.talks.s, 1, "one", 3);
-    kit_pause(); /* the notification runs and blocks */
+    kit_wait_count(&b.begun, 1); /* the notification blocks */
     raw_send_message(b.talks.s, 2, "two", 3);
     CHECK(shutdown(b.ends.s, SHUT_WR) == 0);
     kit_pause();

@@ -46,14 +46,17 @@ CASE(con_10_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
     kit_with_limit(silent_at_tcp);
 }
 
-/* Waits until connect(2) has sent the SYN to the port: its route exists then. */
-static void wait_syn_sent(uint16_t port)
+/*
+ * Waits until connect(2) has sent the SYN to the port: its route exists then. Returns false if NdkConnect completes
+ * before this thread has seen it.
+ */
+static bool wait_syn_sent(uint16_t port, struct kit_call *connect)
 {
     char wanted[16], line[256];
     bool sent = false;
 
     snprintf(wanted, sizeof wanted, ":%04X 02 ", port); /* the peer's port, and TCP's state SYN_SENT */
-    while (!sent) {
+    while (!sent && atomic_load(&connect->calls) == 0) {
         FILE *f = fopen(kit_family() == AF_INET ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", "re");
 
         CHECK(f != NULL);
@@ -61,6 +64,31 @@ static void wait_syn_sent(uint16_t port)
             sent = strstr(line, wanted) != NULL;
         fclose(f);
     }
+    return sent;
+}
+
+enum { DROPPED_PORT = 4791 };
+
+static bool route_is_lost(uint32_t ms)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_cable_host(1, 0), to = kit_cable_host(2, DROPPED_PORT);
+    bool six = kit_family() == AF_INET6, sent;
+    struct kit_config config = kit_config();
+    struct kit_call connect = { 0 };
+
+    config.connect_ms = ms + 2000; /* TCP repeats the SYN after a second */
+    kit_configure(&config);
+    kit_side_open(&s, kit_open_interface("near"));
+    s.owns_adapter = true;
+    s.connector = kit_connector(s.adapter);
+    CHECK_STATUS(kit_connect_start(&s, &connect, &source, &to, NULL, 0), STATUS_PENDING);
+    sent = wait_syn_sent(DROPPED_PORT, &connect);
+    if (sent)
+        kit_ip(six ? "-6 route del fd09::/64 dev near" : "route del 10.9.0.0/24 dev near");
+    CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_IO_TIMEOUT);
+    kit_side_close(&s);
+    return sent;
 }
 
 /*
@@ -70,29 +98,15 @@ static void wait_syn_sent(uint16_t port)
 /* covers: CON-10 */
 CASE(con_10_route_is_lost, KIT_FAMILIES | KIT_NETNS)
 {
-    enum { PORT = 4791 };
-    static struct kit_side s;
-    struct sockaddr_storage source = kit_cable_host(1, 0), to = kit_cable_host(2, PORT);
-    struct kit_config config = kit_config();
-    struct kit_call connect = { 0 };
     struct kit_child other;
 
-    config.connect_ms = 2500; /* TCP repeats the SYN after a second */
-    kit_configure(&config);
     kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     kit_add_far_address(&other);
     kit_nft("add table inet t");
     kit_nft("add chain inet t o { type filter hook output priority 0; }");
-    kit_nft("add rule inet t o tcp dport %d drop", PORT);
-    kit_side_open(&s, kit_open_interface("near"));
-    s.owns_adapter = true;
-    s.connector = kit_connector(s.adapter);
-    CHECK_STATUS(kit_connect_start(&s, &connect, &source, &to, NULL, 0), STATUS_PENDING);
-    wait_syn_sent(PORT);
-    kit_ip(kit_family() == AF_INET ? "route del 10.9.0.0/24 dev near" : "-6 route del fd09::/64 dev near");
-    CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_IO_TIMEOUT);
-    kit_side_close(&s);
+    kit_nft("add rule inet t o tcp dport %d drop", DROPPED_PORT);
+    kit_with_limit(route_is_lost);
     kit_join(&other);
 }
 

@@ -264,10 +264,8 @@ CASE(srq_02_refilled_in_the_notification, KIT_FAMILIES)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK_STATUS(sharing_receive(&s, i, i * SLOT, SLOT), STATUS_SUCCESS);
     for (int round = 1; round <= 6; round++) {
-        while (atomic_load(&s.low) < round) {
+        for (int i = 0; i < (round == 1 ? 2 : 3); i++) /* so many that one receive is left */
             CHECK_STATUS(sharing_message(&s, 0, 0, 8).Status, STATUS_SUCCESS);
-            kit_pause(); /* so that a due notification runs before further receives are used */
-        }
         check_low(&s, round);
     }
     check_not_low(&s, 6);
