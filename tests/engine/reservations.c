@@ -412,7 +412,6 @@ int main(void)
 {
     net = net_kernel();
     ops = net->ops;
-    alarm(170);
     /* First the tests that fork, while there are no threads. */
     test_uses("127.0.0.1");
     test_uses("::1");

@@ -511,7 +511,6 @@ int main(void)
 {
     struct shard *sleeper = support_shard(0), *spinner = support_shard(30000);
 
-    alarm(110);
     test_order(sleeper);
     test_order(spinner);
     test_bell(sleeper);

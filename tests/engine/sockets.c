@@ -537,7 +537,6 @@ int main(void)
 {
     net = net_kernel();
     ops = net->ops;
-    alarm(110);
     in_child(starve);
     in_child(pause_starving);
     test_traffic("127.0.0.1", 4 << 20, 0);

@@ -286,7 +286,6 @@ int main(void)
 {
     net = net_kernel();
     ops = net->ops;
-    alarm(110);
     if (geteuid() != 0) {
         printf("skipped: only root can become another user\n");
         return SKIPPED;

@@ -15,7 +15,7 @@
 #include "fabric/fabric.h"
 #include "fabric/iwarp/iwarp_fabric.h"
 
-enum { WAIT_MS = 20000, BUFFER = 65536, DEPTH = 64, PRIVATE = 512 };
+enum { WAIT_MS = 200000, BUFFER = 65536, DEPTH = 64, PRIVATE = 512 };
 
 #define CHECK(what) check_that((what), #what, __FILE__, __LINE__)
 void check_that(bool ok, const char *what, const char *file, int line);

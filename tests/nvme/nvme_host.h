@@ -20,7 +20,7 @@ enum {
     HOST_DATA_SIZE = 131072, /* data bytes for each command, if the queue has at most 16 commands */
     HOST_ADMIN_DATA_SIZE = 8192,
     HOST_CAPSULE_SIZE = 64 + 4096,
-    HOST_WAIT_S = 60,
+    HOST_WAIT_S = 200,
 };
 
 /* The place of a command's data. */

@@ -7,7 +7,7 @@
 #include "openndk/adapter.h"
 #include "openndk/log.h"
 
-enum { MAX_LINES = 4096, WAIT_MS = 20000 };
+enum { MAX_LINES = 4096, WAIT_MS = 200000 };
 
 /* ---- the log ---- */
 
