@@ -322,6 +322,16 @@ static VOID Obey(NVME_CONTROLLER *Controller, const struct fake_order *Order)
     KeSetEvent(&Controller->Wake, IO_NO_INCREMENT, FALSE);
 }
 
+/* Lock is held. */
+static VOID ReportState(NVME_CONTROLLER *Controller, struct fake_state *State)
+{
+    const LIST_ENTRY *entry;
+
+    State->outstanding = 0;
+    for (entry = Controller->Held.Flink; entry != &Controller->Held; entry = entry->Flink)
+        State->outstanding++;
+}
+
 /* Executes the command and returns its NVMe status. Lock is held. */
 static USHORT Execute(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
@@ -339,6 +349,8 @@ static USHORT Execute(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
     switch (command->opcode) {
     case NVME_IO_READ:
         RtlCopyMemory(data, block, length);
+        if (command->nsid == 1 && command->io.lba == FAKE_ORDER_LBA)
+            ReportState(Controller, (struct fake_state *)data);
         return 0;
     case NVME_IO_WRITE:
         if (command->nsid == 1 && command->io.lba == FAKE_ORDER_LBA && order->magic == FAKE_MAGIC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The disks of nvme_fake.c. A write of a struct fake_order to the last block of namespace 1 is an order to the
- * controller. Such a write succeeds and changes no data.
+ * controller. Such a write succeeds and changes no data. A read of this block returns a struct fake_state.
  */
 #ifndef NVME_FAKE_H
 #define NVME_FAKE_H
@@ -28,6 +28,10 @@ enum fake_action {
 
 struct fake_order {
     uint32_t magic, action, value;
+};
+
+struct fake_state {
+    uint32_t outstanding; /* requests of all namespaces that are not completed because of FAKE_HOLD */
 };
 
 #endif

@@ -333,6 +333,21 @@ static void readers_join(struct reader *readers, unsigned n, int expected)
     }
 }
 
+/* Waits until the controller has received that many requests and completed none of them, after FAKE_HOLD. */
+static void wait_for_outstanding(uint32_t wanted)
+{
+    struct fake_state state;
+
+    do {
+        uint8_t block[FAKE_BLOCK];
+        ondk_wdk_scsi_command_t c = transfer(false, FAKE_ORDER_LBA, 1, block);
+
+        assert_int_equal(send_sense(&c), 0);
+        memcpy(&state, block, sizeof state);
+    } while (state.outstanding != wanted && !nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL));
+    assert_int_equal(state.outstanding, wanted);
+}
+
 /* A request that takes too long: SRB_STATUS_BUS_RESET, by the reset of its unit. The next one is answered. */
 static void expire_and_read(void)
 {
@@ -369,7 +384,7 @@ static void test_reset_of_unit(void **state)
     wait_for_units(2);
     order(FAKE_HOLD, 0);
     readers_start(&other, 1, 1);
-    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* the request is outstanding now */
+    wait_for_outstanding(1);
     expire_and_read();
     assert_int_equal(atomic_load(&other.answer), 1);
     assert_int_equal(disconnect(0), OK);
@@ -389,7 +404,7 @@ static void test_replaced(void **state)
     wait_for_units(1);
     order(FAKE_HOLD, 0);
     readers_start(readers, 8, 0);
-    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* most of them are outstanding now */
+    wait_for_outstanding(8);
     order(FAKE_REPLACE, 1);
     for (int i = 0; i < 8; i++) {
         pthread_join(readers[i].thread, NULL);
@@ -440,7 +455,7 @@ static void test_parts_after_abort(void **state)
         order(FAKE_HOLD, 0);
         assert_int_equal(pthread_create(&writer.thread, NULL, write_parts, &writer), 0);
         if (!expires) {
-            nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* the first part is outstanding now */
+            wait_for_outstanding(1); /* the first part */
             order(actions[i], 1);
         }
         readers_join(&writer, 1, IO_ERROR);
@@ -464,7 +479,7 @@ static void test_disconnect_outstanding(void **state)
     start();
     order(FAKE_HOLD, 0);
     readers_start(readers, 16, 0);
-    nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); /* most of them are outstanding now */
+    wait_for_outstanding(16);
     assert_int_equal(disconnect(0), OK);
     readers_join(readers, 16, NO_DEVICE);
     wait_for_units(0);
