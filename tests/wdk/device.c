@@ -280,7 +280,7 @@ static void test_cancel(void **state)
     enum { HELD = 8 };
     struct held h[HELD] = { 0 };
     unsigned cancelled = 0;
-    uint8_t counts[4];
+    uint8_t counts[4] = { 0 };
 
     (void)state;
     for (int round = 0; round < 20; round++) {

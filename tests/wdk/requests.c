@@ -178,7 +178,7 @@ static void test_other_thread(void **state)
 
     (void)state;
     start(&s, STALL_PEND);
-    await_words(&s, "its cancel routine is");
+    await_words(&s, "returned STATUS_PENDING\n    the IRP is marked pending\n    its cancel routine is");
     ondk_wdk_cancel_thread((uint32_t)getpid());
     expect_words(&s, 0, "the IRP is marked pending\n");
     ondk_wdk_cancel_thread(atomic_load(&s.id));

@@ -383,7 +383,10 @@ static NTSTATUS handle_first(PIRP irp)
 
 static NTSTATUS return_counts(PIRP irp)
 {
-    __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, counts, sizeof counts);
+    unsigned char *out = irp->AssociatedIrp.SystemBuffer;
+
+    for (ULONG i = 0; i < sizeof counts; i++)
+        out[i] = __atomic_load_n(&counts[i], __ATOMIC_SEQ_CST); /* a cancel routine may run in another thread */
     return end(irp, STATUS_SUCCESS, sizeof counts);
 }
 

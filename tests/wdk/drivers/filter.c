@@ -32,6 +32,17 @@ static NTSTATUS end(PIRP irp, ULONG_PTR information)
     return STATUS_SUCCESS;
 }
 
+/* Requests may be completed by other threads at this moment. */
+static NTSTATUS return_counts(PIRP irp)
+{
+    struct counts *out = irp->AssociatedIrp.SystemBuffer;
+
+    out->completed = __atomic_load_n(&counts->completed, __ATOMIC_SEQ_CST);
+    out->pending = __atomic_load_n(&counts->pending, __ATOMIC_SEQ_CST);
+    out->shutdowns = counts->shutdowns;
+    return end(irp, sizeof *out);
+}
+
 static NTSTATUS pass(PDEVICE_OBJECT device, PIRP irp)
 {
     PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
@@ -40,10 +51,8 @@ static NTSTATUS pass(PDEVICE_OBJECT device, PIRP irp)
     if (at->MajorFunction == IRP_MJ_SHUTDOWN)
         counts->shutdowns++;
     if (at->MajorFunction == IRP_MJ_DEVICE_CONTROL &&
-        at->Parameters.DeviceIoControl.IoControlCode == CONTROL(FILTER_COUNTS, 0)) {
-        __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, counts, sizeof *counts);
-        return end(irp, sizeof *counts);
-    }
+        at->Parameters.DeviceIoControl.IoControlCode == CONTROL(FILTER_COUNTS, 0))
+        return return_counts(irp);
     if (at->MajorFunction == IRP_MJ_CLEANUP) { /* without a place of its own */
         IoSkipCurrentIrpStackLocation(irp);
         return IoCallDriver(below, irp);

@@ -261,6 +261,7 @@ static VOID ready(WDFQUEUE Queue, WDFCONTEXT Context)
     UNREFERENCED_PARAMETER(Queue);
     UNREFERENCED_PARAMETER(Context);
     note('!');
+    InterlockedExchange(&control.notified, TRUE);
 }
 
 static NTSTATUS change(const struct wdfcontrol_change *c)
@@ -301,6 +302,8 @@ static NTSTATUS query_state(struct wdfcontrol_state *Out, ULONG Queue)
     Out->state = (ULONG)WdfIoQueueGetState(control.queues[Queue], &waiting, &owned);
     Out->waiting = waiting;
     Out->owned = owned;
+    Out->reading = InterlockedCompareExchangePointer((PVOID *)&control.reading, NULL, NULL) != NULL;
+    Out->notified = (ULONG)InterlockedCompareExchange(&control.notified, FALSE, FALSE);
     WdfSpinLockAcquire(control.lock);
     Out->marks = control.marks;
     WdfSpinLockRelease(control.lock);
@@ -316,6 +319,7 @@ static NTSTATUS read_events(CHAR *Out, size_t Room, ULONG_PTR *Information)
     RtlCopyMemory(Out, control.events, n);
     RtlZeroMemory(control.events, sizeof control.events);
     InterlockedExchange(&control.n_events, 0);
+    InterlockedExchange(&control.notified, FALSE);
     *Information = n;
     return STATUS_SUCCESS;
 }

@@ -36,7 +36,9 @@ enum { WDFCONTROL_STOP, WDFCONTROL_DRAIN, WDFCONTROL_PURGE, WDFCONTROL_STOP_AND_
 
 struct wdfcontrol_state {
     unsigned state, waiting, owned;
-    unsigned marks; /* requests that WDFCONTROL_MARK has marked since the load */
+    unsigned marks;    /* requests that WDFCONTROL_MARK has marked since the load */
+    unsigned reading;  /* 1 if the driver has a read that WDFCONTROL_RELEASE or WDFCONTROL_MARK_READ can use */
+    unsigned notified; /* 1 if the event of WdfIoQueueReadyNotify was appended since the last WDFCONTROL_EVENTS */
 };
 
 struct wdfcontrol_change {

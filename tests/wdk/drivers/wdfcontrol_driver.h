@@ -33,6 +33,7 @@ struct control {
     WDFREQUEST volatile reading;
     CHAR events[128];
     volatile LONG n_events;
+    volatile LONG notified; /* `events` has an event of WdfIoQueueReadyNotify */
 };
 extern struct control control;
 
