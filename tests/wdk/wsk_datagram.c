@@ -407,8 +407,7 @@ static const WSK_CLIENT_DATAGRAM_DISPATCH on_datagram = { on_receive_from };
 
 static void until(atomic_int *count, int wanted)
 {
-    for (int i = 0; i < KIT_PATIENCE_SECONDS * 1000 && atomic_load(count) < wanted; i++)
-        kit_pause(1);
+    KIT_UNTIL(atomic_load(count) >= wanted);
     assert_int_equal(atomic_load(count), wanted);
 }
 

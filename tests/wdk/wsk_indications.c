@@ -24,10 +24,7 @@ struct record {
 
 static void until(const atomic_size_t *bytes, SIZE_T wanted)
 {
-    LARGE_INTEGER pause = { .QuadPart = -10000 };
-
-    for (int i = 0; i < KIT_PATIENCE_SECONDS * 1000 && atomic_load(bytes) < wanted; i++)
-        (void)KeDelayExecutionThread(KernelMode, FALSE, &pause);
+    KIT_UNTIL(atomic_load(bytes) >= wanted);
     assert_int_equal(atomic_load(bytes), wanted);
 }
 
