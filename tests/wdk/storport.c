@@ -212,14 +212,24 @@ static void *send_busy(void *context)
     return NULL;
 }
 
+static void *serve(void *context)
+{
+    uint32_t status = 1;
+
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d038, NULL, 0, NULL, 0, NULL, &status), 0);
+    atomic_store((atomic_uint *)context, status);
+    return NULL;
+}
+
 /*
  * Two commands complete as busy at the same time. The first one has no sender any more, so the disk gets the third one,
- * in which it blocks. The second one is still sent again.
+ * in which it blocks. The second one is still sent again. A service request completes when the adapter is busy, so that
+ * the third command cannot be inside the disk before.
  */
 static void test_busy_while_away(void **state)
 {
     ondk_wdk_scsi_command_t c = vendor(RAMDISK_HANGS);
-    atomic_uint answer = 1;
+    atomic_uint answer = 1, served = 1;
     pthread_t thread;
 
     (void)state;
@@ -227,8 +237,9 @@ static void test_busy_while_away(void **state)
     c.timeout = 1;
     assert_int_equal(send(&c), IO_TIMEOUT);
     assert_int_equal(pthread_create(&thread, NULL, send_busy, &answer), 0);
-    while (does(RAMDISK_STAYS) != OK)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    (void)serve(&served);
+    assert_int_equal(atomic_load(&served), OK);
+    assert_int_equal(does(RAMDISK_STAYS), OK);
     pthread_join(thread, NULL); /* any other command would trigger another attempt */
     assert_int_equal(atomic_load(&answer), OK);
     stop();
@@ -421,15 +432,6 @@ static void test_scans(void **state)
     assert_true(t.inquiries >= 2);
     assert_int_equal(t.together, 1);
     stop();
-}
-
-static void *serve(void *context)
-{
-    uint32_t status = 1;
-
-    assert_int_equal(ondk_wdk_device_control(port, 0x4d038, NULL, 0, NULL, 0, NULL, &status), 0);
-    atomic_store((atomic_uint *)context, status);
-    return NULL;
 }
 
 /* A request that the miniport never completes ends with the removal of the adapter. */

@@ -94,12 +94,20 @@ static void notify_last(void)
     host_unload(driver);
 }
 
-/* A notice that the port accepts during the last scan before the removal ends once, without a scan. */
+/*
+ * A notice that the port accepts during the last scan before the removal ends once, without a scan. The miniport cannot
+ * see when the removal stops the scans. If the removal's thread was preempted before that, the notice has ended after
+ * another scan, and the case is run again. If the port scans each time, the test fails.
+ */
 static void test_notice_at_removal(void **state)
 {
     char *text = host_reported(notify_last);
 
     (void)state;
+    for (int i = 0; i < 20 && !host_count(text) && strstr(text, "ramdisk: notice ended after a scan\n"); i++) {
+        free(text);
+        text = host_reported(notify_last);
+    }
     if (host_count(text) || !strstr(text, "ramdisk: notice ended with 0xC1000001, another one is refused") ||
         strstr(text, "ramdisk: notice refused"))
         fail_msg("%s", text);

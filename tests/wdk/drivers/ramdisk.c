@@ -430,12 +430,15 @@ static VOID free_resources(PVOID DeviceExtension)
 static HW_PROCESS_SERVICE_REQUEST process_service;
 static VOID process_service(PVOID DeviceExtension, PVOID Irp)
 {
+    struct disk *d = DeviceExtension;
+
     PAGED_CODE();
-    (void)InterlockedExchangePointer((PVOID *)&((struct disk *)DeviceExtension)->service, Irp);
+    (void)InterlockedExchangePointer((PVOID *)&d->service, Irp);
+    if (InterlockedCompareExchange(&d->busy_tries, 0, 0))
+        ramdisk_complete_service(d);
 }
 
-static HW_COMPLETE_SERVICE_IRP complete_service;
-static VOID complete_service(PVOID DeviceExtension)
+VOID ramdisk_complete_service(PVOID DeviceExtension)
 {
     struct disk *d = DeviceExtension;
     PIRP irp = InterlockedExchangePointer((PVOID *)&d->service, NULL);
@@ -470,7 +473,7 @@ static VOID describe(PVIRTUAL_HW_INITIALIZATION_DATA data)
     data->HwAdapterControl = adapter_control;
     data->HwFreeAdapterResources = free_resources;
     data->HwProcessServiceRequest = process_service;
-    data->HwCompleteServiceIrp = complete_service;
+    data->HwCompleteServiceIrp = ramdisk_complete_service;
     data->DeviceExtensionSize = sizeof(struct disk);
     data->SpecificLuExtensionSize = sizeof(struct unit);
     data->SrbExtensionSize = sizeof(struct extension);

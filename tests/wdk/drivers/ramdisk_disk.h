@@ -42,6 +42,7 @@ VOID ramdisk_notify_last(struct disk *d);
 VOID ramdisk_notify_in_scan(struct disk *d);
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
+HW_COMPLETE_SERVICE_IRP ramdisk_complete_service;
 VOID ramdisk_init_later(struct disk *d);
 /* The status for now. */
 UCHAR ramdisk_busy_with_all(struct disk *d);

@@ -266,6 +266,7 @@ static VOID all_busy(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
 {
     UNREFERENCED_PARAMETER(Context);
     UNREFERENCED_PARAMETER(Worker);
+    ramdisk_complete_service(HwDeviceExtension); /* process_service completes later requests */
     for (int i = 0; i < 500; i++)
         StorPortStallExecution(1000);
     StorPortCompleteRequest(HwDeviceExtension, 0, 0, 0, SRB_STATUS_BUSY);

@@ -56,21 +56,16 @@ static BOOLEAN notify(struct disk *d, PHW_STATE_CHANGE routine)
     return FALSE;
 }
 
-static VOID request_last(struct disk *d)
-{
-    InterlockedExchange(&d->notifies_last, 1);
-    StorPortNotification(BusChangeDetected, d, 0);
-}
-
 /* Returns during the INQUIRY. */
 VOID ramdisk_notify_last(struct disk *d)
 {
-    request_last(d);
+    InterlockedExchange(&d->notifies_last, 1);
+    StorPortNotification(BusChangeDetected, d, 0);
     while (InterlockedCompareExchange(&d->notifies_last, 0, 0))
         StorPortStallExecution(1000);
 }
 
-/* If the notice was scanned for, the port has not stopped the scans in time, and the disk tries again. */
+/* If the port has scanned for the notice, the removal has stopped the scans too late: the thread was preempted. */
 static HW_STATE_CHANGE last_changed;
 static VOID last_changed(PVOID HwDeviceExtension, PVOID Context, SHORT AddressType, PVOID Address, ULONG Status)
 {
@@ -80,13 +75,13 @@ static VOID last_changed(PVOID HwDeviceExtension, PVOID Context, SHORT AddressTy
     UNREFERENCED_PARAMETER(AddressType);
     (void)StorPortFreePool(d, Address);
     if (Status == STOR_STATUS_SUCCESS)
-        request_last(d);
+        DbgPrint("ramdisk: notice ended after a scan\n");
     else
         DbgPrint("ramdisk: notice ended with 0x%08X, another one is %s\n", Status,
                  notify(d, free_address) ? "accepted" : "refused");
 }
 
-/* Called during an INQUIRY. Blocks the scan until the removal waits for it. */
+/* Called during an INQUIRY. Blocks the scan until the removal probably waits for it. */
 VOID ramdisk_notify_in_scan(struct disk *d)
 {
     if (!InterlockedExchange(&d->notifies_last, 0))
