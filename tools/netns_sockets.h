@@ -26,8 +26,8 @@ struct netns_sockets {
 
 /*
  * Opens a sock_diag socket and `n_sockets` non-blocking AF_UNIX stream sockets in the network namespace to which `net`
- * refers. Takes at most a second. Returns 0 or an errno value. In both cases the first p->n sockets are open. p->n may
- * be less than requested if this process runs out of descriptors, even if the function returns 0.
+ * refers. Takes at most about five seconds. Returns 0 or an errno value. In both cases the first p->n sockets are open.
+ * p->n may be less than requested if this process runs out of descriptors, even if the function returns 0.
  */
 int netns_sockets_open(int net, size_t n_sockets, struct netns_sockets *p);
 

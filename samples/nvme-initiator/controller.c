@@ -115,14 +115,14 @@ static VOID ControllerPark(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
         NvmeRequestEnd(Request, status);
 }
 
-/* Sends a request to a queue. Parks the request, which may end it, if no queue accepts it or a reset must end it. */
+/* Sends a request to a queue. If no queue accepts the request, parks it, or ends it because of a reset. */
 static VOID ControllerSend(NVME_CONTROLLER *Controller, NVME_REQUEST *Request)
 {
     ULONG live = (ULONG)ReadNoFence(&Controller->LiveQueues), queue = 0;
 
     if (!Request->Admin && live > 1)
         queue = 1 + KeGetCurrentProcessorNumberEx(NULL) % (live - 1);
-    if (ControllerWasReset(Controller, Request) || live <= queue || (!Request->Admin && queue == 0) ||
+    if (live <= queue || (!Request->Admin && queue == 0) ||
         !NvmeQueueSubmit(&Controller->Queues[queue], Request, FALSE))
         ControllerPark(Controller, Request);
 }

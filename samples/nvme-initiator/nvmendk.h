@@ -152,14 +152,15 @@ typedef struct _NVME_WORK {
 /* ---- queue.c ---- */
 VOID NvmeQueueInitialize(NVME_QUEUE *Queue, NVME_CONTROLLER *Controller, USHORT Id);
 /*
- * Starts a request, or queues it until a slot is free. Returns FALSE and does nothing if the queue is not open, or if
- * the controller is not live and Own is FALSE. Own is TRUE for the controller's own requests, which set it up.
+ * Starts a request, or queues it until a slot is free. Returns FALSE and does nothing if the queue is not open. If Own
+ * is FALSE, also returns FALSE if the controller is not live, or if a reset must end the request. Own is TRUE for the
+ * controller's own requests, which set it up.
  */
 BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request, BOOLEAN Own);
 /*
  * Ends `Request` early. If Request is NULL, ends all I/O requests of the namespace, or of all namespaces
  * (NVME_ALL_NAMESPACES), early. A waiting request ends at once. For a request that was sent, makes its time limit
- * expire at once, so that the controller's thread aborts it, unless it has done so already.
+ * expire at once, so that the controller's thread aborts it, unless an Abort command was sent for it already.
  */
 VOID NvmeQueueAbort(NVME_QUEUE *Queue, NVME_REQUEST *Request, ULONG NamespaceId);
 /* Returns TRUE if an abort with the arguments Wanted and NamespaceId applies to Request; see NvmeQueueAbort. */
@@ -259,7 +260,7 @@ struct _NVME_CONTROLLER {
     /* Only the thread uses the following members. */
     NDK_ADAPTER *Adapter;
     NDK_ADAPTER_INFO AdapterInfo;
-    LONG ResetsServed;                  /* the value of Resets for which the connection was closed */
+    LONG ResetsServed;                  /* the value of Resets up to which the thread has handled resets */
     ULONGLONG LostTime;                 /* when the connection was lost */
     ULONGLONG KeepAliveTime;            /* when the next Keep Alive must be sent */
     PUCHAR Page;                        /* data of Execute: NVME_PAGE_SIZE bytes */

@@ -125,8 +125,8 @@ VOID NvmeDisksEnd(NVME_DISK_GROUP *Group, ULONG Lun);
 UCHAR NvmeDisksReset(NVME_ADAPTER *Adapter, NVME_SRB *Srb, BOOLEAN WholeTarget);
 /*
  * DISPATCH_LEVEL. Resets all controllers. Does not wait for their SRBs, which complete soon after the return with
- * SRB_STATUS_BUS_RESET, or with their result if they have just been executed. SRBs that begin after the call wait until
- * their controller is connected again.
+ * SRB_STATUS_BUS_RESET, or with their result if they have just been executed. SRBs that begin after the call are not
+ * ended by it; they may wait until their controller is connected again.
  */
 VOID NvmeDisksResetBus(NVME_ADAPTER *Adapter);
 

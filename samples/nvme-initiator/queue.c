@@ -367,9 +367,17 @@ VOID NvmeQueueNotified(PVOID Context, NTSTATUS CqStatus)
 }
 
 /*
- * Reads LiveQueues with Lock. NvmeQueueClose acquires Lock after LiveQueues has become 0, so a thread that has chosen
- * the queue before the connection was lost cannot send a request on the next connection before that is set up.
+ * Returns TRUE if a request of the upper part may be sent now. NvmeQueueClose acquires Lock after LiveQueues has become
+ * 0, so a thread that has chosen the queue before the connection was lost sends nothing on the next connection before
+ * the controller is live again, and nothing that a reset must end. Lock is held.
  */
+static BOOLEAN QueueMaySend(const NVME_QUEUE *Queue, const NVME_REQUEST *Request)
+{
+    const NVME_CONTROLLER *controller = Queue->Controller;
+
+    return Queue->Id < ReadNoFence(&controller->LiveQueues) && Request->Resets == NvmeControllerResets(controller);
+}
+
 BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request, BOOLEAN Own)
 {
     BOOLEAN open;
@@ -378,7 +386,7 @@ BOOLEAN NvmeQueueSubmit(NVME_QUEUE *Queue, NVME_REQUEST *Request, BOOLEAN Own)
 
     WorkInitialize(&work);
     KeAcquireSpinLock(&Queue->Lock, &irql);
-    open = Queue->State == NvmeQueueOpen && (Own || Queue->Id < ReadNoFence(&Queue->Controller->LiveQueues));
+    open = Queue->State == NvmeQueueOpen && (Own || QueueMaySend(Queue, Request));
     if (open) {
         InsertTailList(&Queue->Waiting, &Request->Link);
         QueueAssign(Queue, &work);

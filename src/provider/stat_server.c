@@ -7,8 +7,8 @@
  * guards the list of adapters, and is held while a snapshot is written to memory, but not while the snapshot is sent.
  * The invariant: the thread takes only `list`, so a join of the thread with `lifetime` held cannot deadlock.
  *
- * The thread serves several readers at the same time, each with a snapshot and a time limit of its own, and waits only
- * in poll. The shutdown of the listening socket ends that wait.
+ * The thread serves several readers at the same time, each with a snapshot of its own, and drops those that receive
+ * nothing for a time. It waits only in poll. The shutdown of the listening socket ends that wait.
  *
  * Any user can bind the server's usual name before the server binds it. The server then binds a name that nobody can
  * predict. Readers find that name in the list of sockets, and the kernel reports to the readers which user listens.
@@ -151,7 +151,7 @@ static int64_t stat_server_now_ms(void)
 
 /*
  * Sends as much as the socket accepts. Returns false if the reader has received everything, has closed the connection,
- * or has exceeded its time limit.
+ * or has received nothing for READER_MS.
  */
 static bool reader_continue(struct reader *r)
 {

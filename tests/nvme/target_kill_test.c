@@ -37,6 +37,7 @@ struct run {
     struct host_queue admin, io;
     struct range ranges[SLOTS];
     atomic_uint n_acknowledged; /* writes of this round */
+    atomic_bool ended;          /* no more writes are acknowledged in this round */
 };
 
 static void open_run(struct run *r, const char *const *arguments)
@@ -66,7 +67,7 @@ static void *kill_later(void *context)
 {
     struct run *r = context;
 
-    while (r->n_acknowledged < SLOTS)
+    while (r->n_acknowledged < SLOTS && !r->ended)
         usleep(1000);
     usleep((useconds_t)rand() % 50000);
     kill(r->process.pid, SIGKILL);
@@ -80,6 +81,7 @@ static uint32_t write_until_killed(struct run *r)
     int slot;
 
     r->n_acknowledged = 0;
+    r->ended = false;
     assert_int_equal(pthread_create(&killer, NULL, kill_later, r), 0);
     for (uint32_t i = 0; i < SLOTS; i++)
         submit(r, i);
@@ -93,6 +95,7 @@ static uint32_t write_until_killed(struct run *r)
         if (!submit(r, (uint32_t)slot))
             break;
     }
+    r->ended = true;
     pthread_join(killer, NULL);
     assert_int_equal(process_wait(&r->process), -1);
     return r->n_acknowledged;

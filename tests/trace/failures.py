@@ -62,7 +62,7 @@ class Network:
 
     def __init__(self):
         self.holder = subprocess.Popen(["unshare", "--net", "--uts", "sh", "-c",
-                                        "hostname server; echo; exec sleep 600"],
+                                        "hostname server; echo; exec sleep infinity"],
                                        stdout=subprocess.PIPE)
         self.holder.stdout.readline()
         must("hostname", "client")
@@ -88,7 +88,7 @@ class Network:
 class Case:
     def __init__(self, name, directory, tools, network):
         self.name, self.directory, self.tools, self.network = name, directory, tools, network
-        self.server = self.limit_ms = None
+        self.server = self.client = self.limit_ms = None
 
     def environment(self, settings):
         return {**{k: v for k, v in os.environ.items() if not k.startswith("ONDK_")}, **settings}
@@ -113,8 +113,17 @@ class Case:
 
     def start_client(self, *command, **settings):
         """Starts the program. Its standard input is open until end_client."""
-        return subprocess.Popen(self.traced("client", *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, env=self.environment(settings))
+        self.client = subprocess.Popen(self.traced("client", *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True, env=self.environment(settings),
+                                       process_group=0)
+        return self.client
+
+    def kill_all(self):
+        """Kills what still runs, after a failure."""
+        for process in self.server, self.client:
+            if process and process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
 
     def end_client(self, client):
         (self.directory / "client.out").write_text(client.communicate(timeout=LIMIT_S)[0])
@@ -486,7 +495,10 @@ def check_explanation(case, which, traces):
 def run_case(name, directory, tools, network):
     directory.mkdir(parents=True, exist_ok=True)
     case = Case(name, directory, tools, network)
-    CASES[name](case)
+    try:
+        CASES[name](case)
+    finally:
+        case.kill_all()
     traces = {file.stem: file for file in sorted(directory.glob("*.trace"))}
     check(f"{name}: there are traces", traces)
     check_explanation(case, "both", traces.values())

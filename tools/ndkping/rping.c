@@ -266,7 +266,7 @@ enum rping_end rping_server(struct rping *r)
 
     for (;;) {
         if (!rping_receive_message(r, &from, 0)) { /* no time limit: the client may wait between two pings */
-            if (rping_has_ended(r) && r->pings)
+            if (r->pings && rping_has_ended(r))
                 return RPING_DONE;
             return rping_end_of_failure(r);
         }

@@ -34,7 +34,7 @@ void netns_find_name(ino_t inode, char name[NETNS_MAX_NAME]);
 
 /*
  * Finds the other network namespaces in which processes of this user publish adapters; for root, processes of any user.
- * Enters the namespaces, and opens sockets in them. Takes at most about ten seconds. Writes a line to `messages` for
+ * Enters the namespaces, and opens sockets in them. Takes at most about 15 seconds. Writes a line to `messages` for
  * each namespace that cannot be entered. Sets *failed to true if a namespace of this user cannot be entered, or if not
  * all processes could be searched. Returns an array of *count entries, or NULL if there are none.
  */

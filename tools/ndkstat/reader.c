@@ -32,8 +32,8 @@
 #include "process.h"
 
 enum {
-    ALL_MS = 5000,                /* time limit for reading all processes, without ... */
-    MIB_MS = 250,                 /* ... the time for each MiB that arrives */
+    ALL_MS = 5000,                /* time limit for reading all processes */
+    MIB_MS = 250,                 /* the limit grows by this time for each MiB that arrives */
     RETRY_MS = 10,                /* time between attempts to connect to a process that has too many readers */
     MAX_OWN_BYTES = 256 << 20,    /* maximum number of bytes read from all processes of this user together */
     MAX_USER_BYTES = 16 << 20,    /* maximum number of bytes read from all processes of one other user together */
@@ -285,12 +285,16 @@ static void peer_parse(struct round *r, struct peer *p)
 /* Counts `n` more bytes that the peer has sent. Returns false if they exceed a limit. */
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
+    bool may;
+
     p->user->bytes += n;
-    r->all_bytes += n;
-    if (p->user->is_own)
-        return p->user->bytes <= MAX_OWN_BYTES;
-    r->foreign_bytes += n;
-    return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
+    if (!p->user->is_own)
+        r->foreign_bytes += n;
+    may = p->user->is_own ? p->user->bytes <= MAX_OWN_BYTES
+                          : p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
+    if (may)
+        r->all_bytes += n;
+    return may;
 }
 
 /* Calls read() once for the peer's socket. Returns true if the socket may already have more bytes. */
