@@ -94,13 +94,13 @@ struct port_adapter {
     KTIMER timer; /* RequestTimerCall */
     KDPC timer_dpc;
     _Atomic(PHW_TIMER) timer_routine;
+    atomic_bool running; /* apart from the members below, which the compiler reads in one word */
 
     pthread_mutex_t lock; /* guards all members below */
     pthread_cond_t changed;
     LIST_ENTRY waiting, started;
     ULONG active, busy_until;
     int64_t paused_until;
-    atomic_bool running;
     bool link_down, resetting, watched;
     bool removing; /* set when the removal begins; from then on no timer is set and no work item is queued */
     /* Number of work items and of threads that start or complete requests. The removal waits until this number is 0. */
